@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from .encoders import CL100K, RANKS, tokenizer_json
-from .harness import CACHE, alternate, run_job
+from .harness import alternate, run_job
 
 LIBRARIES = ("tokenmill", "tiktoken", "tokenizers")
 LINES = ("Hello world, this is one line.", "And this is the second one.")

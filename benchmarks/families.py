@@ -14,7 +14,7 @@ import sys
 
 from .encode_jobs import cold_and_warm
 from .encoders import RANKS, tokenizer_json
-from .harness import CACHE, SHARED, alternate, corpus_file, run_job
+from .harness import CACHE, SHARED, alternate, corpus_file
 
 FILES = (
     "cl100k", "gpt2", "gpt-neox-20b", "claude1", "llama3.1", "qwen3", "deepseek-v3", "command-r-plus", "whisper-tiny",

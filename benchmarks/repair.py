@@ -45,7 +45,9 @@ def tokens_of(tok, counts) -> int:
 
 def exported(tok, counts) -> dict[str, int]:
     """The tokens of a text in event order, merged by rank, and by longest match."""
-    loss = tok.export_loss(counts)
+    from tokenmill import export_loss
+
+    loss = export_loss(tok, counts)
     return {"by events": loss.tokens, "by rank": loss.other_tokens, "longest match": loss.longest_tokens}
 
 

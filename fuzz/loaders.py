@@ -28,9 +28,9 @@ with atheris.instrument_imports(include=["tokenmill.formats"]) if atheris else c
 import numpy as np
 
 from tokenmill.errors import ConversionError, TokenmillError
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import AddedToken, Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
 
 # The first byte of an input selects one of these sets of files; _PARTING separates the files in the rest.
 LAYOUTS = (

@@ -34,6 +34,11 @@ from .quality import prune as prune
 from .quality import replace as replace
 from .quality import report as report
 from .quality import shrink as shrink
+from .quality.checking import Agreement as Agreement
+from .quality.checking import Difference as Difference
+from .quality.checking import check as check
+from .quality.export_loss import ExportLoss as ExportLoss
+from .quality.export_loss import export_loss as export_loss
 from .sources.blocks import ReadOptions as ReadOptions
 from .split import Splitter as Splitter
 from .token_files import EncodeOptions as EncodeOptions
@@ -41,9 +46,6 @@ from .token_files import TokenFile as TokenFile
 from .token_files import encode_files as encode_files
 from .token_files import load_tokens as load_tokens
 from .tokenizer import Tokenizer as Tokenizer
-from .tokenizer.check import Agreement as Agreement
-from .tokenizer.check import Difference as Difference
-from .tokenizer.check import check as check
 from .training.watching import TrainingEvent as TrainingEvent
 from .vocabulary import AddedToken as AddedToken
 from .vocabulary import Vocabulary as Vocabulary

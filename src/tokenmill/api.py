@@ -195,7 +195,7 @@ def load(
 @suggests_options()
 def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
     """Load the published encoding of a model ("gpt-4o"), as tiktoken's function of this name. Options as for `load`."""
-    from .vocabulary.names import encoding_name, nearest
+    from .split.names import encoding_name, nearest
 
     name = encoding_name(model)
     if name is None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from tokenmill import train_from_iterator
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.training.naive import train_naive
 from tokenmill.vocabulary import AddedToken, Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
 
 TEXT = (
     """The quick brown fox jumps over the lazy dog. The fox isn't quick: it's lazy, they've said; we'll see.

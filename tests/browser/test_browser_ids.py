@@ -11,8 +11,8 @@ from playground_examples import TEXT
 from playground_page import units
 
 from tokenmill.errors import UsageError
+from tokenmill.quality.check_texts import EDGE_CASES, fuzzed_texts
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.tokenizer.check_texts import EDGE_CASES, fuzzed_texts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 

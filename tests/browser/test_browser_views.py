@@ -10,9 +10,9 @@ from playground_page import search, wait_for_results, write
 from tokenmill import formats
 from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts, pack
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
 
 
 @pytest.fixture(scope="module")

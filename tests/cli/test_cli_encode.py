@@ -140,37 +140,6 @@ print([name for name in ("numpy", "pyarrow", "rich", "concurrent.futures.process
     assert b"[]\n" in ended.stdout, ended.stderr
 
 
-def test_parquet_is_encoded_without_numpy(folder, tmp_path):
-    """PyArrow can do without, and to import NumPy takes as long as to import PyArrow."""
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    table = pa.table({"text": ["the cat", None, "sat"], "large": pa.array(["a", "b", "c"], "large_string")})
-    pq.write_table(table, tmp_path / "a.parquet")
-    ids = {}
-    names = ("a.bin", "text"), ("a.npy", "text"), ("a.parquet.out", "text"), ("b.bin", "large")
-    for name, field in names:
-        output = str(tmp_path / name)
-        options = ["encode", str(tmp_path / "a.parquet"), "--tokenizer", str(folder), "--field", field, "-o", output]
-        options += ["--no-end-of-text", *(["--format", "parquet"] if name.endswith("out") else [])]
-        code = f"""
-import sys
-sys.argv[1:] = {options!r}
-import os
-os._exit = sys.exit
-import tokenmill.cli
-try:
-    tokenmill.cli.entry()
-finally:
-    import pyarrow.lib
-    print(pyarrow.lib.__dict__["np"] is None)
-"""
-        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120)
-        assert ended.returncode == 0, ended.stderr
-        assert (ended.stdout == b"True\n") == (name != "a.parquet.out")
-        ids[name] = [list(found) for found in tokenmill.load_tokens(output)]
-    tok = tokenmill.load(folder)
-    assert ids["a.bin"] == ids["a.npy"] == ids["a.parquet.out"] == [tok.encode("the cat"), [], tok.encode("sat")]
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("verb", ["encode", "inspect"])
 def test_output_that_cannot_be_written_is_an_error(folder, verb):

@@ -1,6 +1,7 @@
 """Every command refuses an output that exists, says what is there, and writes over it with --force."""
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import tokenmill
 from tokenmill.cli import _console
 from tokenmill.cli.main import app
 from tokenmill.errors import OutputError
-from tokenmill.jobs.outputs import refuse_existing
+from tokenmill.jobs.outputs import refuse_existing, refuse_folder
 from tokenmill.jobs.work import JobOptions
 from tokenmill.jobs.working_folder import path_beside, working_folder
 
@@ -62,8 +63,6 @@ def contents(path):
     ],
 )
 def test_an_output_that_exists_is_refused_without_force(folder, arguments, output):
-    if "--html" in arguments:
-        pytest.importorskip("matplotlib")
     place = folder / output
     if output != "tok":
         assert run(folder, *arguments.split()).exit_code == 0
@@ -84,14 +83,18 @@ def test_an_output_that_exists_is_refused_without_force(folder, arguments, outpu
 def test_what_is_there_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"x" * 1234)
     (tmp_path / "folder").mkdir()
-    refuse_existing(tmp_path / "nothing", tmp_path / "folder")
+    refuse_existing(tmp_path / "nothing")
+    refuse_folder(tmp_path / "folder", Path.is_file)
     for name in "abcd":
         (tmp_path / "folder" / name).touch()
     with pytest.raises(OutputError, match=r"file exists: a file of 1,234 bytes. .*overwrite=True \(--force\)"):
         refuse_existing(tmp_path / "file")
     with pytest.raises(OutputError, match=r"folder exists: a folder with a, b, c, \.\.\."):
-        refuse_existing(tmp_path / "folder")
-    refuse_existing(tmp_path / "file", tmp_path / "folder", overwrite=True)
+        refuse_folder(tmp_path / "folder", Path.is_file)
+    refuse_existing(tmp_path / "file", overwrite=True)
+    refuse_folder(tmp_path / "folder", Path.is_file, overwrite=True)
+    with pytest.raises(OutputError, match="a folder has that name"):
+        refuse_existing(tmp_path / "folder", overwrite=True)
 
 
 def test_in_python(folder):
@@ -140,9 +143,9 @@ def test_resuming_is_not_overwriting(folder):
     with pytest.raises(KeyError), working_folder(path_beside(output), output, {}) as job:
         job.save("state", 1)
         raise KeyError
-    JobOptions().check_output(output)
+    JobOptions().check_output(output, Path.is_file)
     with pytest.raises(OutputError):
-        JobOptions(resume=False).check_output(output)
+        JobOptions(resume=False).check_output(output, Path.is_file)
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
@@ -192,3 +195,93 @@ def test_one_default_unit(folder):
             json.loads(run(folder, *command.split(), *"--json --force --unit line".split()).stdout)["documents"] == 40
         )
     assert json.loads(run(folder, *"clean text a.txt -o cleaned --json".split()).stdout)["documents_in"] == 1
+
+
+def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
+    """Not a folder with a source in it, or with anything else; not the current folder, a link or a device."""
+    (folder / "cp").mkdir()
+    (folder / "cp" / "a.txt").write_text(TEXT)
+    (folder / "link").symlink_to(folder / "counts")
+    (folder / "model").mkdir()
+    (folder / "model" / "weights").write_text("w")
+    commands = {
+        "count cp -o cp --force": "cp is one of the sources, or holds",
+        "count a.txt -o cp --force": "cp is a folder with other files: a.txt",
+        "count --merge counts -o . --force": "is the current folder",
+        "count a.txt -o link --force": "link is a symbolic link",
+        "count a.txt -o tok --force": "tok is a folder with other files: ",
+        "count a.txt -o /dev/null --force": "a file has that name",
+        "count --merge counts -o cp --force": "cp is a folder with other files: a.txt",
+        "clean text a.txt -o cp --force": "cp is a folder with other files: a.txt",
+        "clean text cp -o cp --force": "cp is",
+        "play tok --export cp --force": "cp is a folder with other files: a.txt",
+        "encode a.txt --tokenizer tok --no-end-of-text -o a.txt --format bin --force": "one of the sources",
+        "encode a.txt --tokenizer tok -o cp --force": "a folder has that name",
+        "train a.txt --vocab-size 260 -o ": "the name is empty",
+        "encode a.txt --tokenizer tok --no-end-of-text -o x.npy --format bin": "suffix of another format",
+        "encode a.txt --tokenizer tok --no-end-of-text -o x.idx --format bin": "suffix of another format",
+        "encode a.txt --tokenizer tok -o x.npy --format text": "suffix of another format",
+    }
+    before = contents(folder)
+    for command, message in commands.items():
+        result = run(folder, *command.split(" "))
+        assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), (command, result.output)
+        assert contents(folder) == before, command
+    assert (
+        run(folder, *"train a.txt --vocab-size 260 -o model".split()).exit_code == 0
+    )  # a tokenizer goes beside a model
+    assert (folder / "model" / "weights").read_text() == "w"
+
+
+def test_clean_replaces_its_own_shards_only(folder):
+    command = "clean text a.txt -o out --format text"
+    assert run(folder, *command.split()).exit_code == 0
+    shards = contents(folder / "out")
+    again = run(folder, *command.split(), *"--min-chars 3 --force".split())
+    assert again.exit_code == 0 and contents(folder / "out") == shards
+    refused = run(folder, "clean", "text", *map(str, (folder / "out").glob("shard*")), "-o", "out", "--force")
+    assert refused.exit_code == 2 and "one of the sources" in refused.stderr
+    (folder / "out" / "notes").write_text("mine")
+    refused = run(folder, *command.split(), *"--min-chars 4 --force".split())
+    assert refused.exit_code == 1 and "other files: notes" in refused.stderr
+    assert contents(folder / "out") == shards | {folder / "out" / "notes": b"mine"}
+
+
+def test_text_goes_to_a_device(folder):
+    for command in ("encode a.txt --tokenizer tok -o /dev/null", "decode ids --tokenizer tok -o /dev/null"):
+        assert run(folder, *command.split()).exit_code == 0
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_replacement_appears_whole(folder, monkeypatch):
+    """The tokenizer, the id map and the rows for new tokens come in one step."""
+
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tokenmill.jobs.outputs.publish", stop)
+    stopped = run(folder, *"replace tok a.txt -o out".split())
+    assert stopped.exit_code == 130 and not (folder / "out").exists()
+    monkeypatch.undo()
+    monkeypatch.setattr("tokenmill.quality.certificate.certify", stop)
+    stopped = run(folder, *"replace tok a.txt -o elsewhere --id-map map.npy".split())
+    assert stopped.exit_code == 130 and "elsewhere" in stopped.stderr.partition("finished before: ")[2], stopped.stderr
+    monkeypatch.undo()
+    assert run(folder, *"replace tok a.txt -o out".split()).exit_code == 0
+    assert {"tokenizer.json", "id_map.npy", "new_rows.json"} <= {path.name for path in (folder / "out").iterdir()}
+
+
+def test_a_source_that_cannot_be_read_is_not_called_an_output(folder):
+    mem = Path("/proc/self/mem")
+    if not mem.exists():
+        pytest.skip("needs a file whose first byte cannot be read")
+    for command in (
+        f"count {mem} -o c",
+        f"encode {mem} --tokenizer tok --no-end-of-text -o t.bin",
+        f"encode {mem} --tokenizer tok -o t.txt",
+        f"train {mem} --vocab-size 260 -o t",
+    ):
+        result = run(folder, *command.split())
+        assert result.exit_code == 1 and "cannot write" not in result.stderr and str(mem) in result.stderr, (
+            result.output
+        )

@@ -80,7 +80,7 @@ def test_train_from_saved_counts_gives_the_same_bytes(corpus, tmp_path):
 
 
 def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
-    from tokenmill.tokenizer.export_loss import export_loss
+    from tokenmill.quality.export_loss import export_loss
 
     rng = random.Random(0)
     stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
@@ -371,7 +371,7 @@ def test_weights_and_the_share_of_each_source(corpus, tmp_path):
 
 @pytest.mark.parametrize(
     ("weight", "message"),
-    [("corpus.txt", "write it like SRC=3/2"), ("{}=x", "write a number above 0"), ("{}=2", "tokenmill count --merge")],
+    [("corpus.txt", "write it like SRC=3/2"), ("{}=x", "write a number from"), ("{}=2", "tokenmill count --merge")],
 )
 def test_wrong_weights(weight, message, corpus, tmp_path):
     tokenmill.WordCounts.from_mapping({b"low": 1}, ("[a-z]+",)).save(tmp_path / "counts")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import tokenmill
 from tokenmill import Tokenizer, Vocabulary
 from tokenmill.cli.main import app
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 TEXT = "low lower lowest newest widest the other thing \u00e9t\u00e9\n" * 30
 

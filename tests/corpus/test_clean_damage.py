@@ -280,7 +280,7 @@ def test_a_mixed_bag(tmp_path):
     assert [skip.removeprefix("in/")[:38] for skip in skipped] == [
         "a.txt, line 2: not UTF-8: the byte 0xe",
         "b.jsonl, line 2: not JSON: Expecting v",
-        "b.jsonl, line 3: a JSON list; expected",
+        "b.jsonl, line 3: JSON, but an array; e",
         "c.parquet: not a readable Parquet file",
         "e.parquet: no column 'text'; the colum",
         "f.txt.gz: damaged or cut off after 0 b",

@@ -7,13 +7,13 @@ from array import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from naive_split import reference_pretokens
 from tokenmill import Splitter
 from tokenmill.counting._count_cy import count_text
 from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.tables import grow, merge_tables
 from tokenmill.split._scan_cy import Scanner
-from tokenmill.split.reference import reference_pretokens
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 SPLITTER = Splitter("cl100k")
 SCALAR = Scanner(SPLITTER.scanner.tables, None, True)

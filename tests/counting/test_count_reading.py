@@ -124,9 +124,9 @@ def test_json_lines_in_small_blocks(tmp_path, monkeypatch):
     ("line", "message"),
     [
         ("{", r"line 3: not JSON"),
-        ('"text"', r"line 3: a JSON str; expected an object with the field 'text'"),
+        ('"text"', r"line 3: JSON, but a string; expected an object with the field 'text'"),
         ('{"body": "x"}', r"line 3: the field 'text' is missing; the fields are 'body'"),
-        ('{"text": 5}', r"line 3: the field 'text' holds a int, not text"),
+        ('{"text": 5}', r"line 3: the field 'text' is a number, not text"),
         ("\udcff", r"line 3: not UTF-8"),
         ("[" * 100_000, r"line 3: JSON that is nested too deeply"),
     ],
@@ -138,13 +138,15 @@ def test_a_bad_json_line_is_named(tmp_path, line, message):
         count(path, WORDS)
 
 
-def test_invalid_utf8_is_counted_as_bytes(tmp_path):
+def test_invalid_utf8_is_counted_as_bytes_where_binary_files_are(tmp_path):
     path = tmp_path / "latin1.txt"
     data = "un café à la crème ".encode("latin-1") * 10 + b"\xff \xed\xa0\x80 \xc3"
     path.write_bytes(data)
-    counts = count(path, WORDS)
+    counts = count(path, WORDS, CountOptions(binary="count"))
     assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data)
     assert items(counts)[" café".encode("latin-1")] == 10
+    with pytest.raises(InputError, match="not UTF-8: the byte 0xe9 at 6"):
+        count(path, WORDS)
 
 
 @pytest.mark.parametrize(

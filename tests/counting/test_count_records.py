@@ -87,25 +87,26 @@ def test_what_cannot_be_read_is_left_out_and_told_of(tmp_path):
     assert "b.jsonl, line 3: the field 'text' is missing; the fields are 'body'" in told[2]
     assert "c.txt.zst: " in told[3]
     assert "ends in the middle" in told[3]
-    assert counts.documents == 2000 + 2 + 1
+    assert counts.documents == 2000 + 2  # the file that is one document is left out whole
     found = items(counts)
     assert all(found[text.encode()] == 1 for text in texts[:1000] + texts[2000:])
     assert found[b"fine"] == 2
-    assert 0 < found[b" word"] < 1_000_000
+    assert b" word" not in found
     summary = count_to_folder(tmp_path, tmp_path / "counts", WORDS, on_skip=skips.append)
     assert summary.skipped == 4
 
 
 def test_damage_is_met_at_the_same_place_however_blocks_fall(tmp_path, monkeypatch):
-    text = b"".join(b"word%d " % (i * 7919 % 100_003) for i in range(200_000))
+    text = b"".join(b"word%d\n" % (i * 7919 % 100_003) for i in range(200_000))
     for suffix, packed in ((".zst", zstandard.ZstdCompressor().compress(text)), (".gz", gzip.compress(text))):
         path = tmp_path / f"a.txt{suffix}"
         path.write_bytes(packed[: len(packed) * 3 // 4])
         seen = set()
         for block in (1 << 20, 70_001, 65_536, 300_007):
             monkeypatch.setattr(reading, "BLOCK", block)
-            seen.add(count(path, WORDS, on_skip=lambda skip: None).total_bytes)
-        assert len(seen) == 1
+            options = CountOptions(read=ReadOptions("line"))
+            seen.add(count(path, WORDS, options, on_skip=lambda skip: None).total_bytes)
+        assert len(seen) == 1 and seen != {0}
 
 
 def drawn(path, span, splitter):

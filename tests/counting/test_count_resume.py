@@ -152,7 +152,7 @@ def test_a_finished_count_is_only_moved(tmp_path, corpus, expected, monkeypatch)
         raise RuntimeError("power cut")
 
     with monkeypatch.context() as patch:
-        patch.setattr(working_folder, "replace_folder", failing)
+        patch.setattr(working_folder, "publish", failing)
         with pytest.raises(RuntimeError, match="power cut"):
             count_to_folder(corpus, tmp_path / "c", WORDS)
     summary = count_to_folder(corpus, tmp_path / "c", WORDS)

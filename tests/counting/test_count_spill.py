@@ -224,7 +224,10 @@ def test_a_count_goes_on_when_the_disk_has_room_again(full_disk, corpus, tiny, t
 
 def test_an_output_that_cannot_be_written_is_told_before_counting(tmp_path):
     (tmp_path / "a.txt").write_text("a")
-    with pytest.raises(OutputError, match="a file with that name exists"):
+    (tmp_path / "b.txt").write_text("b")
+    with pytest.raises(OutputError, match="a file has that name"):
+        count_to_folder(tmp_path / "a.txt", tmp_path / "b.txt", WORDS)
+    with pytest.raises(UsageError, match="one of the sources"):
         count_to_folder(tmp_path / "a.txt", tmp_path / "a.txt", WORDS)
     with pytest.raises(OutputError, match="cannot write"):
         count_to_folder(tmp_path / "a.txt", "/proc/nowhere/c", WORDS)

@@ -188,7 +188,7 @@ def test_what_cannot_be_added(tmp_path):
     with pytest.raises(UsageError, match="no word counts were given"):
         add_up([], tmp_path / "c")
     (tmp_path / "d.tsv").mkdir()
-    with pytest.raises(OutputError, match="a folder of that name"):
+    with pytest.raises(OutputError, match="a folder has that name"):
         add_up([tmp_path / "a"], tmp_path / "d.tsv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "d.tsv", "x.txt"]
 

@@ -156,8 +156,12 @@ def test_min_count_is_of_the_weighted_count(tmp_path):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"a.txt": 0}, "the weight of a.txt is 0; write a number above 0"),
-        ({"a.txt": "-1/2"}, "write a number above 0"),
+        ({"a.txt": 0}, "the weight of a.txt is 0; write a number from"),
+        ({"a.txt": "-1/2"}, "write a number from"),
+        ({"a.txt": "1e99999999"}, "write a number from"),  # none of these is written out
+        ({"a.txt": "1e-99999999"}, "write a number from"),
+        ({"a.txt": "1e5000"}, "write a number from"),
+        ({"a.txt": float("nan")}, "write a number from"),
         ({"a.txt": "half"}, "the weight of a.txt is 'half'"),
         ({"a.txt": "1/0"}, "the weight of a.txt is '1/0'"),
         ({"a.txt": "1/1000003", "b.txt": "1/1000033"}, "ratios of smaller numbers"),

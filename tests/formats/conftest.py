@@ -11,8 +11,8 @@ import pytest
 import zstandard
 
 from tokenmill.formats import read
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import AddedToken, Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
 
 WORDS = b"low low low lower lowest newest newest wider \xc3\xa9t\xc3\xa9 \xc3\xa9t\xc3\xa9s  x\ty\n# a b ##".split(b" ")
 SPECIAL = ("<|endoftext|>", "<|user|>")

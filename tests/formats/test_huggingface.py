@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import ConversionError
 from tokenmill.formats import read, to_hf, write
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 TEXTS = [
     "", "low lower lowest", "  newest\t\n\n wider ", "l\u00f6w \u00e9t\u00e9s \u6f22\u5b57 \U0001f600", "low<|endoftext|>est<|user|> low", "<|endoftext|>",
@@ -229,7 +229,7 @@ def test_what_tokenizer_json_cannot_hold_is_refused(plain):
             to_hf(dataclasses.replace(plain, **fields))
 
     refused("spelt like the ordinary token with the id 108", added_tokens=(AddedToken("l", 5000),))
-    refused("which Hugging Face's regular expressions", split_patterns=(r"a\Kb",))
+    refused("is not one of the escapes", split_patterns=(r"a\Kb",))
     refused("has two ids, 97 and", tokens=(*plain.tokens, b"a"), whole_pretokens=True)
 
 

@@ -10,7 +10,7 @@ from tokenizers import ByteLevelBPETokenizer
 from tokenmill import AddedToken, Tokenizer
 from tokenmill.errors import ConversionError, FormatError, InputError, UsageError
 from tokenmill.formats import read, write
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 TEXTS = ["low lower lowest", "  newest\t\n wider ", "\u00e9t\u00e9s \u6f22 \\x41 #a ## \x7f", ""]
 PAIRS = {"merges": ("vocab.json", "merges.txt"), "ddtok": ("vocab.ddtok", "merges.ddtok")}

@@ -10,7 +10,7 @@ from tiktoken_ext import openai_public
 
 from tokenmill.errors import FormatError, InputError
 from tokenmill.formats import published_encodings, read
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 
 @pytest.fixture

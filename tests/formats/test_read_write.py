@@ -15,8 +15,8 @@ from tokenmill import Tokenizer
 from tokenmill.errors import FormatError, InputError
 from tokenmill.formats import file_content, read, write
 from tokenmill.formats.rank_merges import ranks_of
-from tokenmill.vocabulary.dialects import to_oniguruma
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
+from tokenmill.split.spelling import to_oniguruma
 
 TEXTS = ["low lower lowest", "  newest\t\n wider 123", "low<|endoftext|>est", "\u00e9t\u00e9 \u6f22"]
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress, ".txt": bytes}

@@ -10,10 +10,10 @@ from tiktoken.load import load_tiktoken_bpe
 from naive_encoder import merge_by_ranks
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import encode_with_library, read, to_tiktoken, write
-from tokenmill.vocabulary._packed_cy import unpack_tokens
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import AddedToken
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.vocabulary._packed_cy import unpack_tokens
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,9 @@ def test_a_pattern_against_the_known_one_is_refused(shared):
 @pytest.mark.parametrize("separator", [b"\n", b"\r\n", b"\n\n", b" \n"])
 def test_lines_may_end_as_they_like(separator):
     assert unpack_tokens(*parse_tiktoken(separator.join(BYTES), "f")) == tuple(bytes([byte]) for byte in range(256))
-    assert unpack_tokens(*parse_tiktoken(separator.join(BYTES) + separator, "f")) == tuple(bytes([byte]) for byte in range(256))
+    assert unpack_tokens(*parse_tiktoken(separator.join(BYTES) + separator, "f")) == tuple(
+        bytes([byte]) for byte in range(256)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,30 @@
-"""Outputs appear whole or not at all."""
+"""Outputs appear whole or not at all, and replace nothing but an earlier output."""
 
+import contextlib
 import os
 import stat
+import threading
+from pathlib import Path
 
 import pytest
 
-from tokenmill.errors import OutputError
-from tokenmill.jobs.outputs import atomic_file, atomic_folder
+import tokenmill
+from tokenmill.errors import ConversionError, OutputError, UsageError
+from tokenmill.jobs.outputs import (
+    atomic_file,
+    atomic_files,
+    atomic_folder,
+    open_output,
+    refuse_existing,
+    refuse_folder,
+    refuse_source,
+)
+from tokenmill.jobs.work import JobOptions
+from tokenmill.kernels import machine
+
+
+def anything(path):
+    return True
 
 
 def test_file_appears_on_success(tmp_path):
@@ -37,7 +55,7 @@ def test_the_umask_of_the_process_is_not_touched(tmp_path, monkeypatch):
             with atomic_file(tmp_path / "file") as file:
                 file.write(b"x")
             for _ in range(2):
-                with atomic_folder(tmp_path / "folder") as folder:
+                with atomic_folder(tmp_path / "folder", anything) as folder:
                     (folder / "a").touch()
     finally:
         os.umask(old)
@@ -56,10 +74,13 @@ def test_an_exception_leaves_the_old_file(tmp_path, error):
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_folder_replaces_the_old_one_whole(tmp_path):
+@pytest.mark.parametrize("exchange", [True, False])
+def test_folder_replaces_the_old_one_whole(tmp_path, monkeypatch, exchange):
+    if not exchange:
+        monkeypatch.setattr("tokenmill.jobs.outputs.exchange_paths", lambda one, other: False)
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "stale").write_text("x")
-    with atomic_folder(tmp_path / "t") as folder:
+    with atomic_folder(tmp_path / "t", anything) as folder:
         (folder / "fresh").write_text("y")
     assert os.listdir(tmp_path) == ["t"]
     assert os.listdir(tmp_path / "t") == ["fresh"]
@@ -68,7 +89,7 @@ def test_folder_replaces_the_old_one_whole(tmp_path):
 def test_an_exception_leaves_the_old_folder(tmp_path):
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "old").write_text("x")
-    with pytest.raises(ZeroDivisionError), atomic_folder(tmp_path / "t") as folder:
+    with pytest.raises(ZeroDivisionError), atomic_folder(tmp_path / "t", anything) as folder:
         (folder / "half").write_text("y")
         1 / 0  # noqa: B018
     assert os.listdir(tmp_path) == ["t"]
@@ -77,7 +98,7 @@ def test_an_exception_leaves_the_old_folder(tmp_path):
 
 def test_a_file_in_the_way_is_an_error_that_says_so(tmp_path):
     (tmp_path / "t").write_text("a file")
-    with pytest.raises(OutputError, match="a file with that name exists"), atomic_folder(tmp_path / "t"):
+    with pytest.raises(OutputError, match="a file has that name"), atomic_folder(tmp_path / "t", anything):
         pass
 
 
@@ -85,3 +106,137 @@ def test_a_full_disk_is_one_error(tmp_path, full_disk):
     with pytest.raises(OutputError, match="No space left"), atomic_file(full_disk / "a") as file:
         file.write(b"x" * 10_000_000)
     assert os.listdir(full_disk) == []
+
+
+def test_folders_are_exchanged_in_one_step(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    if machine.exchange_paths(tmp_path / "a", tmp_path / "b"):
+        assert os.listdir(tmp_path / "a") == ["b"] and os.listdir(tmp_path / "b") == ["a"]
+    assert not machine.exchange_paths(tmp_path / "a", tmp_path / "missing")
+
+
+def test_a_folder_with_other_files_is_never_replaced(tmp_path, monkeypatch):
+    def is_own(path):
+        return path.suffix == ".own"
+
+    target = tmp_path / "t"
+    refuse_folder(target, is_own)
+    target.mkdir()
+    refuse_folder(target, is_own)
+    (target / "a.own").touch()
+    with pytest.raises(OutputError, match=r"t exists: a folder with a\.own\. .*--force"):
+        refuse_folder(target, is_own)
+    refuse_folder(target, is_own, overwrite=True)
+    (target / "b").touch()
+    with pytest.raises(OutputError, match=r"a folder with other files: b\."):
+        refuse_folder(target, is_own, overwrite=True)
+    with pytest.raises(OutputError, match="other files"), atomic_folder(target, is_own):
+        pytest.fail("began")
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(OutputError, match="is a symbolic link"):
+        refuse_folder(tmp_path / "link", anything, overwrite=True)
+    (target / "below").mkdir()
+    monkeypatch.chdir(target / "below")
+    for name in (".", "..", target):
+        with pytest.raises(OutputError, match="is the current folder, one above it"):
+            refuse_folder(name, anything, overwrite=True)
+    with pytest.raises(OutputError, match="root of a disk"):
+        refuse_folder("/", anything, overwrite=True)
+
+
+def test_what_others_put_into_the_output_meanwhile_is_not_deleted(tmp_path):
+    target = tmp_path / "t"
+    with (
+        pytest.raises(OutputError, match="other files"),
+        atomic_folder(target, lambda path: path.name == "own") as folder,
+    ):
+        (folder / "own").touch()
+        target.mkdir()
+        (target / "foreign").touch()
+    assert os.listdir(tmp_path) == ["t"] and os.listdir(target) == ["foreign"]
+
+
+@pytest.mark.parametrize("name", ["", "."])
+def test_an_output_without_a_name_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((UsageError, OutputError)):
+        refuse_folder(name, anything, overwrite=True)
+    with pytest.raises((UsageError, OutputError)), atomic_file(name):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_source_is_not_an_output(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a" / "b")
+    for source in (tmp_path / "a" / "b", tmp_path / "link"):
+        with pytest.raises(UsageError, match="one of the sources"):
+            refuse_source([source], tmp_path / "a")
+    refuse_source([tmp_path / "a" / "b", "-", "https://x/a"], tmp_path / "a" / "c")
+
+
+def test_a_device_is_written_and_never_replaced(tmp_path):
+    refuse_existing("/dev/null")
+    with atomic_file("/dev/null") as file:
+        file.write(b"x")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    os.mkfifo(tmp_path / "pipe")
+    received = []
+    reader = threading.Thread(target=lambda: received.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    with atomic_file(tmp_path / "pipe") as file:
+        file.write(b"through")
+    reader.join()
+    assert received == [b"through"] and stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_token_files_and_tokenizers_go_to_devices(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("some text " * 100)
+    tok = tokenmill.train_from_iterator(["some text"], vocab_size=258, special_tokens=["<|endoftext|>"])
+    os.mkfifo("pipe")
+    for format, bytes_before in (("bin", 0), ("npy", 128)):
+        received = []
+        reader = threading.Thread(target=lambda into=received: into.append(Path("pipe").read_bytes()))
+        reader.start()
+        for name in ("/dev/null", "pipe"):
+            summary = tokenmill.encode_files(tok, "a.txt", name, format)
+            assert summary.path == Path(name) and summary.documents == 1
+        reader.join()
+        assert len(received[0]) == bytes_before + 2 * summary.tokens
+    for format in ("tiktoken", "sentencepiece", "gguf"):
+        with contextlib.suppress(ConversionError):
+            tok.save("/dev/null", format=format)
+    for write in (
+        lambda: tokenmill.count_to_folder("a.txt", "/dev/null", job=JobOptions(overwrite=True)),
+        lambda: tok.save("/dev/null", overwrite=True),
+    ):
+        with pytest.raises(OutputError, match="a file has that name"):
+            write()
+    assert sorted(os.listdir()) == ["a.txt", "pipe"]
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode) and not list(Path("/dev").glob("*null?*"))
+
+
+def test_an_error_of_a_source_is_not_one_of_the_output(tmp_path):
+    with pytest.raises(OSError) as caught, atomic_file(tmp_path / "a"):
+        raise OSError(5, "Input/output error")
+    assert not isinstance(caught.value, OutputError)
+    with (
+        pytest.raises(OutputError, match=r"cannot write .*/folder/a: No such file"),
+        open_output(tmp_path / "folder" / "a"),
+    ):
+        pass
+
+
+def test_files_that_belong_together_appear_together(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "stale").write_bytes(b"old")
+    with pytest.raises(OutputError):
+        atomic_files({tmp_path / "a": b"new", tmp_path / "a" / "b": b"new"}, [tmp_path / "stale"])
+    assert (tmp_path / "a").read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["a", "stale"]
+    atomic_files({tmp_path / "a": b"new", tmp_path / "b": b"new"}, [tmp_path / "stale"])
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]

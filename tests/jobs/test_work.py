@@ -13,6 +13,7 @@ import tokenmill
 from tokenmill.errors import InputError, OutputError, UsageError
 from tokenmill.jobs.work import JobOptions, do_parts, group_by_size
 from tokenmill.jobs.working_folder import fingerprint, path_beside, working_folder
+from tokenmill.kernels import machine
 from tokenmill.sources.find import Skip
 
 LOCAL = JobOptions()
@@ -112,20 +113,41 @@ def test_publishing_that_was_cut_off_goes_on(tmp_path):
     with working_folder(tmp_path / "w", tmp_path / "data", {}) as folder:
         for name in ("a", "b"):
             (folder.path / name).write_text("new")
-        (tmp_path / "blocked").mkdir()
-        with pytest.raises(OSError):
+        with pytest.raises(OutputError):
             folder.publish([("a", tmp_path / "data"), ("b", tmp_path / "missing" / "about")])
         assert (tmp_path / "data").read_text() == "new"
         folder.publish([("a", tmp_path / "data"), ("b", tmp_path / "about")])
     assert (tmp_path / "about").read_text() == "new"
 
 
-def test_an_error_of_the_disk_names_the_output(tmp_path):
+def test_an_error_of_a_source_is_not_one_of_the_output(tmp_path):
     with (
-        pytest.raises(OutputError, match=r"cannot write .*out"),
+        pytest.raises(OSError, match="Input/output error") as caught,
         working_folder(path_beside(tmp_path / "out"), tmp_path / "out", {}),
     ):
-        raise OSError(28, "No space left on device")
+        raise OSError(5, "Input/output error")
+    assert not isinstance(caught.value, OutputError)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_on_a_deleted_file_is_not_held(tmp_path, monkeypatch):
+    """A process opens the lock, and before it locks it, the last holder ends and deletes it, and a third one begins."""
+    path, entered = path_beside(tmp_path / "out"), []
+
+    def lock_late(file):
+        if not entered:
+            entered.append(file)
+            (path / "lock").unlink()
+            path.rmdir()
+            entered.append(working_folder(path, tmp_path / "out", {}))
+            entered[1].__enter__()
+        machine.lock_file(file)
+
+    monkeypatch.setattr("tokenmill.jobs.working_folder.lock_file", lock_late)
+    with pytest.raises(UsageError, match="another process"), working_folder(path, tmp_path / "out", {}):
+        pytest.fail("two hold the folder")
+    entered[1].__exit__(None, None, None)
+    assert os.listdir(tmp_path) == []
 
 
 def test_sources_are_told_apart_by_name_size_and_date(tmp_path):

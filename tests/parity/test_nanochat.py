@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tokenmill
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 NAMES = ("bos", "user_start", "user_end", "assistant_start", "assistant_end", "python_start", "python_end",
          "output_start", "output_end")  # fmt: skip

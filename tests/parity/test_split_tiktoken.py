@@ -10,7 +10,7 @@ import os
 import pytest
 
 from tokenmill import Tokenizer, Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 tiktoken = pytest.importorskip("tiktoken")
 

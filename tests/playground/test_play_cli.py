@@ -10,8 +10,8 @@ import urllib.request
 import pytest
 
 from tokenmill import formats
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
 
 pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
 

@@ -10,9 +10,9 @@ from tokenmill.errors import ConversionError, OutputError, UsageError
 from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.playground.server import page_files
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.vocabulary.pipeline import Pipeline
 
 

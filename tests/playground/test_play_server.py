@@ -10,8 +10,8 @@ import pytest
 
 from tokenmill import formats
 from tokenmill.errors import UsageError
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
 pytest.importorskip("starlette", reason="needs the extra play: pip install 'tokenmill[play]'")

@@ -24,11 +24,9 @@ from tokenmill.quality.metrics import (
     word_initial_share,
 )
 from tokenmill.quality.token_lists import (
-    doubles_tables,
+    duplicates_tables,
     rare_table,
-    repeated_table,
     unused_table,
-    white_space_table,
 )
 from tokenmill.quality.usage import measure_usage
 
@@ -123,21 +121,17 @@ def test_baseline():
 def test_lists():
     extra = ["é".encode(), "e\u0301".encode(), b"Low", b"----", b" ---- ", b"  ", b"\n\n\n", "\u3000".encode(), b"---"]
     tok = Tokenizer(make_vocabulary([*BYTES, b"low", b" low", *extra]))
-    groups = {table.key: [{t.content for t in row[2]} for row in table.rows] for table in doubles_tables(tok)[1:]}
-    assert groups["doubles_nfc"] == [{"é".encode(), "e\u0301".encode()}]
-    assert {b"low", b"Low"} in groups["doubles_case"]
-    assert {b"low", b" low", b"Low"} in groups["doubles_case_and_outer_white_space"]
-    assert "doubles_same_bytes" not in groups
-    summary = {row[0]: row[1:4] for row in doubles_tables(tok)[0].rows}
+    groups = {table.key: [{t.content for t in row[2]} for row in table.rows] for table in duplicates_tables(tok)[1:]}
+    assert groups["duplicates_nfc"] == [{"é".encode(), "e\u0301".encode()}]
+    assert "duplicates_same_bytes" not in groups
+    summary = {row[0]: row[1:4] for row in duplicates_tables(tok)[0].rows}
     assert summary["same bytes"] == (0, 0, 0) and summary["NFC"] == (1, 2, 1)
-    assert [row[0].content for row in repeated_table(tok).rows] == [b" ---- ", b"----"]
-    assert [row[0].content for row in white_space_table(tok).rows][:3] == [b"\n\n\n", "\u3000".encode(), b"  "]
     usage = measure_usage(tok, WordCounts.from_mapping({b"low": 3, b" low": 200, b"Low": 1}))
     assert [row[:2] for row in rare_table(tok, usage, 100).rows] == [
         (rare, n) for rare, n in [(_token(tok, b"Low"), 1), (_token(tok, b"low"), 3)]
     ]
     assert b"Low" not in {row[0].content for row in unused_table(tok, usage).rows}
-    assert len(unused_table(tok, usage).rows) == len(extra) - 1
+    assert len(unused_table(tok, usage).rows) == len(BYTES) + len(extra) - 1
 
 
 def _token(tok, content):
@@ -148,7 +142,7 @@ def _token(tok, content):
 
 def test_same_bytes_twice():
     tok = Tokenizer(make_vocabulary([*BYTES, b"aa", b"aa"], [(97, 97, 256)]))
-    (row,) = doubles_tables(tok)[1].rows
+    (row,) = duplicates_tables(tok)[1].rows
     assert row[1] == 2 and [token.id for token in row[2]] == [256, 257]
 
 

@@ -11,7 +11,7 @@ from quality_examples import random_text
 
 import tokenmill
 from tokenmill.cli.main import app
-from tokenmill.tokenizer.export_loss import export_loss
+from tokenmill.quality.export_loss import export_loss
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
 
@@ -222,7 +222,6 @@ def test_file_names_that_are_not_utf_8(tmp_path, folder):
     tokenmill.train_from_iterator(["low lower"], 262).save(tokenizer)
     for form in ("--json", "--markdown", "--top=1"):
         assert "caf\ufffd" in run(tmp_path, "inspect", tokenizer, text, form).stdout
-    pytest.importorskip("matplotlib")
     run(tmp_path, "inspect", tokenizer, text, "--html", "report.html")
     assert "caf\ufffd" in (tmp_path / "report.html").read_text("utf-8")
     run(tmp_path, "compare", tokenizer, folder / "large", "--on", text, text + "/..", "--html", "c.html", code=1)

@@ -22,12 +22,12 @@ from tokenmill.counting import CountOptions, count
 from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.estimate import estimate
 from tokenmill.jobs.work import JobOptions
+from tokenmill.quality.checking import document_texts
 from tokenmill.quality.evaluation_text import EvaluationText
-from tokenmill.sources import blocks, jsonl, read_ahead, xml
+from tokenmill.sources import blocks, decompress, jsonl, xml
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.token_files import EncodeOptions, encode_files, parts
-from tokenmill.tokenizer.check import document_texts
 
 WHOLE = r"[\s\S]+"  # each document is one pretoken
 TEXTS = ["one two", "caf\u00e9 \u5b57", "x" * 3000, "last one"]
@@ -162,8 +162,7 @@ def test_no_output_depends_on_blocks_or_threads(tmp_path, tok, monkeypatch, bloc
     for module in (blocks, jsonl, parquet_source, xml):
         monkeypatch.setattr(module, "BLOCK", block)
     monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
-    monkeypatch.setattr(read_ahead, "AHEAD_FROM", 0)
-    monkeypatch.setattr(read_ahead, "STEP", block)
+    monkeypatch.setattr(decompress, "THREADS_FROM", 0)
     assert outputs(tmp_path / "blocks", paths, tok, threads) == expected
 
 
@@ -275,3 +274,42 @@ def test_parquet_without_pyarrow_is_one_message(tmp_path):
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert "pip install 'tokenmill[corpus]'" in " ".join(result.stderr.split())
+
+
+def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok):
+    """Also where the file is read in parts: the position is that in the file."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write(folder / "good.txt", "good text\n")
+    text = ("line of text\n" * 150_000).encode()
+    bad = write(folder / "bad.txt", text + "\u5b57".encode()[:2])
+    message = f"bad.txt.*: not UTF-8: the byte 0xe5 at {len(text):,} \\(unexpected end of data\\)"
+    verbs = {
+        "read_documents": lambda on_skip: list(read_documents(folder, max_document_bytes=None, on_skip=on_skip)),
+        "count": lambda on_skip: count(folder, "cl100k", on_skip=on_skip),
+        "count to a folder": lambda on_skip: count_to_folder(folder, tmp_path / "c", "cl100k", on_skip=on_skip),
+        "encode": lambda on_skip: encode_files(tok, folder, tmp_path / "t.bin", on_skip=on_skip),
+    }
+    loud = {
+        "train": lambda: tokenmill.train(folder, 300),
+        "estimate": lambda: estimate(folder, "cl100k"),
+        "inspect": lambda: tokenmill.quality.inspect(tok, [folder]),
+        "compare": lambda: tokenmill.quality.compare([tok, tok], [folder]),
+        "check": lambda: list(document_texts([folder])),
+        "clean": lambda: clean("text", folder, tmp_path / "clean", CleanOptions(strict=True)),
+    }
+    for verb in [*(lambda do=do: do(None) for do in verbs.values()), *loud.values()]:
+        with pytest.raises(tokenmill.errors.InputError, match=message):
+            verb()
+    for verb, do in verbs.items():
+        skips = []
+        result = do(skips.append)
+        assert [skip.source for skip in skips] == [str(bad)], verb
+        assert (len(result) if verb == "read_documents" else result.documents) == 1, verb
+    (folder / "good.txt").unlink()
+    write(bad, b"good\nb\xe5d\nalso good\n")
+    skips = []
+    assert count(folder, WHOLE, CountOptions(read=ReadOptions("line")), on_skip=skips.append).documents == 2
+    assert [str(skip).rpartition("/")[2] for skip in skips] == [
+        "bad.txt, line 2: not UTF-8: the byte 0xe5 at 1 (invalid continuation byte)"
+    ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tokenmill.corpus import read_documents
 from tokenmill.errors import InputError, UsageError
+from tokenmill.sources import parquet as parquet_source
 
 
 def read(*sources, **options):
@@ -97,12 +98,12 @@ def test_without_a_listener_damage_stops(tmp_path):
     [
         ("{'text': 1}", "not JSON"),
         ('{"text": "a"', "not JSON"),
-        ('["text"]', "a JSON list; expected an object"),
+        ('["text"]', "JSON, but an array; expected an object"),
         ('{"body": "a", "n": 1}', "the field 'text' is missing; the fields are 'body', 'n'"),
-        ('{"text": 7}', "holds a int, not text"),
-        ('{"text": null}', "holds a NoneType, not text"),
+        ('{"text": 7}', "is a number, not text"),
+        ('{"text": null}', "is null, not text"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"text": ' + "9" * 10_000 + "}", "holds a int, not text"),
+        ('{"text": ' + "9" * 10_000 + "}", "is a number, not text"),
     ],
 )
 def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
@@ -112,6 +113,27 @@ def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
     assert len(skipped) == 1
     assert skipped[0].startswith("a.jsonl, line 2: ")
     assert why in skipped[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (
+            '{\n  "text": "a"\n}\n',
+            "a.json, line 1: not JSON: the value goes on in the next line. Write each object on one line",
+        ),
+        ('{"text": "a",}\n', "a.json, line 1: not JSON: a comma after the last value, at 13. Remove it"),
+        ('{"text": "a"},\n{"text": "b"}\n', "a.json, line 1: not JSON: a comma after the last value, at 13. Remove it"),
+        (
+            '[{"text": "a"}, {"text": "b"},\n]\n',
+            "a.json: not JSON: a comma after item 2, which is the last. Remove it.",
+        ),
+        ('[{"text": "a",}]', "a.json, item 1: not JSON: a comma after the last value, at 13. Remove it"),
+    ],
+)
+def test_json_with_a_comma_too_many_or_over_many_lines_is_called_that(tmp_path, content, why):
+    skipped = read(write(tmp_path / "a.json", content))[1]
+    assert skipped[0].startswith(why)
 
 
 def test_jsonl_fields(tmp_path):
@@ -133,7 +155,9 @@ def parquet(path, rows=10, kind=None, **options):
 @pytest.mark.parametrize(
     "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())]
 )
-def test_parquet_columns_of_every_kind_of_string(tmp_path, kind):
+@pytest.mark.parametrize("most", [1, 1 << 26])
+def test_parquet_columns_of_every_kind_of_string(tmp_path, kind, most, monkeypatch):
+    monkeypatch.setattr(parquet_source, "MOST_BYTES", most)
     try:
         file = parquet(tmp_path / "a.parquet", kind=kind, row_group_size=3)
     except pa.ArrowNotImplementedError:
@@ -161,6 +185,15 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
         ["a.parquet: no column 'content'; the columns are text, id, n. Name the column of the text (--field)."],
     )
     assert "holds int64, not text" in read(file, field="n")[1][0]
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["text", "text", "other"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", field="other") == (["c"], [])
+    assert read(tmp_path / "a.parquet")[1] == [
+        "a.parquet: 2 columns are called 'text'. Rename all but one, or name another column (--field)."
+    ]
 
 
 def test_a_damaged_row_group_is_skipped_and_the_others_read(tmp_path):

@@ -64,7 +64,7 @@ def ends_of(scanner: Scanner, text, room: int) -> list[int]:
 
 
 def reference_ends(patterns: tuple[str, ...], text: bytes) -> list[int]:
-    from tokenmill.split.reference import reference_pretokens
+    from naive_split import reference_pretokens
 
     pretokens = reference_pretokens(patterns, text.decode("utf-8", "surrogateescape"))
     return list(itertools.accumulate(len(pretoken.encode("utf-8", "surrogateescape")) for pretoken in pretokens))

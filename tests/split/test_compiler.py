@@ -6,7 +6,7 @@ import pytest
 import tiktoken
 
 from tokenmill.split.compiler import covers_all_text
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 
 @pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)

@@ -9,7 +9,8 @@ import pytest
 
 from tokenmill import load
 from tokenmill.errors import PatternError
-from tokenmill.split import Splitter, reference
+from tokenmill.split import Splitter, backtracking
+from tokenmill.split.syntax import parse
 
 NESTED = "(?:" * 3 + "ab|c" + "){1000}" * 3
 BOMBS = ["a{1000000000}", "a{0,1000000000}", r"(?:\b(?:a{1000}){1000}){1000}", NESTED, f"a{{{'9' * 5000}}}"]
@@ -56,7 +57,7 @@ def test_a_pattern_in_a_tokenizer_json_is_refused_too(tmp_path):
 
 @pytest.mark.parametrize("pattern", ["(?:(?:(?:){1000}){1000}){1000}", "(?:)", r"$|\z"])
 def test_patterns_without_characters(pattern):
-    assert Splitter(pattern).split("ab") == reference.reference_pretokens((pattern,), "ab")
+    assert Splitter(pattern).split("ab") == backtracking.pretokens_of((pattern,), "ab")
 
 
 def test_many_distinct_sets_do_not_take_long_to_compile():
@@ -67,7 +68,7 @@ def test_many_distinct_sets_do_not_take_long_to_compile():
 
 @pytest.mark.filterwarnings("ignore:the split pattern")
 def test_endless_backtracking_is_stopped(monkeypatch):
-    monkeypatch.setattr(reference, "SECONDS", 0.05)
+    monkeypatch.setattr(backtracking, "SECONDS", 0.05)
     splitter = Splitter(r"(?:a|a)+\b!|.")
     assert splitter.split("a!b") == ["a!", "b"]
     with pytest.raises(
@@ -85,6 +86,4 @@ def test_endless_backtracking_is_stopped(monkeypatch):
     [("a", 1), ("ab|c", 3), ("a{3}", 3), ("(?:ab){2,5}", 10), ("((a{2}b){3}c){4}", 40), (r"[a-z]{7}\d{2,}", 9)],
 )
 def test_parts_are_counted(pattern, parts):
-    rewriter = reference.Rewriter(pattern)
-    rewriter.rewrite()
-    assert rewriter.parts == [parts]
+    assert backtracking.parts_of(parse(pattern)) == parts

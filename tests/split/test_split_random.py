@@ -10,8 +10,8 @@ from split_strategies import data, ends_of, patterns, reference_ends, texts
 
 from tokenmill.split import Splitter
 from tokenmill.split._scan_cy import Scanner
-from tokenmill.vocabulary.names import is_plain_word
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.names import is_plain_word
+from tokenmill.split.patterns import PATTERNS
 
 FACTOR = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 NAMED = sorted(PATTERNS)

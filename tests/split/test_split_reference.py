@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from naive_split import reference_pretokens
 from tokenmill.errors import PatternError
 from tokenmill.split import Splitter
-from tokenmill.split.reference import reference_pretokens
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 # Characters that the patterns care about, so that made-up text is not all letters of rare scripts.
 CARED_FOR = st.sampled_from(

@@ -83,3 +83,32 @@ def test_byte_orders(tok, tmp_path, dtype):
     tokens = tokenmill.load_tokens(tmp_path / "t.bin", dtype=dtype)
     assert tokens.ids.tolist() == tok.encode(text) and tok.decode(tokens[0]) == text
     assert tok.decode_bytes(next(iter(tokens))) == text.encode() and tokens[0].dtype.isnative
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_token_file_is_renamed_with_its_companions(tok, tmp_path, kind):
+    paths, documents = corpus(tmp_path / "sources")
+    tokenmill.encode_files(tok, paths, tmp_path / "train", kind)
+    for path in tmp_path.glob("train*"):
+        path.rename(tmp_path / path.name.replace("train", "val"))
+    (path,) = {path for path in tmp_path.glob("val*") if (tmp_path / f"{path.name}.json").exists()}
+    tokens = tokenmill.load_tokens(path, tok)
+    assert [tok.decode(ids) for ids in tokens] == documents
+    for companion in (tmp_path / "val.bin.offsets.npy", tmp_path / "val.idx"):
+        if companion.exists():
+            companion.unlink()
+            with pytest.raises(FormatError, match=f"{path.name}: {companion.name} is missing"):
+                tokenmill.load_tokens(path, tok)
+
+
+def test_the_suffix_of_another_format_is_refused(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("low")
+    for name, format in (
+        ("x.npy", "bin"),
+        ("x.bin", "npy"),
+        ("x.parquet", "megatron"),
+        ("x.idx", "bin"),
+        ("x.bin", "parquet"),
+    ):
+        with pytest.raises(UsageError, match="suffix of another format"):
+            tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / name, format)

@@ -1,17 +1,14 @@
 """Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
-import errno
 import io
 import json
-import os
-import threading
 
 import numpy as np
 import pytest
 from token_file_examples import corpus, expected_ids, read_megatron, stream_of, text, tokenizer, wide_tokenizer
 
 import tokenmill
-from tokenmill.errors import FormatError, InputError, OutputError, UsageError
+from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
@@ -286,26 +283,6 @@ def test_arrays_have_the_headers_that_numpy_writes():
         file = io.BytesIO()
         np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": (n,)})
         assert output._npy_header(kind, n) == file.getvalue()
-
-
-def test_ids_go_to_the_disk_meanwhile_and_an_error_there_is_raised(tok, sources, tmp_path, monkeypatch):
-    paths, _ = sources
-    monkeypatch.setattr(parts, "JOB_BYTES", 1000)
-    expected = tokenmill.encode_files(tok, paths, tmp_path / "t.bin").path.read_bytes()
-    monkeypatch.setattr(parts, "SYNC_BYTES", 100)
-    again = tokenmill.encode_files(tok, paths, tmp_path / "again.bin").path.read_bytes()
-    assert again == expected
-    main, fsync = threading.get_ident(), os.fsync
-
-    def full(descriptor):
-        if threading.get_ident() != main:
-            raise OSError(errno.ENOSPC, "no space left")
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match="no space left"):
-        tokenmill.encode_files(tok, paths, tmp_path / "full.bin")
-    assert not (tmp_path / "full.bin").exists()
 
 
 def test_caches_stay_small_however_many_pretokens_there_are(tmp_path):

@@ -51,7 +51,10 @@ def test_a_file_under_the_name_of_another_gives_its_own_ids(path, tmp_path):
 
 def test_what_a_load_imports(path):
     slow = "('numpy', 'regex', 'google.protobuf', 'pyarrow', 'concurrent.futures', 'multiprocessing')"
-    code = LOAD + f"tok.count_tokens('low'); tok.encode('low lower'); print([name for name in {slow} if name in sys.modules])"
+    code = (
+        LOAD
+        + f"tok.count_tokens('low'); tok.encode('low lower'); print([name for name in {slow} if name in sys.modules])"
+    )
     assert run(code, path) == "[]\n"
 
 
@@ -85,7 +88,7 @@ def test_a_sentencepiece_model_is_read_as_by_protobuf(tmp_path):
 
 
 def test_a_piece_that_is_not_utf_8_is_named():
-    with pytest.raises(tokenmill.errors.FormatError, match="m.model: piece 1: .*UTF-8"):
+    with pytest.raises(tokenmill.errors.FormatError, match=r"m\.model: piece 1: .*UTF-8"):
         parse_sentencepiece(b"\x0a\x03\x0a\x01a\x0a\x03\x0a\x01\xff", "m.model")
 
 

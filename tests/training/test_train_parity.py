@@ -69,7 +69,7 @@ def test_random_corpora(seed, monkeypatch):
 
 
 def test_the_smaller_size_is_a_prefix():
-    from tokenmill.training import prefix
+    from tokenmill.vocabulary.surgery import prefix
 
     rng = random.Random(9)
     for _ in range(30):

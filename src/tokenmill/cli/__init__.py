@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import NoReturn
+
+TYPE_CHECKING = False  # typing would be imported before Ctrl-C is caught
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 own_process = False  # whether this process runs one command, and nothing else
 
@@ -29,12 +32,55 @@ def entry() -> None:
 
         print(f"tokenmill {__version__}")
         return
-    from .main import app
-
+    _clean_up_at_signals()
     try:
+        from .main import app
+
         app(prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE")
     except SystemExit as end:
         _leave(end)
+    except KeyboardInterrupt:  # before the command has begun
+        sys.exit(130)
+
+
+def _clean_up_at_signals() -> None:
+    """Let SIGTERM, and SIGHUP from a terminal that is closed, end the command as Ctrl-C does: nothing half-written is left.
+
+    An exception is lost in an import that catches all (those of Cython's modules do), in a callback of a weak reference, as
+    imports and thread pools have, and in a finalizer. There the signal comes again, a moment later.
+    """
+    import _thread
+    import signal
+    import time
+
+    main = _thread.get_ident()
+
+    def again(number: int) -> None:
+        time.sleep(0.005)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, number)  # which wakes the thread up
+        else:
+            _thread.interrupt_main(signal.Signals(number))
+
+    def stop(number: int, frame: Any) -> None:
+        while frame is not None:
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                _thread.start_new_thread(again, (number,))
+                return
+            frame = frame.f_back
+        raise KeyboardInterrupt(number)
+
+    def unraisable(lost: Any) -> None:
+        if isinstance(lost.exc_value, KeyboardInterrupt) and lost.exc_value.args:
+            _thread.start_new_thread(again, lost.exc_value.args)
+        else:
+            sys.__unraisablehook__(lost)
+
+    sys.unraisablehook = unraisable
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, stop)
 
 
 def _leave(end: SystemExit) -> NoReturn:

@@ -11,9 +11,17 @@ import inspect
 import operator
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, dataclass_transform, get_args, get_origin, get_type_hints
 
 import click
+
+
+def path(text: Any) -> Path:
+    """A path. An empty one would be the current folder."""
+    if not str(text):
+        raise click.BadParameter("the name is empty; name a file or a folder")
+    return Path(text)
 
 
 class Argument:
@@ -147,7 +155,7 @@ def command_of(function: Callable[..., Any], run: Callable[..., Any], **shared: 
         kinds = [each for each in get_args(kind) if each is not type(None)]
         if type(None) in get_args(kind):
             kind = kinds[0]
-        params.append(info.make(name, kind, defaults.get(name, False)))
+        params.append(info.make(name, path if kind is Path else kind, defaults.get(name, False)))
 
     def call(**given: Any) -> Any:
         for name, value in given.items():

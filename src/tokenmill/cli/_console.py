@@ -202,7 +202,7 @@ def cost_of_export(
     """
     import dataclasses
 
-    from ..tokenizer.export_loss import export_loss, sample_counts
+    from ..quality.export_loss import export_loss, sample_counts
 
     if tok.vocabulary.order != "events":
         if sample:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from ..quality import Report, Table
 
 
-NARROWEST = 10  # a column of text may be folded to this width
-
-
 class Forms(opt.Group):
     """The forms in which the report is wanted."""
 
@@ -66,50 +63,16 @@ def _print_verdict(found: Report) -> None:
     from rich.text import Text
 
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=120)
-    console.print(Text("Verdict", "bold"))
+    console.print(Text("Verdict", "bold") + Text(f"  {found.summary}" if found.summary else ""))
     for finding in found.findings:
         console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
 
 
 def print_table(table: Table) -> None:
     from rich.console import Console
-    from rich.table import Table as Drawn
-    from rich.text import Text
 
-    from ..quality.tables import NUMERIC, Token, cell_text
+    from ..quality.terminal import lines_of
 
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=180)
     console.print()
-    if not table.rows:
-        console.print(Text(table.title, "bold") + Text(": none"))
-        return
-    title = Text(table.title, "bold")
-    if table.total is not None and table.total > len(table.rows):
-        title += Text(f", the first {len(table.rows):,} of {table.total:,}", "not bold")
-    console.print(title)
-    drawn = Drawn(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    overview = any(column.kind == "figure" for column in table.columns)
-    drawn.show_header = not overview
-    needed = 0
-    for column in table.columns:
-        widest = max(len(cell_text(row[len(drawn.columns)], column)) for row in table.rows)
-        if column.kind in NUMERIC:
-            widest = max(widest, *map(len, column.name.split()))
-            drawn.add_column(Text(column.name), justify="right", min_width=widest)
-        else:
-            drawn.add_column(Text(column.name), overflow="fold")
-            widest = min(widest, NARROWEST)
-        needed += widest + 2
-    rows = []
-    for row in table.rows:
-        cells = [Text(cell_text(value, column)) for value, column in zip(row, table.columns, strict=True)]
-        ids = [Text(f" {value.id}" if isinstance(value, Token) else "", "dim") for value in row]
-        rows.append([cell + id for cell, id in zip(cells, ids, strict=True)])
-        drawn.add_row(*rows[-1])
-    if needed <= console.width:
-        console.print(drawn)
-        return
-    for cells in rows:  # too wide, and nothing may be cut: a line for each cell
-        for column, cell in zip(table.columns, cells, strict=True):
-            console.print(Text.assemble((f"{column.name}: ", "dim"), cell), soft_wrap=True)
-        console.print()
+    console.print(*lines_of(table, console.width), sep="\n", soft_wrap=True)

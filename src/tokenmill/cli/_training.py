@@ -115,7 +115,7 @@ def train_and_report(
     with _working_folder(given, options, outputs.folder) as folder:
         with progress_bar() as progress, _timed(seconds, "load" if is_saved(given.sources) else "count"):
             fair = _parity(given, options, progress)
-            counts = _counts(given, options, folder, progress) if fair is None else fair.counts
+            counts = _counts(given, options, folder, outputs.folder.parent, progress) if fair is None else fair.counts
         counted, mixture = _counted(counts), counts.mixture
         needed = None if _is_plain(options) and fair is None and not outputs.compares else counts
         if options.algorithm == "heap":
@@ -249,7 +249,9 @@ def _training(
     return SuperwordTraining(counts, text, options, limit, progress, folder, given.job)
 
 
-def _counts(given: Input, options: Options, folder: WorkingFolder | None, progress: Progress | None) -> WordCounts:
+def _counts(
+    given: Input, options: Options, folder: WorkingFolder | None, spill_folder: Path, progress: Progress | None
+) -> WordCounts:
     """The saved word counts, or those of text files, which a training that resumes saves."""
     sources, split = given.sources, given.split
     from ..counting import WordCounts, count
@@ -257,8 +259,13 @@ def _counts(given: Input, options: Options, folder: WorkingFolder | None, progre
 
     if not is_saved(sources):
         splitter = options.splitter(split or "cl100k")
+        running: dict[str, Any] = {
+            "num_threads": options.num_threads,
+            "spill_folder": spill_folder,
+            "progress": progress,
+        }
         if folder is None:
-            return count(sources, splitter, given.reading, num_threads=options.num_threads, progress=progress)
+            return count(sources, splitter, given.reading, **running)
         saved = folder.path / "counts"
         if folder.load("counted") is not None:
             return WordCounts.load(saved)
@@ -270,7 +277,7 @@ def _counts(given: Input, options: Options, folder: WorkingFolder | None, progre
             )
             counts = WordCounts.load(saved)
         else:
-            counts = count(sources, splitter, given.reading, num_threads=options.num_threads, progress=progress)
+            counts = count(sources, splitter, given.reading, **running)
             counts.save(saved, overwrite=True)
         folder.save("counted", True)
         return counts
@@ -284,7 +291,7 @@ def _counts(given: Input, options: Options, folder: WorkingFolder | None, progre
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted. weighted: its bytes, each as often as its weight says."""
+    """What was counted. weighted: the bytes of the counted pretokens, each as often as its weight says."""
 
     documents: int
     nbytes: int
@@ -293,8 +300,9 @@ class Counted:
 
 
 def _counted(counts: WordCounts) -> Counted:
-    weighted = int(counts.scale * sum(part.weighted for part in counts.mixture)) or counts.total_bytes
-    return Counted(counts.documents, counts.total_bytes, len(counts), weighted)
+    from ..quality.usage import counted_bytes
+
+    return Counted(counts.documents, counts.total_bytes, len(counts), counted_bytes(counts))
 
 
 def _is_plain(options: Options) -> bool:

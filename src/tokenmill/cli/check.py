@@ -10,8 +10,8 @@ from . import _options as opt
 from ._console import console, progress_bar, report, say
 
 if TYPE_CHECKING:
+    from ..quality.checking import Agreement, Difference
     from ..tokenizer import Tokenizer
-    from ..tokenizer.check import Agreement, Difference
 
 
 def check(
@@ -34,8 +34,8 @@ def check(
     tokenmill check my-tokenizer --against cl100k_base corpus/*.txt
     """
     from ..formats import encode_with_library
-    from ..tokenizer.check import check as check_tokenizers
-    from ..tokenizer.check import document_texts
+    from ..quality.checking import check as check_tokenizers
+    from ..quality.checking import document_texts
 
     first, other = _load(tokenizer, opening), _load(against, opening)
     encoder = encode_with_library(against, other.vocabulary) if library else None
@@ -46,7 +46,10 @@ def check(
     if json:
         report(rows | {"difference": difference_json(found.difference)}, True)
     elif found.difference is None:
-        say("no difference: " + (f"{found.proof}" if found.proof else "not proved, but none was found"))
+        say(
+            "no difference: "
+            + (f"{found.proof}" if found.proof else "not proved, and none was found: one on rare texts may remain")
+        )
         report(agreement_rows(found), False)
         if found.refused:
             say("refused are texts with a byte that has no token, which the library leaves out")

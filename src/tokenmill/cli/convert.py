@@ -47,8 +47,8 @@ def convert(
     tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
     """
     from .. import formats
+    from ..quality.checking import check, document_texts
     from ..tokenizer import Tokenizer
-    from ..tokenizer.check import check, document_texts
 
     specials = _special_tokens(special_token or [])
     read, json = documents.read, result.json

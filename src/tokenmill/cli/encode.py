@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .. import cli
 from ..errors import InputError, UnknownTokenError, UsageError
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips
@@ -55,6 +54,7 @@ def encode(
     """
     from ..jobs.outputs import atomic_file, refuse_existing
     from ..sources.documents import read_documents
+    from ..token_files.settings import output_path
 
     tok = opening.load(tokenizer)
     format = format or FORMAT_OF.get(output.suffix if output else "", "text")
@@ -83,7 +83,7 @@ def encode(
         _converse(tok, special)
         return
     if output is not None:
-        refuse_existing(output, overwrite=result.force)
+        refuse_existing(output_path(output, format), overwrite=result.force)
     allowed = "all" if special else frozenset()
     skips: list[Skip] = []
     with atomic_file(output, "w") if output else contextlib.nullcontext(sys.stdout) as out:
@@ -150,11 +150,8 @@ def _encode_to_token_file(
     skip_damaged: bool,
     as_json: bool,
 ) -> None:
-    from ..sources import parquet
     from ..token_files import encode_files
     from ..token_files.encoding import output_path
-
-    parquet.arrow_alone = cli.own_process and format != "parquet" and job.engine == "local"
 
     skips: list[Skip] = []
     start = time.perf_counter()

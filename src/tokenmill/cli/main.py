@@ -20,6 +20,7 @@ from click.shell_completion import get_completion_class
 
 from .. import __version__
 from ..errors import TokenmillError, UsageError
+from ..jobs import outputs
 from . import _options as opt
 from ._commands import Verb, command_of
 from ._console import fail, say, verbosity
@@ -53,9 +54,10 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
             traceback.print_exc()
         fail(name_options(str(error), verb()))
         sys.exit(2 if isinstance(error, UsageError) else 1)
-    except KeyboardInterrupt:
-        fail("stopped; nothing was left half-written")
-        sys.exit(130)
+    except KeyboardInterrupt as stop:
+        done = ", ".join(map(str, outputs.written[:3])) + ", ..." * (len(outputs.written) > 3)
+        fail("stopped; nothing was left half-written" + f", and this was finished before: {done}" * bool(done))
+        sys.exit(128 + stop.args[0] if stop.args else 130)  # the number of the signal
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
@@ -88,6 +90,7 @@ class _Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         verbosity.quiet = verbosity.verbose = False
+        outputs.written.clear()
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
             warnings.showwarning = lambda message, *_: say(f"note: {message}")

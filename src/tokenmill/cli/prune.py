@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,21 +46,31 @@ class Changed(opt.Result):
         check_sample(self.sample)
 
     def write(
-        self, old: Tokenizer, new: Tokenizer, id_map: np.ndarray, counts: WordCounts | None, read: ReadOptions
+        self,
+        old: Tokenizer,
+        new: Tokenizer,
+        id_map: np.ndarray,
+        counts: WordCounts | None,
+        read: ReadOptions,
+        more: Mapping[str, bytes] | None = None,
     ) -> dict[str, Any]:
-        """Save the tokenizer and the id map, read both back, certify and measure them; the rows of the summary."""
+        """Save the tokenizer with the id map and `more` files, read back, certify and measure it; the rows of the summary."""
         import dataclasses
+        import io
 
         import numpy as np
 
         from ..api import load
         from ..counting import WordCounts
-        from ..jobs.outputs import atomic_file
+        from ..formats import write
+        from ..jobs.outputs import atomic_files
         from ..quality.certificate import certify
 
-        new.save(self.output, overwrite=self.force)
-        with atomic_file(self.where) as file:
-            np.save(file, id_map, allow_pickle=False)
+        np.save(array := io.BytesIO(), id_map, allow_pickle=False)
+        beside = {self.where.name: array.getvalue()} if self.id_map is None else {}
+        write(new.vocabulary, self.output, overwrite=self.force, more={**beside, **(more or {})})
+        if not beside:
+            atomic_files({self.where: array.getvalue()})
         texts = WordCounts.from_mapping({}, old.vocabulary.split_patterns) if counts is None else counts
         with progress_bar() as progress:
             certificate = certify(old, load(self.output), np.load(self.where, allow_pickle=False), texts, progress)

@@ -34,7 +34,7 @@ def replace(
 
     tokenmill replace cl100k_base src/*.py --number 2000 -o for-code
     """
-    from ..jobs.outputs import atomic_file, refuse_existing
+    from ..jobs.outputs import refuse_existing
     from ..quality import replace as replace_tokens
     from ..quality.evaluation_text import EvaluationText
 
@@ -46,10 +46,9 @@ def replace(
         counts = EvaluationText(sources, None, read).together(tok, progress)
         wanted = None if ids is None else read_ids(ids)
         better = replace_tokens(tok, counts, number, ids=wanted, keep=keep, read=read, progress=progress)
-    rows = changed.write(tok, better.tok, better.id_map, counts, read)
-    with atomic_file(new_rows) as file:
-        lines = (f'"{id}": {parts}' for id, parts in better.new_rows.items())
-        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    lines = (f'"{id}": {parts}' for id, parts in better.new_rows.items())
+    content = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+    rows = changed.write(tok, better.tok, better.id_map, counts, read, {new_rows.name: content})
     left = int((better.id_map < 0).sum()) - len(better.new_rows)
     sizes = {"ids": better.tok.n_vocab, "replaced": len(better.new_rows), "ids_left_without_token": left}
     report({**rows, "new_rows": str(new_rows), **sizes}, changed.json)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import InputError, OutputError, require
-from ..jobs.outputs import atomic_file
+from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
@@ -59,7 +59,9 @@ def clean(
     options = options.for_kind(kind)
     skipped: list[Skip] = []
     found = find_sources(sources, None if options.strict else skipped.append)
-    folder = Path(output).absolute()
+    folder = named(output).absolute()
+    refuse_foreign(folder, _is_own, overwrite=True)
+    refuse_source(found, folder)
     work = CleanParts(kind, options, group_by_size(found, PART_BYTES), folder, job)
     settings = work.settings()
     working_path = folder / ".unfinished"  # inside, where the shards are: they appear one by one
@@ -80,7 +82,7 @@ def clean(
             raise
         finally:
             for rest in folder.glob(".shard-*.part"):  # of a process that was killed, or a task whose machine was lost
-                rest.unlink(missing_ok=True)
+                remove(rest)
         with atomic_file(report_path(folder), "w") as file:
             json.dump(report.to_json(), file, indent=1, ensure_ascii=False)
             file.write("\n")
@@ -241,7 +243,7 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
     if folder.exists() and report_path(folder).exists():
         report = CleaningReport.from_json(json.loads(report_path(folder).read_text(encoding="utf-8")))
         if report.settings == settings:
-            shutil.rmtree(working_path, ignore_errors=True)  # of a run that was killed at its very end
+            remove(working_path)  # of a run that was killed at its very end
             return report
         found = "a finished"
     elif working_path.exists() or not any(folder.glob("shard-*")):
@@ -252,9 +254,16 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
     )
 
 
+def _is_own(path: Path) -> bool:
+    """Whether a file in the output folder is one that `clean` has made."""
+    suffixes = "|".join(map(re.escape, OUTPUT_FORMATS.values()))
+    shard = rf"shard-\d{{5}}-\d{{4,}}(?:{suffixes})"
+    return re.fullmatch(rf"{shard}|\.{shard}\.[0-9a-f]{{16}}\.part|\.unfinished", path.name) is not None
+
+
 def _remove_output(folder: Path) -> None:
-    for path in [*folder.glob("shard-*"), report_path(folder)]:
-        path.unlink(missing_ok=True)
+    for path in [report_path(folder), *folder.glob("shard-*")]:
+        remove(path)
 
 
 def report_path(folder: Path) -> Path:

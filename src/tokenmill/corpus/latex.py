@@ -7,34 +7,23 @@ second markup language. So a formula that can be read on one line becomes text.
 from __future__ import annotations
 
 import re
+from html.entities import html5
 
 MAX_CHARACTERS = 2_000  # a longer formula is unreadable on one line
-MAX_DEPTH = 20
 
 SUPERSCRIPTS = str.maketrans("0123456789+-−–=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿⁱ")
 SUBSCRIPTS = str.maketrans("0123456789+-−–=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 
+# Symbols that HTML does not have by LaTeX's name, or has as another.
 _SYMBOLS = """
-alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ lambda λ mu μ nu ν
-xi ξ omicron ο pi π varpi ϖ rho ρ varrho ϱ sigma σ varsigma ς tau τ upsilon υ phi φ varphi φ chi χ psi ψ omega ω
-Gamma Γ Delta Δ Theta Θ Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω
-times × cdot · div ÷ pm ± mp ∓ ast ∗ star ⋆ circ ∘ bullet • oplus ⊕ ominus ⊖ otimes ⊗ odot ⊙ wedge ∧ land ∧ vee ∨ lor ∨
-cap ∩ cup ∪ setminus ∖ sqcap ⊓ sqcup ⊔ uplus ⊎ dagger † amalg ⨿ wr ≀
-leq ≤ le ≤ geq ≥ ge ≥ neq ≠ ne ≠ ll ≪ gg ≫ approx ≈ sim ∼ simeq ≃ cong ≅ equiv ≡ propto ∝ doteq ≐ prec ≺ succ ≻ asymp ≍
-subset ⊂ supset ⊃ subseteq ⊆ supseteq ⊇ subsetneq ⊊ in ∈ ni ∋ notin ∉ vdash ⊢ models ⊨ vDash ⊨ mid | parallel ∥ perp ⊥
-forall ∀ exists ∃ nexists ∄ neg ¬ lnot ¬ top ⊤ bot ⊥ emptyset ∅ varnothing ∅ infty ∞ partial ∂ nabla ∇ hbar ℏ ell ℓ
-Re ℜ Im ℑ wp ℘ aleph ℵ beth ℶ angle ∠ triangle △ square □ Box □ diamond ◇ degree ° prime ′ surd √ therefore ∴ because ∵
-sum ∑ prod ∏ coprod ∐ int ∫ iint ∬ iiint ∭ oint ∮ bigcup ⋃ bigcap ⋂ bigoplus ⨁ bigotimes ⨂ bigwedge ⋀ bigvee ⋁
-to → rightarrow → leftarrow ← gets ← leftrightarrow ↔ Rightarrow ⇒ Leftarrow ⇐ Leftrightarrow ⇔ implies ⇒ iff ⇔
-longrightarrow → longleftarrow ← Longrightarrow ⇒ mapsto ↦ longmapsto ↦ uparrow ↑ downarrow ↓ hookrightarrow ↪
-rightleftharpoons ⇌ leftrightharpoons ⇋ nearrow ↗ searrow ↘ rightharpoonup ⇀ leadsto ⇝
-ldots … cdots … dots … dotsc … dotsb … dotsm … vdots ⋮ ddots ⋱ lbrace { rbrace } langle ⟨ rangle ⟩ lfloor ⌊ rfloor ⌋
-lceil ⌈ rceil ⌉ lbrack [ rbrack ] vert | Vert ‖ lVert ‖ rVert ‖ lvert | rvert | backslash \\ colon : N ℕ Z ℤ Q ℚ R ℝ C ℂ
-imath ı jmath ȷ complement ∁ smallsetminus ∖ lhd ◁ rhd ▷ ltimes ⋉ rtimes ⋊ Diamond ◇ natural ♮ sharp ♯ flat ♭
-reals ℝ Reals ℝ empty ∅ isin ∈ and ∧ or ∨ exist ∃ sub ⊂ sube ⊆ hearts ♥ clubs ♣ spades ♠ euro € pounds £ S § P ¶
+varepsilon ε varphi φ cdot · ast ∗ star ⋆ circ ∘ land ∧ lor ∨ neq ≠ asymp ≍ models ⊨ mid | exists ∃ neg ¬ lnot ¬ infty ∞
+partial ∂ triangle △ Box □ diamond ◇ Diamond ◇ degree ° surd √ iint ∬ to → gets ← implies ⇒ longrightarrow → longleftarrow ←
+Longrightarrow ⇒ longmapsto ↦ leadsto ⇝ ldots … cdots … dots … dotsc … dotsb … dotsm … vdots ⋮ ddots ⋱ lVert ‖ rVert ‖
+lvert | rvert | backslash \\ N ℕ Z ℤ Q ℚ R ℝ C ℂ lhd ◁ rhd ▷ Reals ℝ pounds £ S § P ¶
 """
 _WORDS = _SYMBOLS.split()
-SYMBOLS = dict(zip(_WORDS[::2], _WORDS[1::2], strict=True))
+SYMBOLS = {name[:-1]: symbol for name, symbol in html5.items() if name[-1] == ";" and len(symbol) == 1}
+SYMBOLS |= dict(zip(_WORDS[::2], _WORDS[1::2], strict=True))
 # Commands that become their own names, with spaces around them.
 NAMES = frozenset(
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth log ln lg exp lim limsup liminf sup inf max min "
@@ -55,9 +44,8 @@ ACCENTS = {
 TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols without spaces around them
 SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", "!", "thinspace", "enspace", "\n", "~"])
 OVER = "\x00"  # stands for \\over until its group ends
-FRACTIONS = frozenset(["frac", "tfrac", "dfrac", "cfrac"])
 
-_TOKEN = re.compile(r"\\([A-Za-z]+)\*?|\\(.)|([{}^_&~])|([^\\{}^_&~]+)", re.DOTALL)
+_TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
 
 
 class _Unreadable(Exception):
@@ -72,10 +60,9 @@ def latex_to_text(source: str) -> str:
     """
     if len(source) > MAX_CHARACTERS or OVER in source:
         return ""
-    tokens = list(_TOKEN.finditer(source))
     try:
-        text, _ = _group(tokens, 0, 0)
-    except _Unreadable:
+        text = _group(_TOKEN.findall(source)[::-1])
+    except (_Unreadable, RecursionError):
         return ""
     return " ".join(text.split()).replace("( ", "(").replace(" )", ")")
 
@@ -105,110 +92,71 @@ def script_text(tag: str, text: str) -> str:
     return raised(stripped, table, sign)
 
 
-def _group(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
-    """The text of the tokens from `at` to the brace that closes their group, and the place after it."""
-    if depth > MAX_DEPTH:
-        raise _Unreadable
-    parts: list[str] = []
-    while at < len(tokens):
-        command, escaped, special, plain = tokens[at].groups()
-        at += 1
-        if special == "}":
-            break
-        if special == "{":
-            inner, at = _group(tokens, at, depth + 1)
-            parts.append(inner)
-        elif special in ("^", "_"):
-            argument, at = _argument(tokens, at, depth)
-            prime = argument.strip("′ ")
-            if special == "^" and argument and not prime:
-                parts.append(argument)
-            elif special == "^" and argument.strip() == "∘":
-                parts.append("°")
-            else:
-                sign = raised(argument, SUPERSCRIPTS if special == "^" else SUBSCRIPTS, special)
-                if parts and parts[-1].endswith(" "):  # it belongs to the symbol before the space
-                    parts[-1], sign = parts[-1].rstrip(), sign + " "
-                parts.append(sign)
-        elif special:
-            if special == "&":
-                raise _Unreadable
-            parts.append(" ")
-        elif command:
-            text, at = _command(command, tokens, at, depth)
-            parts.append(text)
-        elif escaped is not None:
-            if escaped == "\\":  # a line of a table
-                raise _Unreadable
-            parts.append(" " if escaped in SPACES else {"|": "‖"}.get(escaped, escaped))
-        else:
-            parts.append(plain.replace("'", "′"))
-    above, over, below = "".join(parts).partition(OVER)
-    return _fraction(above, below.replace(OVER, "/")) if over else above, at
+def _group(tokens: list[str]) -> str:
+    """The text of the tokens, the next of which is the last of the list, up to the brace that closes their group."""
+    text = ""
+    while tokens and (token := tokens.pop()) != "}":
+        if token not in ("^", "_"):
+            text += _text(token, tokens)
+            continue
+        argument = _argument(tokens)
+        if token == "^" and argument and not argument.strip("′ "):
+            text += argument
+        elif token == "^" and argument.strip() == "∘":
+            text += "°"
+        else:  # it belongs to the symbol before the space
+            space = " " if text.endswith(" ") else ""
+            text = text.rstrip() + raised(argument, SUPERSCRIPTS if token == "^" else SUBSCRIPTS, token) + space
+    above, over, below = text.partition(OVER)
+    return _fraction(above, below.replace(OVER, "/")) if over else above
 
 
-def _argument(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
+def _argument(tokens: list[str]) -> str:
     """What a command or a sign applies to: a group in braces, a command, or one character."""
-    if at >= len(tokens):
-        return "", at
-    command, escaped, special, plain = tokens[at].groups()
-    if special == "{":
-        return _group(tokens, at + 1, depth + 1)
-    if command in PLAIN:
-        if depth > MAX_DEPTH:
+    while tokens and (token := tokens.pop()):
+        if token == "~":
             raise _Unreadable
-        return _argument(tokens, at + 1, depth + 1)
-    if command:
-        return _command(command, tokens, at + 1, depth + 1)
-    if plain and plain.strip():
-        text = plain.lstrip()
-        rest = text[1:]
-        if rest:  # the argument is one character: put the others back
-            tokens[at] = next(_TOKEN.finditer(rest))
-            return text[0].replace("'", "′"), at
-        return text.replace("'", "′"), at + 1
-    if plain:
-        return _argument(tokens, at + 1, depth)
-    if escaped in (None, "\\", "&"):
-        raise _Unreadable
-    return escaped, at + 1
+        if not token.isspace() and token.strip("\\*") not in PLAIN:
+            return _text(token, tokens)
+    return ""
 
 
-def _command(name: str, tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
-    if depth > MAX_DEPTH:
+def _text(token: str, tokens: list[str]) -> str:
+    """The text of a token that stands for one character, or begins a group or a command."""
+    name = token[1:].rstrip("*") or token[1:]
+    if token == "{":
+        return _group(tokens)
+    if token in ("&", "\\\\", "\\", "^", "_", "}"):  # a table, or nothing where something must be
         raise _Unreadable
-    if name in SYMBOLS:
-        symbol = SYMBOLS[name]
-        return (symbol if symbol.isalpha() or symbol in TIGHT else f" {symbol} "), at
-    if name in NAMES:
-        return f" {name} ", at
-    if name in FRACTIONS:
-        above, at = _argument(tokens, at, depth)
-        below, at = _argument(tokens, at, depth)
-        return _fraction(above, below), at
-    if name == "binom":
-        above, at = _argument(tokens, at, depth)
-        below, at = _argument(tokens, at, depth)
-        return f"C({above.strip()}, {below.strip()})", at
-    if name == "sqrt":
-        argument, at = _argument(tokens, at, depth)
-        return f"√{_grouped(argument)}", at
-    if name in ACCENTS:
-        argument, at = _argument(tokens, at, depth)
-        return (argument.strip() + ACCENTS[name] if len(argument.strip()) == 1 else argument), at
-    if name in ("over", "atop"):
-        return OVER, at
-    if name in ("pmod", "bmod"):
-        argument, at = _argument(tokens, at, depth) if name == "pmod" else ("", at)
-        return (f" (mod {argument.strip()})" if name == "pmod" else " mod "), at
-    if name == "not":
-        argument, at = _argument(tokens, at, depth)
-        return f" {argument.strip()}\u0338 ", at
-    if name in PLAIN:
-        return "", at
+    if not name:
+        return {"'": "′", "~": " "}.get(token, token)
     if name in SPACES:
-        return " ", at
-    raise _Unreadable
+        return " "
+    if not name.isalpha():
+        return "‖" if name == "|" else name
+    if name in NAMES:
+        return f" {name} "
+    if name in ("frac", "tfrac", "dfrac", "cfrac"):
+        return _fraction(_argument(tokens), _argument(tokens))
+    if name == "binom":
+        return f"C({_argument(tokens).strip()}, {_argument(tokens).strip()})"
+    if name == "sqrt":
+        return f"√{_grouped(_argument(tokens))}"
+    if name in ACCENTS:
+        argument = _argument(tokens)
+        return argument.strip() + ACCENTS[name] if len(argument.strip()) == 1 else argument
+    if name in ("over", "atop"):
+        return OVER
+    if name in ("pmod", "bmod"):
+        return f" (mod {_argument(tokens).strip()})" if name == "pmod" else " mod "
+    if name == "not":
+        return f" {_argument(tokens).strip()}\u0338 "
+    if name in PLAIN:
+        return ""
+    if name not in SYMBOLS:
+        raise _Unreadable
+    symbol = SYMBOLS[name]
+    return symbol if symbol.isalpha() or symbol in TIGHT else f" {symbol} "
 
 
 def _fraction(above: str, below: str) -> str:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions
@@ -53,6 +52,7 @@ def count(
     num_threads: int | None = None,
     on_skip: OnSkip | None = None,
     engine: str = "local",
+    spill_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> WordCounts:
     """Count the pretokens of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
@@ -67,7 +67,8 @@ def count(
     num_threads: None is all cores.
     on_skip: called for each JSON line that cannot be read and each file that turns out to be damaged. The line is left
         out, and the file from there on. None raises an InputError instead.
-    engine: "ray" counts on a Ray cluster, through a folder in the working directory. See `count_to_folder`.
+    engine: "ray" counts on a Ray cluster, through `spill_folder`. See `count_to_folder`.
+    spill_folder: where tables beyond the memory limit go. None is the folder that TMPDIR names, or else the current folder.
     progress: called as progress("count", bytes read, bytes of all files, or None with a pipe among them).
     Raises InputError for a source that is missing, cannot be read, or is damaged.
     """
@@ -77,19 +78,17 @@ def count(
         options = replace(options, memory_limit=memory_limit)
     job = JobOptions(engine)
     if engine == "ray":
-        import tempfile
-
         from .count_jobs import count_to_folder
 
-        with tempfile.TemporaryDirectory(prefix=".tokenmill-count-", dir=Path.cwd()) as folder:
-            output = Path(folder) / "counts"
+        with temporary_spill(spill_folder) as spill:
+            output = spill.folder / "counts"
             count_to_folder(sources, output, splitter, options, on_skip=on_skip, job=job, progress=progress)
             return WordCounts.load(output)
     found, _ = found_sources(sources, on_skip)
     size = stored_size(found)
     meter = Meter(progress and partial(progress, "count"), [size])
     with (
-        temporary_spill() as spill,
+        temporary_spill(spill_folder) as spill,
         Threads(
             partial(Counter, splitter), num_threads, memory_limit_of(options.memory_limit), spill, size=size
         ) as threads,

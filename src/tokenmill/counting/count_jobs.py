@@ -9,7 +9,6 @@ so the bytes are those of the local engine.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import UsageError, require
-from ..jobs.outputs import atomic_file, atomic_path, check_folder
+from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
@@ -29,7 +28,7 @@ from .file_count import FileCount, Paths, found_sources, stored_size
 from .memory import memory_limit_of
 from .options import CountOptions, Summary, make_splitter
 from .spill import Run, Spill, temporary_spill, write_run
-from .storage import About, files_for, name_of_file, write_counts, write_file
+from .storage import About, files_for, is_own, name_of_file, write_counts, write_file
 from .tables import RowSource
 from .text_sources import cut_of, opener
 from .threads import Counter, Threads
@@ -56,14 +55,14 @@ def count_to_folder(
     The bytes written are the same for any memory limit, number of threads and engine, and however often the work was
     interrupted: a call with the same sources and options resumes an interrupted one.
     """
-    options, job, output = options or CountOptions(), job or JobOptions(), Path(output)
+    options, job, output = options or CountOptions(), job or JobOptions(), named(output)
     require("pyarrow", "corpus", "writing word counts")
-    check_folder(output)
     splitter = make_splitter(split)
     if job.engine == "ray" and options.approximate_prune:
         raise UsageError("approximate_prune needs the local engine: what it drops would depend on the tasks")
     found, left_out = found_sources(sources, on_skip)
-    job.check_output(output)
+    refuse_source(found, output)
+    job.check_output(output, is_own)
     told = asdict(replace(options, memory_limit=None))
     told |= {"split_patterns": splitter.patterns, "special_tokens": splitter.special_tokens}
     told |= {"skip": on_skip is not None, "engine": job.engine}
@@ -77,6 +76,7 @@ def count_to_folder(
             summary = Summary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
+        refuse_folder(output, is_own, overwrite=True)
         folder.publish([("output", output)])
     return replace(summary, skipped=summary.skipped + left_out)
 
@@ -124,7 +124,7 @@ class CountWhole:
             documents, parts = files.documents + threads.documents, files.weighing.parts(bytes_of)
             about = About(patterns, documents, sum(bytes_of), parts)
             output = task.folder / "output"
-            output.mkdir()
+            make_folder(output)
             distinct, pretokens = write_counts(
                 output,
                 about,
@@ -133,6 +133,7 @@ class CountWhole:
                 at_once,
                 task.progress,
             )
+            sync_tree(output)
         numbers = (about.documents, about.total_bytes, pretokens, distinct, spills, resumed_bytes, files.skipped)
         return asdict(Summary(*numbers, spill.dropped, spill.prunes, shares(about.mixture)))
 
@@ -144,9 +145,8 @@ def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
     for run in runs:
         if not run.path.is_file():
             raise task.working_folder.missing(run.path)
-    shutil.rmtree(task.folder / "output", ignore_errors=True)
-    for path in set(task.folder.glob("run-*")) - {run.path for run in runs}:
-        path.unlink()
+    for path in {task.folder / "output", *task.folder.glob("*run-*")} - {run.path for run in runs}:
+        remove(path)
     spill.resume(runs, state["spill"]["dropped"], state["spill"]["prunes"])
     if state["files"] is not None:
         files.resume(state["files"])
@@ -164,7 +164,7 @@ def count_in_shards(
     """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
     limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
     total = sum(map(size_of, sources))
-    shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS))
+    shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS), whole=on_skip is not None)
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, options.weights)
@@ -179,10 +179,10 @@ def count_in_shards(
     documents, total_bytes = sum(value["documents"] for value in values), sum(value["total_bytes"] for value in values)
     parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
     about = About(splitter.patterns, documents, total_bytes, parts)
-    (folder.path / "output").mkdir(exist_ok=True)
+    make_folder(folder.path / "output")
     sums = [value for value, _ in do_parts(WriteFiles(runs, about, options), folder, job, progress=progress)]
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
-        rest.unlink(missing_ok=True)
+        remove(rest)
     pretokens, distinct = sum(n for _, n in sums), sum(n for n, _ in sums)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
     return Summary(
@@ -220,11 +220,14 @@ class CountShards:
 
     def do(self, part: int, task: Task) -> dict[str, Any]:
         options, weighing = self._options, self._weighing
-        with temporary_spill() as spill, Threads(partial(Counter, self._splitter), 1, self._limit, spill) as threads:
+        with (
+            temporary_spill(task.folder) as spill,
+            Threads(partial(Counter, self._splitter), 1, self._limit, spill) as threads,
+        ):
             counter = threads.counters[0]
             counter.set_factors(weighing.factors)
             block = Block()
-            open = opener(cut_of(self._splitter), options.read, options.binary)
+            open = opener(cut_of(self._splitter), options.read, options.binary, task.on_skip is not None)
             for path, span in self._shards[part].sources:
                 source = open(path, span=span)
                 try:
@@ -280,14 +283,17 @@ class WriteFiles:
 
 
 def plan_shards(
-    sources: Sequence[Source], splitter: Splitter, options: CountOptions, shard_bytes: int = SHARD
+    sources: Sequence[Source], splitter: Splitter, options: CountOptions, shard_bytes: int = SHARD, whole: bool = False
 ) -> list[Shard]:
-    """Divide sources into shards of about `shard_bytes` on disk: small files together, large ones in spans."""
+    """Divide sources into shards of about `shard_bytes` on disk: small files together, large ones in spans.
+
+    whole: do not divide a document, since a damaged one is left out whole.
+    """
     shards: list[Shard] = []
     waiting: list[tuple[Source, Span | None]] = []
     held = 0
     for source in sources:
-        for span, size in spans_of(source, options.read, shard_bytes, cut_of(splitter)):
+        for span, size in spans_of(source, options.read, shard_bytes, None if whole else cut_of(splitter)):
             waiting.append((source, span))
             held += size
             if held >= shard_bytes:
@@ -300,9 +306,7 @@ def plan_shards(
 
 def _write_run(path: Path, sources: Callable[[int, int], Sequence[RowSource]]) -> list[Any]:
     """Write a run that appears whole, and describe it as JSON."""
-    with atomic_path(path) as beside:
-        run, _ = write_run(beside, sources, durable=True)
-    return _to_json(replace(run, path=path))
+    return _to_json(write_run(path, sources, durable=True)[0])
 
 
 def _to_json(run: Run) -> list[Any]:

@@ -42,7 +42,7 @@ def count_iterator(
     if isinstance(texts, (str, bytes)):
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
     limit = memory_limit_of(memory_limit)
-    with temporary_spill() as spill, Threads(partial(Counter, splitter), num_threads, limit, spill) as threads:
+    with temporary_spill(None) as spill, Threads(partial(Counter, splitter), num_threads, limit, spill) as threads:
         count_blocks(texts, threads, progress)
         return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 

@@ -8,9 +8,9 @@ part of the text the sample is.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import random
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -213,7 +213,6 @@ def _sizes(table: CountTable) -> tuple[float, float]:
     if len(table) == 0:
         return 0.0, 0.0
     rows = merge_tables([table])
-    with tempfile.TemporaryDirectory(prefix="tokenmill-estimate-") as folder:
-        path = Path(folder) / "sample.parquet"
-        write_file(path, About(), [rows])
-        return len(rows[0]) / len(table) + 16, path.stat().st_size / len(table)
+    file = io.BytesIO()
+    write_file(file, About(), [rows])
+    return len(rows[0]) / len(table) + 16, file.tell() / len(table)

@@ -74,7 +74,7 @@ class FileCount:
         self._paths = paths
         self._on_skip = on_skip
         self._skipping = threading.Lock()
-        open = opener(cut, options.read, options.binary)
+        open = opener(cut, options.read, options.binary, whole=on_skip is not None)
         if spans is None:
             self._sources = SharedSources(paths, open)
         else:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FormatError, OutputError, require
-from ..jobs.outputs import remove_folder
+from ..errors import FormatError, require
+from ..jobs.outputs import atomic_file, make_folder, open_output, temporary_folder
 from ._table_cy import CountTable
 from .storage import from_arrow, to_batch
 from .tables import Pause, RowSource, SortedRows, TableRows, bits_for, filter_rows, merge_groups, merged_part, no_pause
@@ -64,13 +64,13 @@ def write_run(
     """Merge sources into one run. Rows seen fewer than `min_count` times are dropped; returns the run and how many.
 
     sources(part, bits): the sources, opened at that part.
-    durable: wait until the run is on the disk.
+    durable: the run appears whole, and is on the disk then.
     """
     pa = require("pyarrow", "corpus", PURPOSE)
     schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
     bits = bits_for(sources(0, 0))
     dropped = rows = nbytes = 0
-    with disk_errors(path), open(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
+    with (atomic_file if durable else open_output)(path) as file, pa.ipc.new_file(file, schema) as writer:
         for group in merge_groups(sources, pool, pause):
             for part in group:
                 kept = filter_rows(part, min_count)
@@ -79,15 +79,11 @@ def write_run(
                 nbytes += len(kept[0])
                 writer.write_batch(to_batch(kept, schema))
             pause()
-        writer.close()
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
     return Run(path, bits, rows, nbytes), dropped
 
 
 class Spill:
-    """The runs of one count, in a folder of their own; None is a temporary one (see `temporary_spill`).
+    """The runs of one count, in a folder that is made when it is needed.
 
     approximate_prune: leave out of each run the pretokens seen once since the last run. Then a count may be too low, by at
         most `prunes` for each pretoken.
@@ -96,7 +92,7 @@ class Spill:
 
     MANY = 64  # runs that are merged at once: each has a batch in memory
 
-    def __init__(self, folder: Path | None, approximate_prune: bool = False, durable: bool = False):
+    def __init__(self, folder: Path, approximate_prune: bool = False, durable: bool = False):
         self.folder = folder
         self.runs: list[Run] = []
         self.dropped = 0
@@ -152,10 +148,7 @@ class Spill:
 
     def _new_path(self) -> Path:
         with self._lock:
-            if self.folder is None:
-                import tempfile
-
-                self.folder = Path(tempfile.mkdtemp(prefix="tokenmill-count-"))
+            make_folder(self.folder)
             while True:
                 self._number += 1
                 path = self.folder / f"run-{self._number:05d}.arrow"
@@ -164,25 +157,11 @@ class Spill:
 
 
 @contextlib.contextmanager
-def temporary_spill() -> Iterator[Spill]:
-    """A spill into a temporary folder, which is made when it is needed."""
-    spill = Spill(None)
-    try:
-        yield spill
-    finally:
-        if spill.folder is not None:
-            remove_folder(spill.folder)
+def temporary_spill(folder: str | os.PathLike | None) -> Iterator[Spill]:
+    """A spill into a new folder in `folder`, which is deleted at the end.
 
-
-@contextlib.contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError met while writing a temporary file into one OutputError."""
-    try:
-        yield
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        raise OutputError(
-            f"cannot write {path}: {error.strerror or error}. It is a temporary file of this count. "
-            "Make room there and run the same command again: a count into a folder goes on from its last checkpoint."
-        ) from error
+    folder: None is the one that the environment variable TMPDIR names, or else the current folder: the system's folder for
+        temporary files may be in memory, which is what a spill is to save.
+    """
+    with temporary_folder(folder or os.environ.get("TMPDIR") or os.getcwd()) as path:
+        yield Spill(path)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
@@ -21,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..jobs.in_order import map_in_order
-from ..jobs.outputs import atomic_folder
+from ..jobs.outputs import atomic_folder, open_output
 from ..jobs.progress import Progress
 from .tables import collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
 from .weights import Part, scale_of, scaled
@@ -135,8 +136,8 @@ def write_counts(
             last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
             shares[number] = last * files / 2**64 - number
 
-        path = folder / name_of_file(number, files)
-        sums = write_file(path, about, part_of(number, bits), watch)
+        with open_output(folder / name_of_file(number, files)) as file:
+            sums = write_file(file, about, part_of(number, bits), watch)
         shares[number] = 1.0
         return sums
 
@@ -154,8 +155,13 @@ def name_of_file(number: int, files: int) -> str:
     return f"counts-{number:05d}-of-{files:05d}.parquet"
 
 
+def is_own(path: Path) -> bool:
+    """Whether a file in an output folder is one that `write_counts` has written."""
+    return re.fullmatch(r"counts-\d{5}-of-\d{5}\.parquet", path.name) is not None and path.is_file()
+
+
 def write_file(
-    place: Path | IO[bytes], about: About, parts: Iterable[Rows], watch: Callable[[Rows], None] = lambda rows: None
+    file: IO[bytes], about: About, parts: Iterable[Rows], watch: Callable[[Rows], None] = lambda rows: None
 ) -> tuple[int, int]:
     """Write one file of word counts; how many distinct pretokens it has, and the sum of their counts.
 
@@ -171,7 +177,7 @@ def write_file(
     check = _Check(about.to_json())
     distinct = total = 0
     with parquet.ParquetWriter(
-        place,
+        file,
         schema,
         compression="zstd",
         use_dictionary=False,  # each pretoken comes once
@@ -222,7 +228,7 @@ def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:
     """Write rows in canonical order to `folder`, which appears whole or not at all."""
     require("pyarrow", "corpus", "writing word counts")
     hashes = hashes_of(rows)
-    with atomic_folder(folder) as beside:
+    with atomic_folder(folder, is_own) as beside:
         write_counts(beside, about, lambda part, bits: [part_of_rows(rows, hashes, part, bits)])
 
 

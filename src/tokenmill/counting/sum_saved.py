@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FormatError, InputError, OutputError, UsageError
-from ..jobs.outputs import atomic_folder, output_errors, refuse_existing
+from ..errors import FormatError, InputError, UsageError
+from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
 from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
 from .memory import memory_limit_of
 from .options import Summary
-from .spill import Spill
-from .storage import About, files_in, open_folder, read_rows, size_of, write_counts
+from .spill import Spill, temporary_spill
+from .storage import About, files_in, is_own, open_folder, read_rows, size_of, write_counts
 from .tables import (
     ArrayRows,
     RowSource,
@@ -56,7 +55,7 @@ def add_up(
     Raises UsageError if the inputs were split by different patterns, FormatError if one is damaged.
     """
     paths = [Path(path) for path in inputs]
-    output = Path(output)
+    output = named(output)
     limit = memory_limit_of(memory_limit)
     if not paths:
         raise UsageError("no word counts were given to add up")
@@ -67,14 +66,14 @@ def add_up(
             raise UsageError(
                 f"{path} is neither a folder of word counts nor a file with the suffix {', '.join(SUFFIXES)}"
             )
-    refuse_existing(output, overwrite=overwrite)
+    if output.suffix in SUFFIXES:
+        refuse_existing(output, overwrite=overwrite)
+    else:
+        refuse_folder(output, is_own, overwrite=overwrite)
     weighing = Weighing(paths, checked_weights(weights))
     abouts: list[About] = []
-    with output_errors(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
-        beside = tempfile.TemporaryDirectory(prefix=f".{output.name}.", suffix=".adding", dir=output.parent)
-    with beside as temporary:
-        spill = Spill(Path(temporary))
+    make_folder(output.parent)
+    with temporary_spill(output.parent) as spill:
         saved: list[_SavedCounts] = []
         for number, path in enumerate(paths):
             about, batches = _open(path)
@@ -96,11 +95,9 @@ def add_up(
                 yield filter_rows(rows, scaled(min_count, about.scale))
 
         if output.suffix in SUFFIXES:
-            if output.is_dir():
-                raise OutputError(f"cannot write the file {output}: a folder of that name is there")
             distinct, pretokens = write_counts_file(output, part_of(0, 0))
         else:
-            with atomic_folder(output) as folder:
+            with atomic_folder(output, is_own) as folder:
                 distinct, pretokens = write_counts(folder, about, part_of, progress=progress)
     parts = shares(about.mixture)
     return Summary(about.documents, about.total_bytes, pretokens, distinct, shares=parts)

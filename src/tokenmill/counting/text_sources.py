@@ -15,15 +15,17 @@ from ..split import Splitter
 Binary = Literal["error", "skip", "count"]
 
 
-def opener(cut: Cut | None, read: ReadOptions, binary: Binary) -> Callable[..., BlockSource]:
+def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = False) -> Callable[..., BlockSource]:
     """What opens a source: called with the source, and optionally with what waits for a pipe, and a span.
 
-    cut: finds where a long text may be cut (see `cut_of`).
+    cut: finds where a long text may be cut (see `cut_of`). whole: see text.FileSource.
     """
     check = None if binary == "count" else partial(why_binary, binary=binary)
 
     def open(source: Source, pause: Pause = lambda: None, span: Span | None = None) -> BlockSource:
-        return open_source(source, read, cut=cut, check=check, span=span, pause=pause)
+        opened = open_source(source, read, cut=cut, whole=whole, check=check, span=span, pause=pause)
+        opened.utf8 = binary != "count"
+        return opened
 
     return open
 

@@ -35,21 +35,22 @@ class Part(NamedTuple):
 
 
 def checked_weights(weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]]) -> tuple[tuple[str, str], ...]:
-    """The weights as (source, "3/2"). UsageError for one that is not a positive number.
+    """The weights as (source, "3/2"). UsageError for one that is no number, or not within 1 / MOST and MOST.
 
     >>> checked_weights({"a.txt": 1.5, "b.txt": "2/4"})
     (('a.txt', '3/2'), ('b.txt', '1/2'))
     """
     checked = []
     for source, weight in weights.items() if isinstance(weights, Mapping) else weights:
-        try:
-            value = Fraction(str(weight).strip())
+        text = str(weight).strip()
+        try:  # as a float first: to write out the digits of 1e99999999 takes hours
+            value = Fraction(text if "/" in text or 1 / MOST <= float(text) <= MOST else 0)
         except (ValueError, ZeroDivisionError):
             value = Fraction(0)
         if value <= 0:
             raise UsageError(
-                f"the weight of {source} is {weight!r}; write a number above 0, such as 2, 0.5 or 3/2. To leave a source "
-                "out, do not name it"
+                f"the weight of {source} is {weight!r}; write a number from 1/{MOST:,} to {MOST:,}, such as 2, 0.5 or 3/2. "
+                "To leave a source out, do not name it"
             )
         checked.append((os.fspath(source), str(value)))
     return tuple(checked)

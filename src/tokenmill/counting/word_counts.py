@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..jobs.outputs import refuse_existing
+from ..jobs.outputs import refuse_folder
 from . import storage
 from .tables import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
 from .weights import Part, scale_of, scaled
@@ -216,7 +216,7 @@ class WordCounts:
 
         overwrite: replace an existing folder. Without it that is an OutputError.
         """
-        refuse_existing(folder, overwrite=overwrite)
+        refuse_folder(folder, storage.is_own, overwrite=overwrite)
         about = storage.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
         storage.save_rows(self.canonical()._rows, about, folder)
 

@@ -9,8 +9,7 @@ import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.tokenmill.formats._bpe_tables_cy import BpeTables
-from cython.cimports.tokenmill.kernels._json_escape import json_escape, utf8_write
-from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+from cython.cimports.tokenmill.kernels._json_string import json_string
 
 from .file_content import MAX_ID
 
@@ -154,41 +153,13 @@ class Reader:
     @cython.exceptval(check=False)
     def string(self, start: cython.size_t) -> cython.Py_ssize_t:
         """Pass a string and write its UTF-8 to text[start:]. Returns its size, or -1 if there is none that is valid."""
-        p: Bytes
-        o: cython.pointer(uint8_t) = self.tables.text + start
-        point: uint32_t = 0
-        size: cython.size_t
-        if not self.take(ord('"')):
+        size: cython.size_t = 0
+        self.blank()
+        after: Bytes = json_string(self.p, self.end, self.tables.text + start, cython.address(size))
+        if after == cython.NULL:
             return -1
-        p = self.p
-        while p < self.end:
-            if p[0] >= 0x80:
-                size = tm_utf8_read(p, self.end - p, cython.address(point))
-                if size == 0:
-                    return -1
-                o[0], o[1] = p[0], p[1]  # there is room beyond the text of the whole file
-                if size > 2:
-                    o[2] = p[2]
-                    if size > 3:
-                        o[3] = p[3]
-                o += size
-                p += size
-            elif p[0] == ord('"'):
-                self.p = p + 1
-                return o - (self.tables.text + start)
-            elif p[0] == ord("\\"):
-                size = json_escape(p, self.end - p, cython.address(point))
-                if size == 0 or point >> 11 == 0x1B:
-                    return -1
-                p += size
-                o += utf8_write(point, o)
-            elif p[0] < 0x20:
-                return -1
-            else:
-                o[0] = p[0]
-                o += 1
-                p += 1
-        return -1
+        self.p = after
+        return size
 
     @cython.cfunc
     @cython.exceptval(check=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import FormatError, InputError
-from ..vocabulary.names import encoding_name, nearest
+from ..split.names import encoding_name, nearest
 from . import published_encodings
 from .file_content import read_bytes
 

@@ -16,8 +16,8 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.patterns import PATTERNS
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
 from .file_content import Json, fail, show
@@ -201,9 +201,7 @@ def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     steps: tuple = (("Replace", " ", MARK),)
     # llama.cpp finds added tokens in the text as it is, those that the user defined too.
     added = [
-        token._replace(
-            normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
-        )
+        token._replace(normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>"))
         for token in added_tokens(pieces)
     ]
     return scored_vocabulary(

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from ..errors import ConversionError
+from ..split.patterns import PATTERNS
+from ..split.spelling import canonical
 from ..vocabulary import Vocabulary
-from ..vocabulary.dialects import canonical
-from ..vocabulary.patterns import PATTERNS
 from .byte_alphabet import to_text
 from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
 from .huggingface import END_OF_TEXT

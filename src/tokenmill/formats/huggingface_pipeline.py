@@ -15,10 +15,10 @@ from operator import add, eq
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConversionError
+from ..split.spelling import from_oniguruma
 from ..split.splitter import tables_of
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
-from ..vocabulary.dialects import from_oniguruma
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.pipeline import Pipeline
 from ..vocabulary.vocabulary import Step

@@ -22,10 +22,10 @@ from typing import Any, Literal
 
 from ..errors import ConversionError
 from ..split.compiler import covers_all_text
+from ..split.names import is_plain_word
+from ..split.patterns import PATTERNS, PUNCTUATION
+from ..split.spelling import from_oniguruma, to_oniguruma
 from ..vocabulary import Vocabulary
-from ..vocabulary.dialects import from_oniguruma, to_oniguruma
-from ..vocabulary.names import is_plain_word
-from ..vocabulary.patterns import PATTERNS, PUNCTUATION
 from .file_content import Json, show
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ConversionError
+from ..split.spelling import from_oniguruma, to_oniguruma
 from ..vocabulary import Vocabulary
-from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from ..vocabulary.validation import STEPS
 from ..vocabulary.vocabulary import Step
 from .file_content import Json, show

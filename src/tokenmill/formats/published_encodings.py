@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
+from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
-from ..vocabulary.patterns import PATTERNS
 
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer

@@ -25,8 +25,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ConversionError
+from ..split.patterns import SUPERWORDS
 from ..vocabulary import Vocabulary
-from ..vocabulary.patterns import SUPERWORDS
 
 if TYPE_CHECKING:
     import numpy as np

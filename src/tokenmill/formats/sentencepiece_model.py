@@ -228,9 +228,7 @@ def _byte_of(text: str, id: int, file: str) -> int:
     fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
 
 
-def _tables(
-    pieces: Pieces, texts: list[str | None], bytes_of: dict[int, int]
-) -> tuple[tuple[bytes, bytes], bytes]:
+def _tables(pieces: Pieces, texts: list[str | None], bytes_of: dict[int, int]) -> tuple[tuple[bytes, bytes], bytes]:
     """The packed tokens, and each two pieces that spell a piece, the highest score first."""
     order = [id for id, text in enumerate(texts) if text is not None]
     order.sort(key=pieces.scores.__getitem__, reverse=True)  # stable, so that of equal scores the lowest id is first

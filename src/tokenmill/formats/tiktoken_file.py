@@ -103,7 +103,7 @@ def covering_pattern(pattern: str) -> str:
 
     if covers_all_text(pattern):
         return pattern
-    from ..split.reference import to_regex  # late: the regex module takes longer to import than a file to read
+    from ..split.backtracking import to_regex  # late: the regex module takes longer to import than a file to read
 
     if to_regex(pattern).search("") is not None:
         raise ConversionError(f"the split pattern {pattern!r} can match nothing at all, which tiktoken cannot use")

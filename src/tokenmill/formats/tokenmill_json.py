@@ -54,9 +54,7 @@ class Companion(NamedTuple):
     whole_pretokens: bool
     fields: dict[str, Any]
 
-    def complete(
-        self, vocabulary: Vocabulary, read_counts: Callable[[Vocabulary], Any] | None = None
-    ) -> Vocabulary:
+    def complete(self, vocabulary: Vocabulary, read_counts: Callable[[Vocabulary], Any] | None = None) -> Vocabulary:
         """`vocabulary`, read from the main file, with the rest. read_counts: returns its event counts.
 
         A vocabulary of ranks that was written as merges becomes one of ranks again. One of merges that was written as

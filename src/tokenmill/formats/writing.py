@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import ConversionError, UsageError
-from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
+from ..errors import ConversionError, OutputError, UsageError
+from ..jobs.outputs import atomic_files, atomic_folder, is_device, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
 from . import ddtok, events_file, tokenmill_json
 from .finding import PAIRS
@@ -20,6 +21,7 @@ _ONE_FILE = ("gguf", "sentencepiece")
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
 _EVENTS = (tokenmill_json.EVENTS, tokenmill_json.EVENT_COUNTS)
 _OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *PAIRS[0], *PAIRS[2], *_EVENTS)
+_MORE = ("id_map.npy", "new_rows.json")  # which commands that change a tokenizer write with it
 
 
 def write(
@@ -29,6 +31,7 @@ def write(
     *,
     lossy: bool = False,
     overwrite: bool = False,
+    more: Mapping[str, bytes] | None = None,
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
@@ -37,6 +40,7 @@ def write(
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
         "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
         For "gguf", also write superwords where llama.cpp gives other ids to a few pairs of numbers.
+    more: further files of a folder, by name, which appear with it.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
     """
@@ -51,41 +55,62 @@ def write(
             "text encoded by longest match gets other ids than by events. Pass lossy=True (--lossy) to write it."
         )
     check_output(path, format, overwrite=overwrite)
-    target, notes = Path(path), []
+    target = Path(path)
+    notes: list[str] = []
     if format == LONGEST_MATCH:
         main, notes = longest_match_json(vocabulary)
-        _write_folder(target, {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)})
+        files = {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}
+        _write_folder(target, {**files, **(more or {})})
         return ["text is encoded by the longest token each time, so some texts get other ids", *notes]
     if vocabulary.order == "events" and lossy:
-        left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
-        notes = [f"{left_out}: text is encoded by rank, and some texts get other ids"]
+        notes = [
+            f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get "
+            "other ids"
+        ]
         if len(vocabulary.superwords):
             notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
-        data, more = tiktoken_bytes(vocabulary)
-        _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
+        data, left_out = tiktoken_bytes(vocabulary)
+        companion = {companion_path(target): tokenmill_json.companion_bytes(vocabulary, data)}
+        atomic_files({target: data, **({} if is_device(target) else companion)})
     elif format in _ONE_FILE:
         from .gguf_writer import gguf_bytes
         from .sentencepiece_writer import model_bytes
 
-        data, more = gguf_bytes(vocabulary, lossy=lossy) if format == "gguf" else model_bytes(vocabulary)
-        _write_files({target: data})
+        data, left_out = gguf_bytes(vocabulary, lossy=lossy) if format == "gguf" else model_bytes(vocabulary)
+        atomic_files({target: data})
     else:
-        files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
-        _write_folder(target, files)
-    return notes + more
+        content = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
+        files, left_out = content
+        _write_folder(target, {**files, **(more or {})})
+    return notes + left_out
 
 
 def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:
-    """Raise an OutputError if there is a tokenizer at `path` that `write` must not replace; before long work."""
+    """Raise an error if there is something at `path` that `write` must not replace; before long work."""
     target = Path(path)
     if format in _ONE_FILE:
-        refuse_existing(target, overwrite=overwrite)
+        refuse_existing(path, overwrite=overwrite)
     elif format == "tiktoken":
-        refuse_existing(target, companion_path(target), overwrite=overwrite)
+        refuse_existing(path, *([] if is_device(path) else [companion_path(target)]), overwrite=overwrite)
+    elif os.fspath(path) and _stays(target):
+        refuse_existing(*(target / name for name in _OURS), overwrite=overwrite)
     else:
-        refuse_existing(*([target / name for name in _OURS] if target.is_dir() else [target]), overwrite=overwrite)
+        refuse_folder(path, _is_own, overwrite=overwrite)
+
+
+def _is_own(path: Path) -> bool:
+    return path.name in (*_OURS, *_MORE) and path.is_file()
+
+
+def _stays(target: Path) -> bool:
+    """Whether files are written into the folder `target` one by one, because it has others, such as a model, or must stay."""
+    try:
+        refuse_folder(target, _is_own, overwrite=True)
+    except OutputError:
+        return target.is_dir()
+    return False
 
 
 def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:
@@ -112,20 +137,13 @@ def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], 
     return {names[0]: vocab, names[1]: merges, tokenmill_json.NAME: companion}, notes
 
 
-def _write_files(files: dict[Path, bytes]) -> None:
-    for path, content in files.items():
-        with atomic_file(path) as file:
-            file.write(content)
-
-
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
-    if target.is_dir() and any(path.name not in _OURS for path in target.iterdir()):
-        _write_files({target / name: content for name, content in files.items()})
-        for name in {*_EVENTS} - files.keys():  # the events of another vocabulary
-            if "tokenizer.json" in files:
-                (target / name).unlink(missing_ok=True)
+    if _stays(target):
+        old = {target / name for name in _EVENTS if "tokenizer.json" in files} - {target / name for name in files}
+        atomic_files({target / name: content for name, content in files.items()}, old)
         return
-    with atomic_folder(target) as folder:
+    with atomic_folder(target, _is_own) as folder:
         for name, content in files.items():
-            (folder / name).write_bytes(content)
+            with open_output(folder / name) as file:
+                file.write(content)

@@ -1,126 +1,265 @@
-"""Outputs that appear whole or not at all: they are written beside their place, then renamed."""
+"""Outputs: after a crash or a loss of power each is the old one or the new one, whole.
+
+A file or folder is written under another name beside its place and brought to the disk; then it is renamed to its place,
+and the name is brought to the disk. A job deletes its checkpoints after that. Devices and pipes are written directly.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
-from collections.abc import Iterable, Iterator
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from ..errors import OutputError
+from ..errors import OutputError, UsageError
+from ..kernels.machine import exchange_paths, sync_path
+
+StrPath = str | os.PathLike[str]
+written: list[Path] = []  # the outputs that this process has finished, for the message of one that is stopped
 
 
 @contextlib.contextmanager
-def output_errors(path: str | os.PathLike) -> Iterator[None]:
+def output_errors(path: StrPath) -> Iterator[None]:
     """Turn an OSError raised while writing `path` (a full disk, a missing permission) into an OutputError."""
     try:
         yield
     except OSError as error:
+        name = re.sub(r"\.([^/]*)\.[0-9a-f]{16}\.part\b", r"\1", os.fspath(path))
         reason = error.strerror or str(error)
-        raise OutputError(f"cannot write {os.fspath(path)}: {reason}. Nothing was left half-written there.") from error
+        raise OutputError(f"cannot write {name}: {reason}. Nothing was left half-written there.") from error
 
 
-def refuse_existing(*paths: str | os.PathLike, overwrite: bool = False) -> None:
-    """Raise an OutputError that says what is there if one of `paths` exists. An empty folder may be written to."""
-    for path in () if overwrite else map(Path, paths):
-        if path.is_dir():
-            names = sorted(entry.name for entry in path.iterdir())
-            more = ", ..." if len(names) > 3 else ""
-            found = f"a folder with {', '.join(names[:3])}{more}" if names else ""
-        else:
-            found = f"a file of {path.stat().st_size:,} bytes" if path.is_file() else "no file" * path.exists()
-        if found:
-            raise OutputError(f"{path} exists: {found}. Choose another output, or pass overwrite=True (--force).")
+class _OutputFile(io.FileIO):
+    """A file whose write errors are OutputErrors: an OSError of a source is never taken for one of the output."""
+
+    def write(self, data: Any) -> int:
+        with output_errors(str(self.name)):
+            return super().write(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        with output_errors(str(self.name)):
+            return super().truncate(size)
+
+
+def open_output(path: StrPath, mode: str = "wb") -> IO[Any]:
+    """Open a file for writing: "wb", "xb", "r+b" (to go on with one that is there), or "w" and "x" for text."""
+    with output_errors(path):
+        file = io.BufferedWriter(_OutputFile(os.fspath(path), mode.replace("b", "")))
+    return file if "b" in mode else io.TextIOWrapper(file, "utf-8", newline="\n")
+
+
+def sync(*paths: StrPath) -> None:
+    """Wait until files are on the disk, and the names that folders list."""
+    for path in paths:
+        with output_errors(path):
+            sync_path(path)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder is on the disk with all that is in it."""
+    for path in folder.iterdir():
+        sync_tree(path) if path.is_dir() else sync(path)
+    sync(folder)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, on the disk too."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    with output_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for each in reversed(missing):
+        sync(each.parent)
 
 
 @contextlib.contextmanager
-def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
-    """Give a name beside `path` for a file or folder. Rename it to `path` on success, delete it on any exception."""
-    target = Path(path)
-    with output_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = _beside(target)
-        try:
-            yield beside
-            if beside.is_dir():
-                replace_folder(beside, target)
-            else:
-                os.replace(beside, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                remove_folder(beside) if beside.is_dir() else beside.unlink()
-            raise
-
-
-@contextlib.contextmanager
-def atomic_file(path: str | os.PathLike, mode: str = "wb", *, sync: bool = True) -> Iterator[IO]:
+def atomic_file(path: StrPath, mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path`. Rename it to `path` on success, delete it on any exception.
 
-    sync: wait until it is on the disk. Without it, a loss of power may leave an empty file.
+    A device or a pipe is written directly.
     """
-    text = None if "b" in mode else "utf-8"
-    # "x" creates the file with the permissions that the umask leaves.
-    with (
-        atomic_path(path) as beside,
-        open(beside, mode.replace("w", "x"), encoding=text, newline=text and "\n") as file,
-    ):
-        yield file
-        file.flush()
-        if sync:
-            os.fsync(file.fileno())
+    refuse_existing(path, overwrite=True)
+    if is_device(path):
+        with open_output(path, mode) as file:
+            yield file
+        return
+    target = Path(path).absolute()
+    make_folder(target.parent)
+    with _beside(target) as beside:
+        # "x" creates the file with the permissions that the umask leaves.
+        with open_output(beside, mode.replace("w", "x")) as file:
+            yield file
+        sync(beside)
+        publish([(beside, target)])
+
+
+def atomic_files(contents: Mapping[Path, bytes], stale: Iterable[Path] = ()) -> None:
+    """Write files that belong together: they are renamed once all are on the disk, and `stale` ones are deleted.
+
+    Between two renames a crash can leave some of them new and others old.
+    """
+    with contextlib.ExitStack() as temporary:
+        waiting = []
+        for path, content in contents.items():
+            if is_device(path):
+                beside = path
+            else:
+                target = path.absolute()
+                beside = temporary.enter_context(_beside(target))
+                waiting.append((beside, target))
+                make_folder(target.parent)
+            with open_output(beside) as file:
+                file.write(content)
+        sync(*(beside for beside, _ in waiting))
+        for path in stale:
+            remove(path)
+        publish(waiting)
 
 
 @contextlib.contextmanager
-def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
+def atomic_folder(path: StrPath, is_own: Callable[[Path], bool]) -> Iterator[Path]:
     """Give a temporary folder beside `path`. It replaces `path` on success and is deleted on any exception.
 
-    An existing folder at `path` is replaced whole, so no file of an older output stays behind.
+    An existing folder at `path` is replaced whole, so no file of an older output stays behind. See `refuse_folder`.
     """
-    check_folder(Path(path))
-    with atomic_path(path) as beside:
-        beside.mkdir()
+    refuse_folder(path, is_own, overwrite=True)
+    target = Path(path).absolute()
+    make_folder(target.parent)
+    with _beside(target) as beside:
+        with output_errors(beside):
+            beside.mkdir()
         yield beside
+        sync_tree(beside)
+        refuse_folder(path, is_own, overwrite=True)
+        if target.is_dir() and exchange_paths(beside, target):
+            sync(target.parent)  # the old folder has the name beside now, and is deleted
+            written.append(target)
+        else:
+            publish([(beside, target)])
 
 
-def sync_files(paths: Iterable[str | os.PathLike]) -> None:
-    """Wait until closed or flushed files are on the disk. All at once: the journal of a file system takes them together."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    def sync(path: str | os.PathLike) -> None:
-        with open(path, "r+b") as file:
-            os.fsync(file.fileno())
-
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(sync, paths))
+@contextlib.contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A name beside `target` that nothing else has; what has it at the end is deleted."""
+    beside = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
+    try:
+        yield beside
+    finally:
+        remove(beside)
 
 
-def check_folder(target: Path) -> None:
-    """Raise an OutputError if a file has the name of a folder to be written."""
-    if target.exists() and not target.is_dir():
+@contextlib.contextmanager
+def temporary_folder(parent: StrPath) -> Iterator[Path]:
+    """The name of a new folder in `parent`, which is made when it is needed, and deleted at the end."""
+    folder = Path(parent, f".tokenmill-{os.urandom(8).hex()}.part")
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def publish(files: Iterable[tuple[Path, Path]]) -> None:
+    """Rename files and folders, which are on the disk, to their places, and bring their names to the disk.
+
+    Called again after a crash, it renames the rest. Of several the last describes the others: an older one is deleted first,
+    and the new one comes last. A folder in the way is moved beside the new one, under the name `replaced`, and deleted.
+    """
+    files = list(files)
+    waiting = [(path, target) for path, target in files if path.exists()]
+    if len(waiting) > 1:
+        remove(waiting[-1][1])
+    for path, target in waiting:
+        replaced = path.with_name(f"{path.name}.replaced")
+        with output_errors(target):
+            if target.is_dir():
+                remove(replaced)
+                os.replace(target, replaced)
+            os.replace(path, target)
+            remove(replaced)
+    sync(*{target.parent for _, target in files})
+    written.extend(target for _, target in files if ".unfinished" not in f"{target.parent}")
+
+
+def remove(path: Path) -> None:
+    """Delete a file, or a folder as far as that is possible."""
+    if path.is_dir() and not path.is_symlink():
+        import shutil  # it takes as long to import as a third of this package
+
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def is_device(path: StrPath) -> bool:
+    """Whether `path` is a device, a pipe, or a name of an open file such as /dev/stdout, which no file replaces."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    system = os.path.realpath(os.path.dirname(path)).startswith(("/dev", "/proc")) and os.path.islink(path)
+    return system or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def refuse_existing(*paths: StrPath, overwrite: bool = False) -> None:
+    """Raise an error if one of the output files `paths` exists, or is a folder. A device or a pipe may be written to."""
+    for path in map(named, paths):
+        if path.is_dir():
+            raise OutputError(f"cannot write the file {path}: a folder has that name. Choose another output.")
+        if not overwrite and os.path.lexists(path) and not is_device(path):
+            size = f"a file of {path.stat().st_size:,} bytes" if path.exists() else "a broken link"
+            raise OutputError(f"{path} exists: {size}. Choose another output, or pass overwrite=True (--force).")
+
+
+def refuse_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: bool = False) -> None:
+    """Raise an error unless an output folder can be made at `path`, before the work begins. It may be there, but empty.
+
+    is_own: whether a file in it belongs to an earlier output of the same kind, which `overwrite` replaces. A folder that holds
+        anything else is never replaced.
+    """
+    target = named(path)
+    if not os.path.lexists(target):
+        return
+    whole = Path(os.path.realpath(target))
+    if target.is_symlink():
+        raise OutputError(f"{target} is a symbolic link. Name the folder that it points to, or another output.")
+    if not target.is_dir():
+        raise OutputError(f"cannot write the folder {target}: a file has that name. Choose another output.")
+    if whole in (Path.cwd(), *Path.cwd().parents) or os.path.ismount(target):
         raise OutputError(
-            f"cannot write the folder {target}: a file with that name exists. Remove it or choose another."
+            f"{target} is the current folder, one above it or the root of a disk, which cannot be replaced. Name a folder in it."
+        )
+    refuse_foreign(target, is_own, overwrite=overwrite)
+
+
+def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: bool) -> None:
+    """Raise OutputError if `folder` has files of its own kind, which `overwrite` allows, or any others."""
+    names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in names if not is_own(folder / name)]
+    shown = ", ".join((foreign or names)[:3]) + ", ..." * (len(foreign or names) > 3)
+    if foreign:
+        raise OutputError(f"{folder} is a folder with other files: {shown}. Choose another output.")
+    if names and not overwrite:
+        raise OutputError(
+            f"{folder} exists: a folder with {shown}. Choose another output, or pass overwrite=True (--force)."
         )
 
 
-def replace_folder(beside: Path, target: Path) -> None:
-    """Move the finished folder `beside` to `target`, on the same file system, in place of what is there."""
-    if target.exists():
-        old = _beside(target)
-        os.replace(target, old)
-        os.replace(beside, target)
-        remove_folder(old)
-    else:
-        os.replace(beside, target)
+def refuse_source(sources: Iterable[Any], output: Path) -> None:
+    """Raise a UsageError if one of the sources is `output`, or in it."""
+    target = Path(os.path.realpath(output))
+    for source in sources:
+        if isinstance(source, Path) and os.path.exists(target):
+            path = Path(os.path.realpath(source))
+            if target in (path, *path.parents):
+                raise UsageError(f"{output} is one of the sources, or holds {source}. Name another output.")
 
 
-def remove_folder(folder: Path) -> None:
-    """Delete a folder as far as that is possible."""
-    import shutil  # it takes as long to import as a third of this package
-
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _beside(target: Path) -> Path:
-    """A name beside `target` that nothing else has."""
-    return target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
+def named(path: StrPath) -> Path:
+    """The path of an output. UsageError for an empty name, which would be that of the current folder."""
+    if not os.fspath(path):
+        raise UsageError("the name of the output is empty. Name a file or a folder.")
+    return Path(path)

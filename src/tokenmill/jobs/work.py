@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import UsageError
 from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
-from .outputs import refuse_existing
+from .outputs import refuse_existing, refuse_folder
 from .progress import Meter, Progress
 
 if TYPE_CHECKING:
@@ -51,12 +51,15 @@ class JobOptions:
         if self.num_workers is not None and self.num_workers < 1:
             raise UsageError(f"the number of threads or processes is {self.num_workers}; it must be at least 1")
 
-    def check_output(self, output: Path) -> None:
-        """Raise OutputError if `output` exists and must not be overwritten."""
+    def check_output(self, output: Path, is_own: Callable[[Path], bool] | None = None) -> None:
+        """Raise OutputError if `output` must not be written. is_own: for a folder, see `refuse_folder`."""
         from .working_folder import WorkingFolder, path_beside
 
-        if not (self.resume and WorkingFolder(path_beside(output)).has_states()):
-            refuse_existing(output, overwrite=self.overwrite)
+        overwrite = self.overwrite or (self.resume and WorkingFolder(path_beside(output)).has_states())
+        if is_own is None:
+            refuse_existing(output, overwrite=overwrite)
+        else:
+            refuse_folder(output, is_own, overwrite=overwrite)
 
     def resumes(self, sources: Iterable[Source]) -> bool:
         """Whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""
@@ -148,7 +151,7 @@ def do_parts(
     if job.engine == "local":
         for part in left:
             task = Task(folder, work.stage, part, on_skip, partial(meter.set, part), progress)
-            folder.save(f"{names[part]}.done", {"value": work.do(part, task), "skips": []}, sync=False)
+            folder.save(f"{names[part]}.done", {"value": work.do(part, task), "skips": []})
             meter.set(part, sizes[part] or 0)
     elif left:
         from .ray import finished_tasks
@@ -170,7 +173,7 @@ def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) 
     """Do one part in a process that cannot call the caller's functions: what it skips is saved with its result."""
     skips: list[Skip] = []
     value = work.do(part, Task(folder, work.stage, part, skips.append if may_skip else None))
-    folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]}, sync=False)
+    folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]})
 
 
 def group_by_size(sources: Iterable[Source], size: int) -> list[list[tuple[Source, int]]]:

@@ -7,7 +7,8 @@ It exists while the job is unfinished, and holds
     *.json          saved states
     ...             what the job writes
 
-A state is written by rename, after the files that it describes are on disk. So it is true whenever the process dies.
+A state is written by rename, after the files that it describes are on the disk, and all of them are deleted after the output
+is. So the states are true whenever the process dies or the power fails.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import UsageError
 from ..kernels.machine import lock_file
 from ..sources.find import size_of
-from .outputs import atomic_file, output_errors, replace_folder
+from .outputs import atomic_file, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
 VERSION = 1
@@ -45,28 +45,14 @@ class WorkingFolder:
         except (OSError, ValueError) as error:
             raise UsageError(f"{path} cannot be read: {error}. {self._how_to_restart()}") from error
 
-    def save(self, name: str, value: Any, *, sync: bool = True) -> None:
-        """Write a state: a value that JSON can hold. The files that it describes must be on disk.
-
-        sync: wait until the state is on the disk too, which may take as long as a short job.
-        """
-        with atomic_file(self.path / f"{name}.json", "w", sync=sync) as file:
+    def save(self, name: str, value: Any) -> None:
+        """Write a state: a value that JSON can hold. The files that it describes must be on the disk."""
+        with atomic_file(self.path / f"{name}.json", "w") as file:
             json.dump(value, file)
 
     def publish(self, files: Iterable[tuple[str, Path]]) -> None:
-        """Rename finished files and folders to their places. Called again after a crash, it renames the rest.
-
-        The last file describes the others: an older one is deleted first, and the new one comes last.
-        """
-        files = list(files)
-        if len(files) > 1 and all((self.path / name).exists() for name, _ in files):
-            files[-1][1].unlink(missing_ok=True)
-        for name, place in files:
-            made = self.path / name
-            if made.is_dir():
-                replace_folder(made, place)
-            elif made.exists():
-                os.replace(made, place)
+        """Rename finished files and folders to their places: see `outputs.publish`."""
+        publish((self.path / name, target) for name, target in files)
 
     def missing(self, what: str | os.PathLike) -> UsageError:
         """The error for a file that a state names and that is not there, or is too short."""
@@ -74,10 +60,11 @@ class WorkingFolder:
 
     def clear(self) -> None:
         """Delete everything but the lock. The manifest goes first: without it, the rest is not resumed."""
-        (self.path / f"{MANIFEST}.json").unlink(missing_ok=True)
+        remove(self.path / f"{MANIFEST}.json")
+        sync(self.path)
         for path in self.path.iterdir():
             if path.name != "lock":
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                remove(path)
 
     def has_states(self) -> bool:
         """Whether there is something to resume."""
@@ -107,32 +94,52 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
     The folder is deleted on success. It stays on any exception if a state was saved.
     """
     key = {"version": VERSION, **json.loads(json.dumps(key))}
-    with output_errors(output):
-        path.mkdir(parents=True, exist_ok=True)
-        lock = open(path / "lock", "ab")  # noqa: SIM115  # closed by the with block; "wb" would truncate a locked file
-    with lock, output_errors(output):
-        try:
-            lock_file(lock)
-        except OSError as error:
-            raise UsageError(
-                f"another process is writing {output}. Wait until it ends, or choose another output."
-            ) from error
+    with _locked(path, output):
         folder = WorkingFolder(path)
-        if resume and folder.has_states():
-            folder._check(key)
-        else:
-            folder.clear()
-            folder.save(MANIFEST, key, sync=False)
         try:
+            if resume and folder.has_states():
+                folder._check(key)
+            else:
+                folder.clear()
+                folder.save(MANIFEST, key)
             yield folder
-        except BaseException:
+            folder.clear()
+        finally:
             if not folder.has_states():
-                shutil.rmtree(path, ignore_errors=True)
-            raise
-        folder.clear()
-        shutil.rmtree(path, ignore_errors=True)
-    if os.name == "nt":  # Windows does not delete open files, and the lock was one
-        shutil.rmtree(path, ignore_errors=True)
+                folder.clear()
+
+
+@contextlib.contextmanager
+def _locked(path: Path, output: Path) -> Iterator[None]:
+    """Hold the lock in the folder `path`, which is made, and deleted at the end if nothing but the lock is left in it."""
+    lock = _lock(path, output)
+    try:
+        yield
+    finally:
+        if os.name == "nt":  # Windows does not delete open files
+            lock.close()
+        with lock, contextlib.suppress(OSError):
+            if os.listdir(path) == ["lock"]:
+                (path / "lock").unlink()
+                path.rmdir()
+
+
+def _lock(path: Path, output: Path) -> IO[bytes]:
+    """The open lock. Its last holder may delete it before it is locked here, so it must still be the file of that name."""
+    while True:
+        make_folder(path)
+        with output_errors(output), contextlib.suppress(FileNotFoundError):
+            lock = open(path / "lock", "ab")  # noqa: SIM115  # closed by `_locked`; "wb" would truncate a locked file
+            try:
+                lock_file(lock)
+                if os.path.samestat(os.fstat(lock.fileno()), os.stat(path / "lock")):
+                    return lock
+            except (BlockingIOError, PermissionError) as error:  # the second on Windows
+                lock.close()
+                raise UsageError(
+                    f"another process is writing {output}. Wait until it ends, or choose another output."
+                ) from error
+            lock.close()
 
 
 def path_beside(output: Path) -> Path:

@@ -76,28 +76,35 @@ static inline ptrdiff_t tm_utf8_decode(const uint8_t *p, size_t n, int width, vo
     return tm_utf8_decode_4(p, n, (uint32_t *)data + *count, count);
 }
 
+/* Writes a code point as UTF-8, a surrogate too, and returns its end. */
+static inline uint8_t *tm_utf8_write(uint32_t c, uint8_t *o) {
+    if (c < 0x80) {
+        *o++ = (uint8_t)c;
+        return o;
+    }
+    if (c < 0x800) {
+        *o++ = (uint8_t)(0xC0 | c >> 6);
+    } else {
+        if (c < 0x10000) {
+            *o++ = (uint8_t)(0xE0 | c >> 12);
+        } else {
+            *o++ = (uint8_t)(0xF0 | c >> 18);
+            *o++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
+        }
+        *o++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+    }
+    *o++ = (uint8_t)(0x80 | (c & 0x3F));
+    return o;
+}
+
 /* Encode n code points in units of `width` bytes. Returns the end of their UTF-8, or NULL if one is a surrogate. */
 static TM_UNUSED uint8_t *tm_utf8_encode_plain(const void *data, size_t n, int width, uint8_t *o) {
     for (size_t i = 0; i < n; i++) {
         uint32_t c = width == 1   ? ((const uint8_t *)data)[i]
                      : width == 2 ? ((const uint16_t *)data)[i]
                                   : ((const uint32_t *)data)[i];
-        if (c < 0x80) {
-            *o++ = (uint8_t)c;
-        } else if (c < 0x800) {
-            *o++ = (uint8_t)(0xC0 | c >> 6);
-            *o++ = (uint8_t)(0x80 | (c & 0x3F));
-        } else if (c < 0x10000) {
-            if ((c & 0xF800) == 0xD800) return NULL;
-            *o++ = (uint8_t)(0xE0 | c >> 12);
-            *o++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-            *o++ = (uint8_t)(0x80 | (c & 0x3F));
-        } else {
-            *o++ = (uint8_t)(0xF0 | c >> 18);
-            *o++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-            *o++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-            *o++ = (uint8_t)(0x80 | (c & 0x3F));
-        }
+        if (c >> 11 == 0x1B) return NULL;
+        o = tm_utf8_write(c, o);
     }
     return o;
 }

@@ -1,8 +1,9 @@
-"""What Python code asks of the operating system, with a fallback for systems that lack it: processors, memory, locks."""
+"""What Python code asks of the operating system, with a fallback for systems that lack it: processors, memory, files."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from pathlib import Path
@@ -81,6 +82,35 @@ def lock_file(file: IO[bytes]) -> None:
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
     else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def sync_path(path: str | os.PathLike[str]) -> None:
+    """Wait until a file is on the disk, or the names in a folder."""
+    is_folder = os.path.isdir(path)
+    if is_folder and sys.platform == "win32":  # it opens no folders, and its renames are in a journal
+        return
+    try:
+        descriptor = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:  # some file systems sync no folders, and one may be closed to readers
+        if not is_folder or error.errno not in (errno.EINVAL, errno.EACCES, errno.ENOTSUP):
+            raise
+
+
+def exchange_paths(one: Path, other: Path) -> bool:
+    """Swap two files or folders in one step; False where the system cannot do it."""
+    import ctypes
+
+    if sys.platform not in ("linux", "darwin"):
+        return False
+    library = ctypes.CDLL(None)
+    names = os.fsencode(one), os.fsencode(other)
+    if sys.platform == "linux" and hasattr(library, "renameat2"):
+        return library.renameat2(-100, names[0], -100, names[1], 2) == 0  # AT_FDCWD, RENAME_EXCHANGE
+    return hasattr(library, "renamex_np") and library.renamex_np(*names, 2) == 0  # RENAME_SWAP
 
 
 def limit_memory_growth(extra: int) -> None:

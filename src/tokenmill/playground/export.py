@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from ..errors import OutputError, UsageError
-from ..jobs.outputs import atomic_folder, refuse_existing
+from ..errors import UsageError
+from ..jobs.outputs import atomic_folder, make_folder, open_output, refuse_folder
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 from .server import catalog, page_files
@@ -36,23 +37,23 @@ def export(
     if not tokenizers:
         raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")
     target = Path(folder)
-    if target.exists() and not _is_ours(target):
-        raise OutputError(f"{target} holds something other than an earlier export. Choose a new folder, or empty it.")
-    refuse_existing(target, overwrite=overwrite)
+    is_own = partial(_is_own, target)
+    refuse_folder(folder, is_own, overwrite=overwrite)
     files = page_files()
     for i, (name, vocabulary) in enumerate(tokenizers):
         files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name), (sources or {}).get(name, ""))
     listing = {"made_by": "tokenmill play", **catalog([name for name, _ in tokenizers])}
     files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
-    with atomic_folder(target) as beside:
-        (beside / "packs").mkdir()
+    with atomic_folder(folder, is_own) as beside:
+        make_folder(beside / "packs")
         for name, content in files.items():
-            (beside / name).write_bytes(content)
+            with open_output(beside / name) as file:
+                file.write(content)
     return {name: len(content) for name, content in files.items()}
 
 
-def _is_ours(target: Path) -> bool:
-    if not target.is_dir():
-        return False
+def _is_own(target: Path, path: Path) -> bool:
+    """Whether `path`, in the folder `target`, is a part of an export."""
     mark = target / "catalog.json"
-    return not any(target.iterdir()) or (mark.is_file() and _MARK in mark.read_text("utf-8", errors="replace"))
+    ours = {"catalog.json", "packs", *(name.split("/")[0] for name in page_files())}
+    return path.name in ours and mark.is_file() and _MARK in mark.read_text("utf-8", errors="replace")

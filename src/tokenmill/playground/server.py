@@ -96,7 +96,7 @@ class _Handlers:
     """The requests of the page."""
 
     def __init__(self, tokenizers: Sequence[tuple[str, bytes]], allow_paths: bool):
-        from ..vocabulary.patterns import PATTERNS
+        from ..split.patterns import PATTERNS
 
         self.files = page_files()
         self.packs = {f"{i}.tmpack": packed for i, (_, packed) in enumerate(tokenizers)}

@@ -2,10 +2,11 @@
 
 from .comparison import Comparison, compare, report
 from .extending import extend
+from .findings import Finding
 from .inspection import Inspection, InspectionOptions, inspect
 from .pruning import Pruned, prune, shrink
 from .replacing import Replaced, replace
-from .reporting import Finding, Report
+from .reporting import Report
 from .tables import Column, Table, Token
 
 __all__ = [

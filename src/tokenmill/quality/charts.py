@@ -1,4 +1,4 @@
-"""The charts of a report, as data: what is drawn, its units, and what it shows. `svg` and `plots` draw them."""
+"""The charts of a report, as data: what is drawn, its units, and what it shows. `svg` draws them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Series:
 class Chart:
     """One chart.
 
-    key: its name for `plot`.
+    key: its name for `Report.svg`.
     note: what it shows, and in which order.
     tokenizers: the names of all tokenizers of the report, since a chart may leave out some.
     """

@@ -35,10 +35,10 @@ from .reporting import Reading, Report
 from .superwords import LEFT_OUT, most_used_table, superwords_of, superwords_table, with_words_as_pretokens
 from .tables import Best, Cell, Column, Table, cell_text
 from .usage import ordinary_tokens
-from .verdict import compared
+from .verdict import compared, compared_summary
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class Comparison(Report):
     """The result of `compare`: a verdict, tables and charts, and what they are made from, by name of the tokenizer."""
 
@@ -117,8 +117,9 @@ def compare(
         differences = _differences(named, domains.sample())
         return Comparison(
             judgements=judged,
-            tables=_tables(judged, figures, differences, thresholds),
+            tables=_tables(judged, figures, differences, thresholds, domains.named),
             findings=compared(judged, figures, {name: of for name, (_, of) in differences.items()}),
+            summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
             provenance=reading.provenance(named),
         )
@@ -146,6 +147,7 @@ def _tables(
     figures: Mapping[str, Figures],
     differences: Differences,
     thresholds: Sequence[float],
+    named: bool,
 ) -> list[Table]:
     fertility = {name: of.fertility() for name, of in judged.items()}
     alike = with_words_as_pretokens(judged)
@@ -168,7 +170,7 @@ def _tables(
         ),
         _overlap({name: of.tok for name, of in judged.items()}),
     ]
-    if len(next(iter(usages.values()))) > 1:
+    if len(next(iter(usages.values()))) > 1 and named:
         tables.insert(-2, languages_table(usages))
     spanning = [name for name, of in judged.items() if superwords_of(of.tok)]
     if spanning:

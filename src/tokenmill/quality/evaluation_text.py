@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import threading
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +22,9 @@ from ..sources.documents import read_documents
 from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
-from ..tokenizer.export_loss import require_same_split
 from .documents import Sample, survey
 from .names import free_name, group_name, text_name
-from .usage import Usage, ids_of, measure_usage
+from .usage import Usage, ids_of, measure_texts, measure_usage, require_same_split
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -32,7 +33,21 @@ class Texts(tuple[str, ...]):
     """Texts in memory, each a document."""
 
 
-Part = list[Path | str] | Texts | WordCounts
+@dataclass
+class CountedText:
+    """A domain as a tokenizer splits it.
+
+    added: how often it contains each added token that is not special, by id.
+    nbytes, characters: of the text as it is read; None where they are those of the pretokens.
+    """
+
+    counts: WordCounts
+    added: Counter[int] = field(default_factory=Counter)
+    nbytes: int | None = None
+    characters: int | None = None
+
+
+Source = list[Path | str] | Texts | WordCounts
 # What `inspect`, `compare`, `prune` and `extend` take.
 Text = Sources | WordCounts | Mapping[str, Sources | Texts | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
@@ -61,107 +76,126 @@ class EvaluationText:
     ):
         self.num_threads, self.special_tokens = num_threads, tuple(special_tokens)
         self.read = read or ReadOptions()
-        self.parts: dict[str, Part] = {}
+        self.sources: dict[str, Source] = {}
+        self.given: list[str] = []  # as the caller wrote them, for commands
+        self.named = isinstance(text, Mapping)  # whether the caller named the domains, as languages have to be
         if isinstance(text, WordCounts):
-            self.parts["word counts"] = text
+            self.sources["word counts"] = text
         elif isinstance(text, Mapping):
-            for name, part in text.items():
-                self.parts[name] = part if isinstance(part, (WordCounts, Texts)) else find_sources(part)
+            for name, source in text.items():
+                self.sources[name] = source if isinstance(source, (WordCounts, Texts)) else find_sources(source)
         else:
-            self._add_sources([text] if isinstance(text, (str, os.PathLike)) else list(text))
-        if not self.parts:
+            sources = [text] if isinstance(text, (str, os.PathLike)) else list(text)
+            self.given = list(map(printable, sources))
+            self._add_sources(sources)
+        if not self.sources:
             raise UsageError("there is no text to judge on: give at least one source")
-        self._counted: dict[tuple, tuple[WordCounts, Counter[int]]] = {}
+        self._counted: dict[tuple, CountedText] = {}
         self._words: dict[str, int] = {}
         self._sample: Sample | None = None
         self._surveying = threading.Lock()
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
         named: list[tuple[str, list[Path | str]]] = []
+        self.named = all(NAMED.fullmatch(os.fspath(of)) and not os.path.lexists(of) for of in sources)
         for source in sources:
             if (name := NAMED.fullmatch(os.fspath(source))) and not os.path.lexists(source):
                 self._add_language(name[1], name[2])
                 continue
             if Path(source).is_dir() and WordCounts.is_saved(source):
-                self.parts[text_name(source)] = WordCounts.load(source)
+                self.sources[text_name(source)] = WordCounts.load(source)
                 continue
             files = find_sources(source)
             if len(sources) == 1 and len(files) <= MOST_FILES:
                 named += [(text_name(file), [file]) for file in files]
             else:
                 named.append((text_name(source) if len(files) == 1 else group_name(source), files))
-        short = [name for name, _ in named]
-        for name, files in named:
-            clear = name if short.count(name) == 1 and name not in self.parts else _apart(files)
-            self.parts[free_name(clear, self.parts)] = files
+        short = [label for label, _ in named]
+        for label, files in named:
+            clear = label if short.count(label) == 1 and label not in self.sources else _apart(files)
+            self.sources[free_name(clear, self.sources)] = files
 
     def _add_language(self, name: str, source: str) -> None:
         """Add "de=corpus/german.txt"; several sources of one language are one domain."""
         if Path(source).is_dir() and WordCounts.is_saved(source):
-            self.parts[free_name(name, self.parts)] = WordCounts.load(source)
+            self.sources[free_name(name, self.sources)] = WordCounts.load(source)
             return
-        known = self.parts.setdefault(name, [])
+        known = self.sources.setdefault(name, [])
         if not isinstance(known, list):
             raise UsageError(f"{name} is saved word counts; its other sources must have another name than {name}=")
         known += find_sources(source)
 
     @property
     def names(self) -> list[str]:
-        return list(self.parts)
+        return list(self.sources)
 
     def counts(self, name: str, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
         """The word counts of one domain, split as `tok` splits. Text is counted again only for another way of splitting.
 
         Pretokens that superwords may join are counted together, as one.
         """
-        return self._counts(name, tok, progress)[0]
+        return self._counts(name, tok, progress).counts
 
     def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
         """The word counts of all domains, split as `tok` splits, each pretoken apart."""
-        return WordCounts.merge([self._counts(name, tok, progress, apart=True)[0] for name in self.names])
+        return WordCounts.merge([self._counts(name, tok, progress, apart=True).counts for name in self.names])
 
-    def _counts(
-        self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False
-    ) -> tuple[WordCounts, Counter[int]]:
-        """The word counts of one domain, and how often it contains each added token that is not special."""
-        part = self.parts[name]
-        joins = None if apart else tok.vocabulary.joined_bytes()
-        if isinstance(part, WordCounts):
-            require_same_split(tok, part)
+    def _counts(self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> CountedText:
+        source, vocabulary = self.sources[name], tok.vocabulary
+        joins = None if apart else vocabulary.joined_bytes()
+        if isinstance(source, WordCounts):
+            require_same_split(tok, source)
             if joins is not None:
                 raise UsageError(
                     f"{name} holds word counts, which do not tell where the superwords of {tok.name} are; give the text"
                 )
-            return part, Counter()
-        vocabulary = tok.vocabulary
+            return CountedText(source)
         searched = tuple(token for token in vocabulary.added_tokens if not token.special)
         changes = (vocabulary.normalizers, vocabulary.add_prefix_space, vocabulary.space_mark, tok.core.cutter)
         key = (name, vocabulary.split_patterns, joins, *changes, searched)
         if key not in self._counted:
             if any(changes) or searched:
-                self._counted[key] = self._count_sections(part, tok, joins, progress)
+                self._counted[key] = self._count_sections(name, tok, joins, progress)
             else:
-                self._counted[key] = self._count(part, vocabulary.split_patterns, progress, joins), Counter()
+                self._counted[key] = CountedText(self._count(source, vocabulary.split_patterns, progress, joins))
         return self._counted[key]
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
         """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
-        usages = {}
-        for name in self.names:
-            counts, added = self._counts(name, tok, progress)
-            number = self.words(name, progress) if words else None
-            usages[name] = measure_usage(tok, counts, number, progress, added)
-        return usages
+        return {name: self._usage(name, tok, self.words(name) if words else None, progress) for name in self.names}
+
+    def _usage(self, name: str, tok: Tokenizer, words: int | None, progress: Progress | None) -> Usage:
+        if is_guest(tok):
+            if isinstance(self.sources[name], WordCounts):
+                raise UsageError(f"{name} holds word counts, which only byte-pair tokenizers encode; give the text")
+            return measure_texts(tok, self.texts(name), words)
+        text = self._counts(name, tok, progress)
+        usage = measure_usage(tok, text.counts, words, progress)
+        by_id = usage.by_id.copy()
+        for id, times in text.added.items():
+            by_id[id] += np.uint64(times)
+        tokens = usage.tokens + sum(text.added.values())
+        nbytes = usage.bytes if text.nbytes is None else text.nbytes
+        characters = usage.characters if text.characters is None else text.characters
+        return replace(usage, by_id=by_id, tokens=tokens, bytes=nbytes, characters=characters)
+
+    def texts(self, name: str) -> Iterator[str]:
+        """The documents of a domain that is not word counts."""
+        source = self.sources[name]
+        assert not isinstance(source, WordCounts)
+        return (
+            iter(source) if isinstance(source, Texts) else (d.text for d in read_documents(source, **asdict(self.read)))
+        )
 
     def added(self, tok: Tokenizer) -> np.ndarray:
         """uint64, by id: how often the text contains each added token that is not special."""
         by_id = np.zeros(ids_of(tok), np.uint64)
         for name in self.names:
-            for id, times in self._counts(name, tok, None)[1].items():
+            for id, times in self._counts(name, tok, None).added.items():
                 by_id[id] += np.uint64(times)
         return by_id
 
-    def words(self, name: str, progress: Progress | None = None) -> int | None:
+    def words(self, name: str) -> int | None:
         """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
         self._survey()
         return self._words.get(name)
@@ -181,11 +215,11 @@ class EvaluationText:
             if self._sample is not None:
                 return
             sample = Sample()
-            for name, part in self.parts.items():
-                if isinstance(part, Texts):
-                    self._words[name] = sum(len(text.split()) for text in part)
-                elif not isinstance(part, WordCounts) and all(map(can_read_again, part)):
-                    self._words[name] = survey(part, self.read, sample)
+            for name, source in self.sources.items():
+                if isinstance(source, Texts):
+                    self._words[name] = sum(len(text.split()) for text in source)
+                elif not isinstance(source, WordCounts) and all(map(can_read_again, source)):
+                    self._words[name] = survey(source, self.read, sample)
             self._sample = sample
 
     def _splitter(self, patterns: tuple[str, ...], joins: bytes | None) -> Splitter:
@@ -193,43 +227,62 @@ class EvaluationText:
 
     def _count(
         self,
-        part: list[Path | str] | Texts,
+        source: list[Path | str] | Texts,
         patterns: tuple[str, ...],
         progress: Progress | None,
         joins: bytes | None = None,
     ) -> WordCounts:
         from ..counting import CountOptions, count, count_iterator
 
-        if isinstance(part, Texts):
-            return count_iterator(part, self._splitter(patterns, joins), num_threads=1)
+        if isinstance(source, Texts):
+            return count_iterator(source, self._splitter(patterns, joins), num_threads=1)
         options = CountOptions(read=self.read)
-        return count(part, self._splitter(patterns, joins), options, num_threads=self.num_threads, progress=progress)
+        return count(source, self._splitter(patterns, joins), options, num_threads=self.num_threads, progress=progress)
 
-    def _count_sections(
-        self, part: list[Path | str] | Texts, tok: Tokenizer, joins: bytes | None, progress: Progress | None
-    ) -> tuple[WordCounts, Counter[int]]:
+    def _count_sections(self, name: str, tok: Tokenizer, joins: bytes | None, progress: Progress | None) -> CountedText:
         """Count text that is normalised or searched for added tokens before it is split, one whole document at a time.
 
-        The parts between which no token spans are counted where a text is one pretoken.
+        The stretches between which no token spans are counted where a text is one pretoken.
         """
         from ..counting import count_iterator
 
-        cutter = tok.core.cutter
         added: Counter[int] = Counter()
+        nbytes = characters = 0
 
         def sections() -> Iterator[bytes]:
-            texts = part if isinstance(part, Texts) else (d.text for d in read_documents(part, **asdict(self.read)))
-            for text in texts:
+            nonlocal nbytes, characters
+            for text in self.texts(name):
+                nbytes += len(text.encode("utf-8", "replace"))
+                characters += len(text)
                 for section, token, prefix in tok.core.sections(text, frozenset()):
-                    if token is not None:
-                        added[token.id] += 1
-                    elif cutter is None:
+                    if token is None:
                         yield prefix + section.encode()
                     else:
-                        yield from cutter.parts(prefix + section.encode())
+                        added[token.id] += 1
 
-        splitter, threads = self._splitter(tok.vocabulary.split_patterns, joins), self.num_threads
-        return count_iterator(sections(), split=splitter, num_threads=threads, progress=progress), added
+        patterns = tok.vocabulary.split_patterns
+        splitter = self._splitter(patterns, joins) if tok.core.cutter is None else StretchSplitter(tok.core.cutter)
+        counts = count_iterator(sections(), split=splitter, num_threads=self.num_threads, progress=progress)
+        return CountedText(counts, added, nbytes, characters)
+
+
+class StretchSplitter(Splitter):
+    """Cuts a text that is one pretoken between the characters that no token spans, as SentencePiece-style encoding does."""
+
+    def __init__(self, cutter: Any):
+        super().__init__()
+        self._cutter, self.scanner = cutter, None
+
+    def ends(self, data: bytes) -> array[int]:
+        return self._cutter.ends(data)
+
+    def warn_of_long_pretokens(self, text: bytes) -> None:
+        """There is no pattern to warn of."""
+
+
+def is_guest(tok: Tokenizer) -> bool:
+    """Whether another library's method encodes (WordPiece, Unigram and other pipelines): there are no pretokens to count."""
+    return tok.vocabulary.pipeline is not None
 
 
 def _apart(files: list[Path | str]) -> str:

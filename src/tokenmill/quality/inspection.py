@@ -25,16 +25,14 @@ from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table
 from .token_lists import (
-    doubles_tables,
+    duplicates_tables,
     events_table,
     longest_table,
     rare_table,
-    repeated_table,
     unused_table,
-    white_space_table,
 )
 from .usage import Usage, ordinary_tokens
-from .verdict import verdict
+from .verdict import subject_of, summary, verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +53,7 @@ class InspectionOptions:
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class Inspection(Report):
     """The result of `inspect`: a verdict, tables and charts.
 
@@ -102,11 +100,11 @@ class Inspection(Report):
                 "These follow from the vocabulary and its split pattern, without a text.",
                 ["unreachable", "unbuilt", "partial"],
             ),
-            ("Doubles", "", [key for key in keys if key.startswith("doubles")]),
+            ("Duplicates", "", [key for key in keys if key.startswith("duplicates")]),
             ("Unused and rare tokens", "", ["unused", "rare", "worth_replacing", "under_trained"]),
             ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
             ("Training", "", ["events"]),
-            ("Tokens worth a look", "", ["longest", "repeated", "white_space"]),
+            ("Tokens worth a look", "", ["longest"]),
         ]
 
     def about(self) -> dict[str, object]:
@@ -154,7 +152,7 @@ def inspect(
                 tables.append(beside_table(name, density, beside, domains.sample()))
             if baseline is not None:
                 tables.append(baseline_table(judged.usages, domains.usages(baseline, progress), baseline_name))
-            tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 else []
+            tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
             tables += [
                 judged.scripts,
                 thresholds_table(judged.swallowed, judged.size, options.thresholds),
@@ -175,7 +173,10 @@ def inspect(
             name=name,
             judgement=judged,
             tables=tables,
-            findings=verdict(tok, judged, figures, {row[0].id for row in unreachable.rows}, beside, density),
+            summary=summary(figures),
+            findings=verdict(
+                subject_of(tok, figures, domains), judged, {row[0].id for row in unreachable.rows}, beside, density
+            ),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
             provenance=reading.provenance({name: tok} | ({baseline_name: baseline} if baseline else {})),
         )
@@ -184,9 +185,9 @@ def inspect(
 def _lists(name: str, tok: Tokenizer, usage: Usage | None, options: InspectionOptions) -> list[Table]:
     """The tables that list tokens."""
     tables = [events_table(tok)] if len(tok.vocabulary.event_counts) else []
-    tables += doubles_tables(tok)
+    tables += duplicates_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
         if superwords_of(tok):
             tables.append(most_used_table(name, tok, usage))
-    return [*tables, longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]
+    return [*tables, longest_table(tok, usage)]

@@ -8,9 +8,10 @@ from functools import reduce
 from operator import add
 
 from ..counting import WordCounts
+from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from .evaluation_text import EvaluationText
+from .evaluation_text import EvaluationText, is_guest
 from .junk import Swallowed, swallowed_tokens
 from .metrics import ratio, scripts_table
 from .replay import Replay, makes_each_token_once, replay, replay_of_encoding
@@ -40,21 +41,30 @@ class Judgement:
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and find how often each of its merges happens."""
-    parts = [text.counts(domain, tok, progress) for domain in text.names]
+    if is_guest(tok):  # no merges to replay, no pretokens
+        usages, counts = text.usages(tok, progress), []
+    else:
+        counts = [text.counts(domain, tok, progress) for domain in text.names]
     replaying: Future[Replay] | None = None
     with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
         if makes_each_token_once(tok.vocabulary):
             pool.submit(text.sample)  # it also counts the words, which the usages ask for
-        else:
-            replaying = pool.submit(_replayed, tok, text, parts, progress)
-        usages = text.usages(tok, progress if replaying is None else None)
-        scripts = scripts_table(zip(parts, usages.values(), strict=True))
+        elif counts:
+            replaying = pool.submit(_replayed, tok, text, counts, progress)
+        if counts:
+            usages = text.usages(tok, progress if replaying is None else None)
+        scripts = scripts_table(zip(counts, usages.values(), strict=False))
     usage = reduce(add, usages.values())
-    replayed = replaying.result() if replaying else replay_of_encoding(tok.vocabulary, usage.by_id - text.added(tok))
-    swallowed = swallowed_tokens(tok.vocabulary, replayed)
+    if not usage.tokens:
+        raise UsageError(f"the text is empty ({', '.join(text.names)}): there is nothing to judge")
+    swallowed: list[Swallowed] = []
+    if counts:
+        own = usage.by_id - text.added(tok)
+        happened = replaying.result() if replaying else replay_of_encoding(tok.vocabulary, own)
+        swallowed = swallowed_tokens(tok.vocabulary, happened)
     return Judgement(tok, len(ordinary_tokens(tok)), usages, usage, scripts, swallowed)
 
 
-def _replayed(tok: Tokenizer, text: EvaluationText, parts: list[WordCounts], progress: Progress | None) -> Replay:
-    apart = text.together(tok, progress) if len(tok.vocabulary.superwords) else WordCounts.merge(parts)
-    return replay(tok.vocabulary, apart, progress)
+def _replayed(tok: Tokenizer, text: EvaluationText, counts: list[WordCounts], progress: Progress | None) -> Replay:
+    single = text.together(tok, progress) if tok.vocabulary.has_superwords else WordCounts.merge(counts)
+    return replay(tok.vocabulary, single, progress)

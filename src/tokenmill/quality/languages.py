@@ -57,7 +57,7 @@ def languages_table(judged: Mapping[str, Mapping[str, Usage]]) -> Table:
         Column("its bytes per token", "number", digits=3, best="max"),
     )
     note = (
-        "Each source counts as a language. The Gini coefficient of tokens compares languages only where the sources are "
+        "The Gini coefficient of tokens compares languages only where the sources are "
         "translations of each other; elsewhere read that of tokens per byte."
     )
     return Table("languages", "How alike languages are treated", columns, rows, note)

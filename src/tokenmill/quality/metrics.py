@@ -161,9 +161,9 @@ def overview_table(tok: Tokenizer) -> Table:
 
 
 def text_table(tok: Tokenizer, usage: Usage) -> Table:
-    """The figures of a text, in one column. Where superwords join pretokens, those are not counted one by one."""
-    joins = len(tok.vocabulary.superwords) > 0
-    shown = [measure for measure in TEXT_MEASURES if not (joins and "pretoken" in measure.column.name)]
+    """The figures of a text, in one column. Pretokens are counted where the split pattern alone decides what they are."""
+    pretokens = bool(tok.vocabulary.split_patterns) and not tok.vocabulary.has_superwords and usage.pretokens > 0
+    shown = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
     rows = [(column.name, _figure(of(tok, usage), column)) for column, of in shown]
     unknown = " Word counts alone do not tell how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"

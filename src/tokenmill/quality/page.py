@@ -13,15 +13,13 @@ from dataclasses import replace
 from html import escape
 from importlib import resources
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..tokenizer.display import visible
 from . import svg
 from .charts import Chart
+from .findings import Finding, Provenance
 from .tables import NUMERIC, Column, Table, Token, cell_text
-
-if TYPE_CHECKING:
-    from .reporting import Finding, Report
 
 LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
@@ -52,10 +50,25 @@ _TERM = re.compile(r"\b(" + "|".join(sorted(map(re.escape, GLOSSARY), key=len, r
 _EXPLANATIONS = {term.lower(): text for term, text in GLOSSARY.items()}
 
 
-def render(report: Report, top: int | None) -> str:
+class Pageable(Protocol):
+    """What a page shows: a report of `reporting`."""
+
+    summary: str
+    tables: list[Table]
+    findings: list[Finding]
+    charts: list[Chart]
+    provenance: Provenance
+
+    def title(self) -> str: ...
+    def lead(self) -> str: ...
+    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]: ...
+    def sections(self) -> list[tuple[str, str, list[str]]]: ...
+
+
+def render(report: Pageable, top: int | None) -> str:
     """The page; lists are cut to `top` rows."""
     tables = {table.key: table.head(top) for table in report.tables}
-    sections = [("Verdict", _verdict(report.findings)), ("Charts", _charts(report.charts))]
+    sections = [("Verdict", _verdict(report)), ("Charts", _charts(report.charts))]
     for heading, lead, keys in report.sections():
         shown = [tables[key] for key in keys if key in tables]
         if shown:
@@ -84,7 +97,7 @@ def _terms(content: str) -> str:
     return f'<dl class="terms">{"".join(rows)}</dl>'
 
 
-def _page(report: Report, links: list[str], parts: list[str]) -> str:
+def _page(report: Pageable, links: list[str], parts: list[str]) -> str:
     style, script = _asset("report.css"), _asset("report.js")
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'"
@@ -125,6 +138,13 @@ Click a column's heading to sort the table.</footer>
 """
 
 
+def chart_svg(chart: Chart) -> str:
+    """The chart as an SVG file that needs no page: its style is inside."""
+    head, _, rest = svg.draw(chart).partition(">")
+    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    return f"{head}><style>{_asset('report.css')}</style>{rest}"
+
+
 def _asset(name: str) -> str:
     return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
@@ -159,7 +179,7 @@ def _breakable(name: str) -> str:
     return re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(name))
 
 
-def _tiles(report: Report) -> str:
+def _tiles(report: Pageable) -> str:
     tiles = []
     for label, figures in report.tiles():
         several = len(figures) > 1
@@ -174,14 +194,15 @@ def _tiles(report: Report) -> str:
     return f'<dl class="figures{" several" if any("<span>" in tile for tile in tiles) else ""}">{"".join(tiles)}</dl>'
 
 
-def _verdict(findings: list[Finding]) -> str:
+def _verdict(report: Pageable) -> str:
     items = "".join(
         f'<li class="{of.level}"><span class="level">{LEVELS[of.level]}</span><div><p class="statement">{_explained(of.statement)}</p>'
         f"<p>{_explained(of.meaning)} {_strong(of)}</p>"
         f'<p class="threshold">Threshold: {_explained(of.threshold)}.</p></div></li>'
-        for of in findings
+        for of in report.findings
     )
-    return f'<ul class="verdict">{items}</ul>' if items else ""
+    first = f"<p><strong>{_explained(report.summary)}</strong></p>" if report.summary else ""
+    return first + (f'<ul class="verdict">{items}</ul>' if items else "")
 
 
 def _strong(of: Finding) -> str:

@@ -9,7 +9,7 @@ order, which keeps the order of the ranks. `id_map` says which rows of an embedd
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
@@ -21,6 +21,7 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training.options import check_share
 from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
 from .removals import in_event_order, insert_removals
 from .replay import alphabet_of, events_of
@@ -120,11 +121,6 @@ def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:
         )
 
 
-def all_ids(vocabulary: Vocabulary) -> set[int]:
-    """The ids that stand for something, those of removed tokens of a Picky vocabulary included."""
-    return {id for id, token in enumerate(vocabulary.tokens) if token is not None} | vocabulary.bytes_apart.keys()
-
-
 def can_lose_tokens(vocabulary: Vocabulary) -> bool:
     """Whether `prune`, `shrink` and `replace` take this vocabulary."""
     return vocabulary.pipeline is None and not len(vocabulary.superwords)
@@ -157,35 +153,6 @@ def parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
                 found.add(part)
                 todo.append(part)
     return found
-
-
-def renumber(vocabulary: Vocabulary, id_map: np.ndarray) -> Vocabulary:
-    """The vocabulary under new ids. id_map: int32, the new id by old id, -1 for a token to leave out with its events."""
-    tokens: list[bytes | None] = [None] * (1 + int(id_map.max(initial=-1)))
-    for token, id in zip(vocabulary.tokens, id_map.tolist(), strict=False):
-        if id >= 0 and token is not None:
-            tokens[id] = token
-    while tokens and tokens[-1] is None:
-        tokens.pop()
-    events = vocabulary.events
-    removal = events[:, 1] < 0
-    alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
-    return replace(
-        vocabulary,
-        tokens=tuple(tokens),
-        events=np.where(events < 0, -1, id_map[events])[alive],
-        event_counts=vocabulary.event_counts[alive] if len(vocabulary.event_counts) else (),
-        added_tokens=tuple(t._replace(id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
-        unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
-        byte_tokens=tuple(None if id is None else int(id_map[id]) for id in vocabulary.byte_tokens),
-        decode_only=tuple((int(id_map[id]), text) for id, text in vocabulary.decode_only if id_map[id] >= 0),
-    )
-
-
-def with_removals(vocabulary: Vocabulary, going: Iterable[int]) -> Vocabulary:
-    """A vocabulary of events without the tokens `going`: their removals follow the other events. All ids stay the same."""
-    rows = np.array([(id, -1, -1) for id in sorted(going)], np.int32).reshape(-1, 3)
-    return replace(vocabulary, events=np.concatenate([vocabulary.events, rows]), event_counts=())
 
 
 def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pruned:

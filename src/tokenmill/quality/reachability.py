@@ -11,11 +11,12 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from math import lcm
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,11 +27,14 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
 from .replay import merges_by_rank
 from .tables import Cell, Column, Table, Token
-from .usage import Usage, bare, texts_of_tokens, token_cells, without_added
+from .usage import Usage, bare, ordinary_tokens, texts_of_tokens, token_cells, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
+FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
+TOGETHER = 1 << 14  # texts encoded in one round
+LOWEST = (0, 0x80, 0x800, 0x10000)  # code points of characters of one to four bytes
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 
@@ -47,72 +51,90 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    tokens, texts = token_cells(tok), texts_of_tokens(tok)
-    normalize = normalizer_of(() if tok.core.added.plain else tok.vocabulary.normalizers)
-    whole = bare(tok)
-    unsearched = Tokenizer(without_added(tok))
-    alone = _made_of_themselves(tok)
+    tokens, texts = ordinary_tokens(tok), texts_of_tokens(tok)
+    used = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist())
+    searches: dict[int, Iterator[str]] = {}
     reach: dict[int, Reach] = {}
-    for done, token in enumerate(tokens):
-        id, text = token.id, texts.get(token.id)
-        used = usage is not None and int(usage.by_id[id]) > 0
-        if id in alone:
-            found = Reach("", text)
-        elif text is None:
-            found = _reach_of_bytes(tok, id, token.content)
-        elif used:
-            found = Reach("")
+    normalize = normalizer_of(() if tok.core.added.plain else tok.vocabulary.normalizers)
+    settled = FORMS.issuperset(tok.vocabulary.normalizers)
+    encoder = tok
+    if settled and all(normalize(token.content) == token.content for token in tok.vocabulary.added_tokens):
+        encoder = Tokenizer(
+            tok.vocabulary.with_settings(normalizers=())
+        )  # for texts that stay as they are, all in the kernel
+    alone = _ids_of_texts(encoder, list(texts.values()))
+    for (id, text), ids in zip(texts.items(), alone, strict=True):
+        changed = settled and normalize(text) != text
+        if (ids == [id] and not changed) or id in used:
+            reach[id] = Reach("", text if ids == [id] else None)
+        elif changed:
+            reach[id] = Reach("normaliser")
         else:
-            found = _reach_of_text(tok, id, text)
-            if found.reason and normalize(text) != text:
-                found = Reach("normaliser")
-            elif found.reason and _ids(whole, token.content) != [id]:
-                found = Reach("merges")
-            elif found.reason and _ids(unsearched, text) == [id]:
-                found = Reach("added")
-        reach[id] = Reach("") if used and found.reason else found
-        if progress is not None and done % 1000 == 999:
-            progress("reachable tokens", done + 1, len(tokens))
-    return reach
+            searches[id] = _with_neighbours(text)
+    broken = {id: islice(completions(token), TRIALS) for id, token in tokens.items() if id not in texts}
+    searches |= broken
+    if encoder is not tok:
+        searches = {id: filter(lambda text: normalize(text) == text, given) for id, given in searches.items()}
+    tried = _search(encoder, searches, reach, progress)
+    whole, unsearched = bare(tok), Tokenizer(without_added(tok))
+    for id in tokens.keys() - reach.keys():
+        if id in used:
+            reason = ""
+        elif id in broken:
+            reason = "no witness" if tried[id] else "not UTF-8"
+        elif normalize(texts[id]) != texts[id]:
+            reason = "normaliser"
+        elif _ids(whole.encode_bytes, tokens[id]) != [id]:
+            reason = "merges"
+        else:
+            reason = "added" if _ids(unsearched.encode_ordinary, texts[id]) == [id] else "split"
+        reach[id] = Reach(reason)
+    return {id: reach[id] for id in tokens}
 
 
-def _made_of_themselves(tok: Tokenizer) -> set[int]:
-    """The tokens whose own text encodes to them, all encoded in one call; empty if the alphabet lacks a character of one."""
-    texts = texts_of_tokens(tok)
+def _with_neighbours(text: str) -> Iterator[str]:
+    return (before + text + after for before in NEIGHBOURS for after in NEIGHBOURS)
+
+
+def _search(
+    tok: Tokenizer, searches: dict[int, Iterator[str]], reach: dict[int, Reach], progress: Progress | None
+) -> dict[int, int]:
+    """Put a witness into `reach` for each token that one of its texts produces; the number of texts tried, by id.
+
+    All tokens are searched together, in rounds of ever more texts of each, so the kernel gets long lists.
+    """
+    tried, some, total = dict.fromkeys(searches, 0), 1, len(searches)
+    while searches:
+        given = [(id, text) for id, texts in searches.items() for text in islice(texts, some)]
+        for (id, text), ids in zip(given, _ids_of_texts(tok, [text for _, text in given]), strict=True):
+            tried[id] += 1
+            if id not in reach and id in ids:
+                reach[id] = Reach("", text)
+        left = {id for id, _ in given} - reach.keys()
+        searches = {id: texts for id, texts in searches.items() if id in left}
+        some = min(2 * some, max(1, TOGETHER // max(1, len(searches))))
+        if progress is not None:
+            progress("reachable tokens", total - len(searches), total)
+    return tried
+
+
+def _ids_of_texts(tok: Tokenizer, texts: list[str]) -> list[list[int]]:
+    """The ids of each text; none for a text with a character that has no token."""
     try:
-        ids, offsets = tok.encode_batch_to_numpy(texts.values(), disallowed_special=())
+        return tok.encode_batch(texts, disallowed_special=())
     except UsageError:
-        return set()
-    single = np.flatnonzero(np.diff(offsets) == 1)
-    own = np.array([*texts], np.int64)[single]
-    return set(own[ids[offsets[:-1][single]] == own].tolist())
+        if len(texts) == 1:
+            return [[]]
+    half = len(texts) // 2
+    return _ids_of_texts(tok, texts[:half]) + _ids_of_texts(tok, texts[half:])
 
 
-def _ids(tok: Tokenizer, text: str | bytes) -> list[int]:
-    """The ids of ordinary text or of bytes; empty if the alphabet lacks a character."""
+def _ids(encode: Callable[[Any], list[int]], text: str | bytes) -> list[int]:
+    """The ids of a text; none if it has a character that has no token."""
     try:
-        return tok.encode_ordinary(text) if isinstance(text, str) else tok.encode_bytes(text)
+        return encode(text)
     except UsageError:
         return []
-
-
-def _reach_of_text(tok: Tokenizer, id: int, text: str) -> Reach:
-    if _ids(tok, text) == [id]:
-        return Reach("", text)
-    for before in NEIGHBOURS:
-        for after in NEIGHBOURS:
-            if id in _ids(tok, before + text + after):
-                return Reach("", before + text + after)
-    return Reach("split")
-
-
-def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
-    tried = 0
-    for text in islice(completions(token), TRIALS):
-        tried += 1
-        if id in _ids(tok, text):
-            return Reach("", text)
-    return Reach("no witness" if tried else "not UTF-8")
 
 
 def completions(token: bytes) -> Iterator[str]:
@@ -122,29 +144,19 @@ def completions(token: bytes) -> Iterator[str]:
     '© cafÀ'
     """
     head, tail = _ends_of(token)
-    if head == len(token):  # a part of one character
-        for before, after in _around(token, False):
+    if head == len(token):  # continuation bytes of one character
+        for before, after in _around_continuation(token):
             yield (before + token + after).decode()
         return
     try:
         token[head:tail].decode()
     except UnicodeDecodeError:
         return
+    heads = _before(token[:head]) if head else [b""]
+    tails = _after(token[tail:]) if tail < len(token) else [b""]
     if head and tail < len(token):
-        yield from _both_ends(token, head, tail)
-    elif head:
-        for before, _ in _around(token[:head], True):
-            yield (before + token).decode()
-    else:
-        for _, after in _around(token[tail:], False):
-            yield (token + after).decode()
-
-
-def _both_ends(token: bytes, head: int, tail: int) -> Iterator[str]:
-    """Every head with every tail, in an order that changes both in each step."""
-    heads = [before for before, _ in islice(_around(token[:head], True), EACH_END)]
-    tails = [after for _, after in islice(_around(token[tail:], False), EACH_END)]
-    if heads and tails:
+        heads, tails = heads[:EACH_END], tails[:EACH_END]
+    if heads and tails:  # every head with every tail, in an order that changes both in each step
         rounds = lcm(len(heads), len(tails))
         for i in range(len(heads) * len(tails)):
             yield (heads[i % len(heads)] + token + tails[(i + i // rounds) % len(tails)]).decode()
@@ -166,41 +178,62 @@ def _length(lead: int) -> int:
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
-    """The bytes (before, after) `part` that make it one character; `at_end`: with nothing after it.
-
-    Only assigned characters of Unicode, unless none of them contains `part`.
-    """
-    if any(byte in (0xC0, 0xC1) or byte >= 0xF5 for byte in part):
-        return
-    found = False
-    for assigned in (True, False):
-        if found:
-            return
-        characters = _encoded(assigned)
-        at = characters.find(part)
-        while at >= 0:
-            start, stop = characters.rindex(b"\n", 0, at) + 1, characters.index(b"\n", at)
-            before, after = characters[start:at], characters[at + len(part) : stop]
-            if (before or after) and not (at_end and after):
-                found = True
-                yield before, after
-            at = characters.find(part, at + 1)
+def _bits(continuation: bytes) -> int:
+    """The number that continuation bytes hold, six bits each."""
+    return functools.reduce(lambda bits, byte: bits << 6 | byte & 63, continuation, 0)
 
 
-@lru_cache(maxsize=2)
-def _encoded(assigned: bool) -> bytes:
-    """All characters of two or more bytes, or only the assigned ones, separated by newlines."""
-    codes = np.concatenate([np.arange(0x80, 0xD800), np.arange(0xE000, 0x110000)]).astype(np.uint32)
-    if assigned:  # no others are, except for private use
-        pages, categories = category_pages()
-        category = np.frombuffer(categories, np.uint8)[
-            np.asarray(pages)[codes >> 7].astype(np.int64) * 128 + (codes & 127)
-        ]
-        codes = codes[~np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])]
-    lines = np.full((len(codes), 2), ord("\n"), np.uint32)
-    lines[:, 1] = codes
-    return (lines.tobytes().decode("utf-32") + "\n").encode()
+@lru_cache(maxsize=1024)
+def _before(end: bytes) -> list[bytes]:
+    """What stands before continuation bytes that end a character."""
+    if len(end) > 3:
+        return []
+    codes = np.arange(_bits(end), 0x110000, 1 << 6 * len(end))
+    codes = codes[codes >= LOWEST[len(end)]]
+    return [of[: -len(end)] for of in _characters(codes) if len(of) > len(end) and of.endswith(end)]
+
+
+@lru_cache(maxsize=1024)
+def _after(start: bytes) -> list[bytes]:
+    """What stands after bytes that begin a character."""
+    if start[0] in (0xC0, 0xC1) or start[0] >= 0xF5:
+        return []
+    length = _length(start[0])
+    shift = 6 * (length - len(start))
+    first = (start[0] & (0xFF >> (length + 1))) << 6 * (len(start) - 1) | _bits(start[1:])
+    characters = _characters(np.arange(max(first << shift, LOWEST[length - 1]), first + 1 << shift))
+    return [of[len(start) :] for of in characters if len(of) == length and of.startswith(start)]
+
+
+@lru_cache(maxsize=1024)
+def _around_continuation(inside: bytes) -> list[tuple[bytes, bytes]]:
+    """What stands around continuation bytes inside or at the end of a character."""
+    if len(inside) > 3:
+        return []
+    ends = [_bits(inside) << 6 * after for after in range(4 - len(inside))]
+    grids = [
+        (np.arange(end, 0x110000, 1 << 6 * (len(inside) + after))[:, None] + np.arange(1 << 6 * after)).ravel()
+        for after, end in enumerate(ends)
+    ]
+    codes = np.unique(np.concatenate(grids))
+    characters = [(of, of.find(inside, 1)) for of in _characters(codes[codes >= LOWEST[len(inside)]])]
+    return [(of[:at], of[at + len(inside) :]) for of, at in characters if at > 0]
+
+
+def _characters(codes: np.ndarray) -> list[bytes]:
+    """The first characters of more than one byte with these code points: the assigned ones, or if there are none all."""
+    codes = codes[(codes >= 0x80) & (codes < 0x110000) & ((codes < 0xD800) | (codes >= 0xE000))]
+    assigned = codes[_assigned()[codes]]
+    return [chr(code).encode() for code in (assigned if len(assigned) else codes)[:TRIALS].tolist()]
+
+
+@lru_cache(maxsize=1)
+def _assigned() -> np.ndarray:
+    """By code point, whether Unicode assigns it a character; private use does not count."""
+    pages, categories = category_pages()
+    codes = np.arange(0x110000)
+    category = np.frombuffer(categories, np.uint8)[np.asarray(pages)[codes >> 7].astype(np.int64) * 128 + (codes & 127)]
+    return ~np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
@@ -229,7 +262,7 @@ def unbuilt_table(tok: Tokenizer) -> Table:
             tokens = [token for token in tokens if token.id in unbuilt]
         merged = bare(tok, whole_pretokens=False) if tokens else tok
         for token in tokens:
-            ids = _ids(merged, token.content)
+            ids = _ids(merged.encode_bytes, token.content)
             if ids != [token.id]:
                 rows.append((token, tuple(Token(id, tok.decode_single_token_bytes(id)) for id in ids)))
     columns = (Column("token", "token"), Column("merges to", "tokens"))

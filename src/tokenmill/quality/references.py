@@ -6,6 +6,7 @@ the same sample, so like is compared with like.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,18 +14,19 @@ from functools import lru_cache, reduce
 from importlib import resources
 from operator import add
 
-from ..errors import InputError
+from ..counting import WordCounts
+from ..errors import InputError, UsageError
 from ..formats.published_encodings import PUBLISHED
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .documents import Sample
-from .evaluation_text import EvaluationText, Texts
+from .evaluation_text import EvaluationText, Texts, is_guest
 from .junk import swallowed_tokens
 from .languages import gini
 from .metrics import ratio, used_tokens
 from .replay import replay
 from .tables import Column, Table
-from .usage import ordinary_tokens
+from .usage import Usage, ordinary_tokens
 
 JUNK = 0.9  # the IoS from which a token counts as junk, here and in the verdict
 PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
@@ -35,6 +37,7 @@ class Figures:
     """What a tokenizer makes of the sample.
 
     ids: the size of its vocabulary. ordinary: its tokens that text can produce. tokens: by domain of the sample.
+    None for a domain with a character that has no token.
     used: ordinary tokens that occur. swallowed: tokens with an IoS of 0.9 or more.
     """
 
@@ -42,36 +45,51 @@ class Figures:
     ordinary: int
     used: int
     swallowed: int
-    tokens: Mapping[str, int]
+    tokens: Mapping[str, int | None]
 
     @property
     def languages(self) -> dict[str, int]:
         """Tokens by language, of messages that are the same in each."""
-        return {name: tokens for name, tokens in self.tokens.items() if name not in (PROSE, CODE)}
+        return {name: n for name, n in self.tokens.items() if name not in (PROSE, CODE) and n is not None}
 
     @property
     def gini(self) -> float | None:
-        """The Gini coefficient of the tokens of the languages."""
-        return gini(self.languages.values())
+        """The Gini coefficient of the tokens of the languages; None if one of them cannot be encoded."""
+        return None if None in self.tokens.values() else gini(self.languages.values())
+
+    @property
+    def swallowed_share(self) -> float | None:
+        """The share of the ordinary tokens that are swallowed."""
+        return ratio(self.swallowed, self.ordinary)
 
     @property
     def premiums(self) -> dict[str, float]:
         """Tokens of each language as a multiple of English's."""
-        return {name: tokens / self.languages[ENGLISH] for name, tokens in self.languages.items()}
+        english = self.languages.get(ENGLISH)
+        return {name: tokens / english for name, tokens in self.languages.items()} if english else {}
+
+    def peers(self) -> dict[str, Figures]:
+        """The published vocabularies of the same size class, which is half to twice as many ids; not the vocabulary itself."""
+        return {name: of for name, of in references([self]).items() if of.ids / 2 <= self.ids <= 2 * of.ids}
 
     def bytes_per_token(self, domain: str) -> float | None:
         """Bytes per token of one domain."""
-        return ratio(len(sample()[domain].encode()), self.tokens[domain])
+        return ratio(len(sample()[domain].encode()), self.tokens.get(domain))
 
 
 def figures_of(tok: Tokenizer, text: Mapping[str, str], progress: Progress | None = None) -> Figures:
     """Measure a tokenizer on the sample: texts by domain."""
-    domains = EvaluationText({name: Texts([of]) for name, of in text.items()})
-    usages = domains.usages(tok, progress, words=False)
-    swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, domains.together(tok)))
-    tokens = {domain: usage.tokens for domain, usage in usages.items()}
+    usages: dict[str, Usage] = {}
+    counts = []
+    for name, of in text.items():
+        domain = EvaluationText({name: Texts([of])})
+        with contextlib.suppress(UsageError):  # a character without a token
+            usages[name] = domain.usages(tok, progress, words=False)[name]
+            counts += [] if is_guest(tok) else [domain.together(tok)]
+    swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(counts))) if counts else []
+    tokens = {domain: usages[domain].tokens if domain in usages else None for domain in text}
     junk = sum(token.ios >= JUNK for token in swallowed)
-    used = used_tokens(tok, reduce(add, usages.values()))
+    used = used_tokens(tok, reduce(add, usages.values())) if usages else 0
     return Figures(tok.n_vocab, len(ordinary_tokens(tok)), used, junk, tokens)
 
 
@@ -132,7 +150,8 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
     """Tokenizers beside the published vocabularies, all on the sample."""
     rows = []
     for name, of in {**measured, **references(measured.values())}.items():
-        dearest = max(of.premiums, key=of.premiums.__getitem__)
+        dearest = max(of.premiums, key=of.premiums.__getitem__, default=None)
+        lacking = [domain for domain, tokens in of.tokens.items() if tokens is None]
         rows.append(
             (
                 name,
@@ -140,9 +159,9 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
                 of.bytes_per_token(PROSE),
                 of.bytes_per_token(CODE),
                 of.gini,
-                f"{dearest} {of.premiums[dearest]:.1f}×",
+                f"no token for some of {', '.join(lacking)}" if lacking else f"{dearest} {of.premiums[dearest]:.1f}×",
                 ratio(of.used, of.ordinary),
-                ratio(of.swallowed, of.ordinary),
+                of.swallowed_share,
             )
         )
     columns = (

@@ -27,9 +27,10 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
 from .junk import ENOUGH
-from .pruning import all_ids, check_removable, lasting_tokens, parts_of, renumber, with_removals
+from .pruning import check_removable, lasting_tokens, parts_of
 from .replay import events_of
 from .tables import Column, Table
 from .usage import Usage, bare, measure_usage, ordinary_tokens, segment

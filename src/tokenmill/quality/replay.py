@@ -199,8 +199,10 @@ def _frequencies(
     at = np.concatenate([places, places[merge], places[merge], when])
     lost, won = np.uint64(0) - happened, happened  # modulo 2**64, as all that follows
     changes = np.concatenate([lost, lost[merge], won[merge], won[when]])
-    order = np.argsort(ids * n + at, kind="stable")
-    keys = (ids * n + at)[order]
+    changed = np.flatnonzero(changes)
+    keys, changes = (ids * n + at)[changed], changes[changed]
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(changes[order], dtype=np.uint64)])
 
     def before(id: np.ndarray) -> np.ndarray:

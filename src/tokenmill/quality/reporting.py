@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TypeVar
 
 from ..counting import WordCounts
 from ..errors import UsageError
@@ -18,72 +18,16 @@ from ..jobs.outputs import atomic_file, refuse_existing
 from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
-from .evaluation_text import EvaluationText, Part, Texts
-from .tables import Column, Table, escape_markdown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .evaluation_text import EvaluationText, Source, Texts
+from .findings import Finding, Measured, Provenance
+from .page import chart_svg, render
+from .tables import Table, escape_markdown
 
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
 LARGEST_PAGE = 1_000_000  # bytes
 CHUNK = 1 << 20
 
-Level = Literal["act", "look", "good"]
 Item = TypeVar("Item", Table, Chart)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One sentence of a verdict.
-
-    level: "act" past its threshold, "look" near it or where it depends on the use, "good" otherwise.
-    statement: what was found, with its number. threshold: from where on it counts. meaning: why it matters.
-    advice: what to do.
-    """
-
-    key: str
-    level: Level
-    statement: str
-    threshold: str
-    meaning: str
-    advice: str
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A text that was measured. nbytes: as stored. sha256: of its files, one after the other; "" where they cannot be read again."""
-
-    name: str
-    files: int
-    nbytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """How a report was made, so that others can make it again.
-
-    date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
-    tokenizers: content hashes by name.
-    """
-
-    version: str
-    date: str
-    command: str
-    tokenizers: Mapping[str, str]
-    texts: tuple[Measured, ...]
-
-    def tables(self) -> list[Table]:
-        """The same as tables."""
-        facts = [("tokenmill", self.version), ("date", self.date), ("command", self.command or "from Python")]
-        facts += [(f"tokenizer {name}", hash) for name, hash in self.tokenizers.items()]
-        texts = [(of.name, of.files, of.nbytes, of.sha256 or "not read again") for of in self.texts]
-        columns = (Column("text"), Column("files", "count"), Column("bytes as stored", "count"), Column("SHA-256"))
-        note = "The SHA-256 is that of the files one after the other, as `cat FILES | sha256sum` prints it."
-        return [
-            Table("made", "This report", (Column("what"), Column("value", "figure")), list(facts)),
-            Table("texts", "The texts", columns, list(texts), note),
-        ]
 
 
 class Reading:
@@ -117,13 +61,13 @@ class Reading:
             return
         with contextlib.suppress(Exception):  # judging the text raises it again
             self._text.sample()
-        for name, part in self._text.parts.items():
+        for name, part in self._text.sources.items():
             try:
                 self._found.append(self._measure(name, part))
             except OSError:
                 self._found.append(Measured(name, 1, 0, ""))
 
-    def _measure(self, name: str, part: Part) -> Measured:
+    def _measure(self, name: str, part: Source) -> Measured:
         hash, nbytes = hashlib.sha256(), 0
         if isinstance(part, WordCounts):
             for column in (part.arena, part.offsets, part.counts):
@@ -143,11 +87,15 @@ class Reading:
         return Measured(name, len(part), nbytes, hash.hexdigest())
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class Report:
-    """A verdict, tables and charts. A subclass says what they are about, and how a page is divided."""
+    """A verdict, tables and charts. A subclass says what they are about, and how a page is divided.
+
+    summary: the verdict in one sentence.
+    """
 
     tables: list[Table]
+    summary: str = ""
     findings: list[Finding] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
     provenance: Provenance
@@ -180,20 +128,19 @@ class Report:
         """The chart named `key`; KeyError if there is none."""
         return _named(self.charts, key, "chart")
 
-    def plot(self, key: str) -> Figure:
-        """The chart named `key` as a figure of matplotlib.
+    def svg(self, key: str) -> str:
+        """The chart named `key` as an SVG file that needs no page.
 
-        >>> inspection.plot("ios").savefig("ios.pdf")
+        >>> Path("ios.svg").write_text(inspection.svg("ios"))
         """
-        from .plots import plot
-
-        return plot(self.chart(key))
+        return chart_svg(self.chart(key))
 
     def to_json(self, top: int | None = None) -> dict[str, object]:
         """Everything as values for json.dumps, lists cut to `top` rows."""
         return {
             **self.about(),
             "provenance": asdict(self.provenance),
+            "summary": self.summary,
             "findings": [asdict(finding) for finding in self.findings],
             "tables": [table.head(top).to_json() for table in self.tables],
             "charts": [asdict(chart) for chart in self.charts],
@@ -207,7 +154,8 @@ class Report:
             verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
         pages = [table.head(top).to_markdown(2) for table in [*self.tables, *self.provenance.tables()]]
         if verdict:
-            pages = ["## Verdict", "\n".join(verdict), *pages]
+            first = [escape_markdown(self.summary)] if self.summary else []
+            pages = ["## Verdict", *first, "\n".join(verdict), *pages]
         return "\n\n".join([f"# {escape_markdown(self.title())}", *pages]) + "\n"
 
     def to_html(self, top: int | None = PAGE_ROWS) -> str:
@@ -215,8 +163,6 @@ class Report:
 
         A `top` above PAGE_ROWS, or None for all rows, is kept.
         """
-        from .page import render
-
         page = render(self, top)
         while top is not None and 1 < top <= PAGE_ROWS and len(page.encode()) > LARGEST_PAGE:
             top //= 2
@@ -231,6 +177,9 @@ class Report:
         refuse_existing(path, overwrite=overwrite)
         with atomic_file(path, "w") as file:
             file.write(forms[Path(path).suffix.lower()](top))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title()}; {len(self.findings)} findings, {len(self.tables)} tables>"
 
     def _repr_html_(self) -> str:
         """The page for a notebook, in a frame of its own, so that its style and script stay inside."""

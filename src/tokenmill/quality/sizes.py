@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from math import log2
+from operator import add
 
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
@@ -13,10 +15,9 @@ from .evaluation_text import EvaluationText
 from .metrics import ratio
 from .reporting import Reading, Report
 from .tables import Column, Table
-from .usage import measure_usage
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class Sizes(Report):
     """The result of `measure_sizes`. note: which text was measured."""
 
@@ -45,7 +46,7 @@ def measure_sizes(
     """
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):
-        usage = measure_usage(tok, text.together(tok, progress))
+        usage = reduce(add, text.usages(tok, progress, words=False).values())
         density = ratio(usage.bytes, usage.tokens)
         gain = doubling = None
         if rows and density and rows[-1][2]:

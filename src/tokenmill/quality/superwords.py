@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
+from ..split import Splitter
 from ..tokenizer import Tokenizer
+from ..vocabulary import Vocabulary
 from .judgement import Judgement
 from .metrics import ratio
 from .tables import Column, Table, Token
@@ -15,10 +18,21 @@ ENDS = ("a word", "punctuation", "white space")
 
 
 def superwords_of(tok: Tokenizer) -> list[Token]:
-    """The tokens of two words or more, by id."""
+    """The tokens of two words or more, by id; none where the split pattern cuts between words.
+
+    A plain vocabulary has tokens with a no-break space inside, which do not span words for its pattern.
+    """
+    if not joins_words(tok.vocabulary):
+        return []
     texts = texts_of_tokens(tok)
     one = {id for id, text in texts.items() if len(text.split(None, 1)) < 2}  # most tokens
     return [token for token in token_cells(tok) if token.id not in one and words_in(token) > 1]
+
+
+@lru_cache(maxsize=8)
+def joins_words(vocabulary: Vocabulary) -> bool:
+    """Whether training could merge across words: superwords of whole pretokens, or a pattern that keeps words together."""
+    return vocabulary.has_superwords or len(Splitter(*vocabulary.split_patterns).ends(b"of the")) == 1
 
 
 # Why tokenizers are left out of figures by script.

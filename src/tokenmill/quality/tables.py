@@ -12,12 +12,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas
 
 Best = Literal["", "min", "max"]
 Kind = Literal["text", "sample", "figure", "token", "tokens", "id", "count", "number", "share", "ios"]
+NOTEBOOK_ROWS = 20  # of a list in a notebook
 NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
 
 
@@ -73,7 +78,7 @@ class Column:
         return self.json_key or plain + "_share" * share
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Table:
     """Rows under named columns.
 
@@ -86,7 +91,7 @@ class Table:
     key: str
     title: str
     columns: tuple[Column, ...]
-    rows: list[tuple[Cell, ...]]
+    rows: Sequence[tuple[Cell, ...]]
     note: str = ""
     listing: bool = False
     total: int | None = None
@@ -122,6 +127,25 @@ class Table:
                     value = max(figures) if self.best_in_rows == "max" else min(figures)  # type: ignore[type-var]
                     found |= {(number, place) for place, cell in enumerate(row) if place and cell == value}
         return found
+
+    def __repr__(self) -> str:
+        return f"<Table {self.key!r}: {self.title}, {len(self.rows):,} rows of {len(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """The table for a notebook, lists cut to NOTEBOOK_ROWS."""
+        shown = self.head(NOTEBOOK_ROWS)
+        head = "".join(f"<th>{escape(column.name)}</th>" for column in shown.columns)
+        rows = (map(cell_text, row, shown.columns) for row in shown.rows)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        more = f"<p>The first {len(shown.rows):,} of {shown.total:,} rows.</p>" if shown.total else ""
+        return f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table as a pandas DataFrame: figures as numbers, tokens as their bytes."""
+        import pandas
+
+        names = [column.name for column in self.columns]
+        return pandas.DataFrame([tuple(map(_plain_cell, row)) for row in self.rows], columns=names)
 
     def to_json(self) -> dict[str, object]:
         """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
@@ -190,6 +214,12 @@ def quoted(data: bytes) -> str:
         else:
             out.append(repr(character)[1:-1])
     return '"' + "".join(out) + '"'
+
+
+def _plain_cell(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [token.content for token in value]
+    return value.content if isinstance(value, Token) else value.value if isinstance(value, Figure) else value
 
 
 def _json_cell(value: Any) -> Any:

@@ -1,66 +1,63 @@
-"""Lists of tokens worth a look: duplicates, unused, rare and longest tokens, repeated characters, white space."""
+"""Lists of tokens worth a look: duplicates, unused, rare and longest tokens."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
 
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Cell, Column, Table, Token
 from .usage import Usage, texts_of_tokens, token_cells
 
-_Form = TypeVar("_Form", str, bytes)
-
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
 WHITE_SPACE_CHARACTERS = "".join(filter(_SPACE.match, map(chr, range(0x3001))))
 
 # Two tokens are duplicates if one of these makes their texts equal. Tokens that are not text only count as "same bytes".
-NORMALISATIONS: dict[str, Callable[[str], str]] = {
+NORMALIZATIONS: dict[str, Callable[[str], str]] = {
     "NFC": lambda text: text if text.isascii() else unicodedata.normalize("NFC", text),
     "NFKC": lambda text: text if text.isascii() else unicodedata.normalize("NFKC", text),
-    "case": str.casefold,
-    "outer white space": lambda text: text.strip(WHITE_SPACE_CHARACTERS),
     "case and outer white space": lambda text: text.casefold().strip(WHITE_SPACE_CHARACTERS),
 }
 
 
-def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
-    """By normalisation, the groups of tokens that it makes equal."""
+def _duplicates(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
+    """By normalization, the groups of tokens that it makes equal, by what it makes of them."""
     cells, texts = token_cells(tok), texts_of_tokens(tok)
-    same = _equal(cells, [token.content for token in cells])
-    groups = {"same bytes": {repr(content)[2:-1]: tokens for content, tokens in same.items()}}
+    several = {content for content, times in Counter(token.content for token in cells).items() if times > 1}
+    groups = {"same bytes": _groups((repr(of.content)[2:-1], of) for of in cells if of.content in several)}
     of_text = [token for token in cells if token.id in texts]
-    return groups | {name: _equal(of_text, [*map(change, texts.values())]) for name, change in NORMALISATIONS.items()}
-
-
-def _equal(tokens: list[Token], forms: list[_Form]) -> dict[_Form, list[Token]]:
-    """The groups of tokens that have the same form, which is not empty."""
-    several = {form for form, times in Counter(forms).items() if times > 1 and form}
-    groups: dict[_Form, list[Token]] = {}
-    for token, form in zip(tokens, forms, strict=True):
-        if form in several:
-            groups.setdefault(form, []).append(token)
+    for name, change in NORMALIZATIONS.items():
+        forms = list(map(change, texts.values()))
+        changed = {form for form, text in zip(forms, texts.values(), strict=True) if form and form != text}
+        groups[name] = _groups(pair for pair in zip(forms, of_text, strict=True) if pair[0] in changed)
     return groups
 
 
-def doubles_tables(tok: Tokenizer) -> list[Table]:
-    """How many tokens each normalisation makes equal; then the groups of each, the largest first."""
+def _groups(forms: Iterable[tuple[str, Token]]) -> dict[str, list[Token]]:
+    """The tokens of each form that several have."""
+    groups: dict[str, list[Token]] = {}
+    for form, token in forms:
+        groups.setdefault(form, []).append(token)
+    return {form: tokens for form, tokens in groups.items() if len(tokens) > 1}
+
+
+def duplicates_tables(tok: Tokenizer) -> list[Table]:
+    """How many tokens each normalization makes equal; then the groups of each, the largest first."""
     total = len(token_cells(tok))
     summary, lists = [], []
-    for name, groups in _doubles(tok).items():
+    for name, groups in _duplicates(tok).items():
         members = sum(map(len, groups.values()))
         spare = members - len(groups)
         summary.append((name, len(groups), members, spare, spare / total if total else None))
         rows = [(form, len(members), tuple(members)) for form, members in groups.items()]
         rows.sort(key=lambda row: (-row[1], row[2][0].id))
         group = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
-        if rows:
-            key = "doubles_" + name.lower().replace(" ", "_")
-            lists.append(Table(key, f"Doubles: {name}", group, rows, listing=True))
+        if rows and name != "case and outer white space":  # thousands, and useful
+            key = "duplicates_" + name.lower().replace(" ", "_")
+            lists.append(Table(key, f"Duplicates: {name}", group, rows, listing=True))
     columns = (
         Column("made uniform", help="what is ignored when tokens are compared"),
         Column("groups", "count"),
@@ -72,7 +69,7 @@ def doubles_tables(tok: Tokenizer) -> list[Table]:
         "Many duplicates are useful: a word with and without a leading space is two tokens by design. Groups of NFC and "
         "NFKC are more suspect: a model must learn twice what looks the same."
     )
-    return [Table("doubles", "Doubles after normalisation", columns, summary, note), *lists]
+    return [Table("duplicates", "Tokens that are equal after normalization", columns, summary, note), *lists]
 
 
 def events_table(tok: Tokenizer) -> Table:
@@ -101,9 +98,10 @@ def events_table(tok: Tokenizer) -> Table:
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
     """Tokens that the text never uses, the oldest first, because training found those most frequent."""
     uses = usage.by_id.tolist()
-    rows: list[tuple[Cell, ...]] = [(of,) for of in token_cells(tok) if uses[of.id] == 0 and len(of.content) > 1]
+    rows: list[tuple[Cell, ...]] = [(of,) for of in token_cells(tok) if uses[of.id] == 0]
+    rows.sort(key=lambda row: len(row[0].content) == 1)  # type: ignore[union-attr]
     note = (
-        "In the order of their ids, without single bytes. Training gives low ids to frequent tokens, so the first ones show "
+        "In the order of their ids, single bytes last. Training gives low ids to frequent tokens, so the first ones show "
         "best how this text differs from the training text."
     )
     return Table("unused", "Tokens never used on this text", (Column("token", "token"),), rows, note, listing=True)
@@ -121,31 +119,14 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
 
 
 def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
-    """All tokens, the longest first."""
-    return _by_length("longest", "Longest tokens", tok, token_cells(tok), usage)
-
-
-def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4) -> Table:
-    """Tokens that repeat one character, apart from surrounding white space; the longest first."""
-    inner = ((id, text.strip(WHITE_SPACE_CHARACTERS)) for id, text in texts_of_tokens(tok).items())
-    found = {id for id, text in inner if len(text) >= at_least and text == text[0] * len(text)}
-    tokens = [token for token in token_cells(tok) if token.id in found]
-    return _by_length("repeated", f"One character, {at_least} times or more", tok, tokens, usage)
-
-
-def white_space_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
-    """Tokens that are only white space, the longest first."""
-    found = {id for id, text in texts_of_tokens(tok).items() if _SPACE.fullmatch(text)}
-    tokens = [token for token in token_cells(tok) if token.id in found]
-    return _by_length("white_space", "Tokens of white space", tok, tokens, usage)
-
-
-def _by_length(key: str, title: str, tok: Tokenizer, tokens: list[Token], usage: Usage | None) -> Table:
+    """All tokens, the longest first: long runs of one character or of white space show here."""
     texts, uses = texts_of_tokens(tok), None if usage is None else usage.by_id.tolist()
     rows: list[tuple[Cell, ...]] = []
-    for token in sorted(tokens, key=lambda token: len(token.content), reverse=True):  # by id where equally long
+    for token in sorted(
+        token_cells(tok), key=lambda token: len(token.content), reverse=True
+    ):  # by id where equally long
         text = texts.get(token.id)
         used = None if uses is None else uses[token.id]
         rows.append((token, len(token.content), None if text is None else len(text), used))
     columns = (Column("token", "token"), *(Column(name, "count") for name in ("bytes", "characters", "used")))
-    return Table(key, title, columns, rows, listing=True)
+    return Table("longest", "Longest tokens", columns, rows, listing=True)

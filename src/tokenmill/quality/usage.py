@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..counting import WordCounts
+from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from ..tokenizer.export_loss import require_same_split
+from ..tokenizer.core import Core
 from ..vocabulary import Vocabulary
 from .tables import Token
 
@@ -56,16 +57,11 @@ class Usage:
 
 
 def measure_usage(
-    tok: Tokenizer,
-    counts: WordCounts,
-    words: int | None = None,
-    progress: Progress | None = None,
-    added: Mapping[int, int] | None = None,
+    tok: Tokenizer, counts: WordCounts, words: int | None = None, progress: Progress | None = None
 ) -> Usage:
     """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern.
 
     words: the number of words of the text, passed on.
-    added: how often each added token occurs in the text, besides the pretokens.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -73,24 +69,61 @@ def measure_usage(
     """
     require_same_split(tok, counts)
     ids, lengths = segment(tok, counts, progress)
-    added = added or {}
     by_id = np.zeros(ids_of(tok), np.uint64)
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
-    for id, times in added.items():
-        by_id[id] += np.uint64(times)
-    texts = {id: tok.decode_single_token_bytes(id).decode() for id in added}
     return Usage(
         by_id,
-        tokens=_dot(lengths, counts.counts) + sum(added.values()),
+        tokens=_dot(lengths, counts.counts),
         pretokens=_dot(np.ones(len(counts), np.int64), counts.counts),
-        bytes=_dot(np.diff(counts.offsets), counts.counts) + sum(len(texts[i].encode()) * n for i, n in added.items()),
-        characters=_dot(characters_by_pretoken(counts), counts.counts)
-        + sum(len(texts[i]) * n for i, n in added.items()),
+        bytes=counted_bytes(counts),
+        characters=_dot(characters_by_pretoken(counts), counts.counts),
         words=words,
         counts=counts.counts,
         ids=ids,
         tokens_by_pretoken=lengths,
     )
+
+
+def measure_texts(tok: Tokenizer, texts: Iterable[str], words: int | None = None) -> Usage:
+    """Encode whole texts, for a tokenizer that another library runs: it has no merges to replay and no pretokens to count."""
+    by_id = np.zeros(ids_of(tok), np.uint64)
+    nbytes = characters = 0
+    for some in batched_by_size(texts):
+        ids, _ = tok.encode_batch_to_numpy(some, disallowed_special=())
+        by_id += np.bincount(ids, minlength=len(by_id)).astype(np.uint64)
+        nbytes += sum(len(text.encode("utf-8", "replace")) for text in some)
+        characters += sum(map(len, some))
+    none = np.zeros(0, np.int64)
+    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, words, none.astype(np.uint64), none, none)
+
+
+def batched_by_size(texts: Iterable[str], size: int = SLICE) -> Iterator[list[str]]:
+    """Lists of texts of about `size` characters together."""
+    some: list[str] = []
+    total = 0
+    for text in texts:
+        some.append(text)
+        total += len(text)
+        if total >= size:
+            yield some
+            some, total = [], 0
+    if some:
+        yield some
+
+
+def counted_bytes(counts: WordCounts) -> int:
+    """The bytes of all counted pretokens; less than the text has, where rare ones were left out."""
+    return _dot(np.diff(counts.offsets), counts.counts)
+
+
+def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
+    """Raise UsageError for counts of pretokens that another split pattern made."""
+    theirs, ours = counts.split_patterns, tok.vocabulary.split_patterns
+    if theirs and theirs != ours:
+        raise UsageError(
+            f"the word counts are cut by {' then '.join(theirs)!r}, but the tokenizer {tok.name} cuts by "
+            f"{' then '.join(ours)!r}; give the text itself, or counts made with the tokenizer's pattern"
+        )
 
 
 def ids_of(tok: Tokenizer) -> int:
@@ -118,21 +151,26 @@ def without_added(tok: Tokenizer) -> Vocabulary:
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64)."""
-    vocabulary = tok.vocabulary
-    at_once = vocabulary.alphabet == "bytes"
-    encode = _encode_at_once if at_once else _encode_one_by_one
-    tok = tok if at_once or vocabulary.pipeline is not None else bare(tok)
-    sizes = _sizes(vocabulary)
+    at_once = tok.vocabulary.alphabet == "bytes"
+    encode = _by_sizes if at_once else _by_documents
+    core = tok.core if at_once else _one_pretoken(tok.vocabulary).core
+    sizes = _sizes(tok.vocabulary)
     numbers = np.zeros(len(counts), np.int64)
     offsets = counts.offsets.astype(np.int64)
-    found = [np.zeros(0, np.uint32)]
+    segments = [np.zeros(0, np.uint32)]
     for first, stop in slices(counts, SLICE):
         data = counts.arena[offsets[first] : offsets[stop]].tobytes()
-        ids, numbers[first:stop] = encode(tok, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
-        found.append(ids)
+        ids, numbers[first:stop] = encode(core, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
+        segments.append(ids)
         if progress is not None:
             progress("segment", stop, len(counts))
-    return np.concatenate(found), numbers
+    return np.concatenate(segments), numbers
+
+
+@lru_cache(maxsize=2)
+def _one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
+    """`bare`, kept: its tables are built once for the domains of a text."""
+    return bare(Tokenizer(vocabulary))
 
 
 def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
@@ -145,25 +183,18 @@ def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
         first = stop
 
 
-def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Encode pretokens whose tokens add up to their own bytes, so the sizes of the tokens tell which pretoken they belong to."""
-    ids = np.frombuffer(tok.core.encode_pretokens(data, np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
+def _by_sizes(core: Core, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Encode pretokens whose tokens add up to their own bytes: the sizes of the tokens tell which pretoken they belong to."""
+    ids = np.frombuffer(core.encode_pretokens(data, np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
     last = np.searchsorted(np.cumsum(sizes[ids]), ends, "right")
     return ids, np.diff(last, prepend=0)
 
 
-def _encode_one_by_one(
-    tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Encode pretokens whose tokens may stand for other bytes (an unknown token). `tok` does not split, or has a pipeline."""
-    encode = tok.encode_bytes if tok.vocabulary.pipeline is None else tok.core.encode_pretoken
-    ids: list[int] = []
-    last, start = [], 0
-    for end in ends.tolist():
-        ids += encode(data[start:end])
-        last.append(len(ids))
-        start = end
-    return np.array(ids, np.uint32), np.diff(np.array(last, np.int64), prepend=0)
+def _by_documents(core: Core, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Encode pretokens whose tokens may stand for other bytes (an unknown token), each as a document of its own."""
+    plan = core.plan((), ())
+    ids, last = core.encode_documents(data, ends.astype(np.uint64), plan)
+    return np.frombuffer(ids, np.uint32), np.diff(np.asarray(last, np.int64), prepend=0)
 
 
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:

@@ -1,41 +1,135 @@
-"""The verdict: three to five sentences that say what was found, from where on it counts, what it means and what to do."""
+"""The verdict: one sentence, then findings in the order of what they cost, graded against published vocabularies.
+
+A figure is red only where it is worse than that of every published vocabulary of the same size class, which is half to
+twice as many ids. Figures that nobody published on the same text are not graded.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
 from .documents import Interval
+from .evaluation_text import EvaluationText
+from .findings import Finding, Level
 from .judgement import Judgement
 from .junk import ENOUGH
-from .languages import FAIR
 from .metrics import ratio, used_tokens
 from .pruning import can_lose_tokens, lasting_tokens
 from .references import CODE, JUNK, PROSE, Figures, references
 from .removals import in_event_order
-from .reporting import Finding, Level
-from .superwords import superwords_of
+from .superwords import joins_words
 from .usage import ordinary_tokens
 
-MOST = 5
-UNUSED, SWALLOWED, UNREACHABLE = 0.1, 0.01, 0.001  # shares of the vocabulary from which on a finding counts
+UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
-DENSER = 0.95  # of the bytes per token of a published vocabulary of about this size or less
-ALIKE = 0.01  # a smaller difference of Gini coefficients is not worth a choice
-ORDER: Mapping[Level, int] = {"act": 0, "look": 1, "good": 2}
+CLOSE = 0.97  # of the median's bytes per token: nobody feels less than that
+CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to English; languages named in the sentence
+ALIKE = 0.01  # a smaller difference is not worth a choice
+NOTHING = "Nothing needs to be done."
 
 
-def worst_first(findings: Sequence[Finding | None]) -> list[Finding]:
-    """The findings that there are, those to act on first, at most MOST."""
-    found = [finding for finding in findings if finding is not None]
-    return sorted(found, key=lambda finding: ORDER[finding.level])[:MOST]
+@dataclass(frozen=True)
+class Standing:
+    """A figure among those of published vocabularies of the same size class. high: whether more is better."""
+
+    value: float
+    peers: Mapping[str, float]
+    high: bool = False
+
+    @property
+    def better_than(self) -> int:
+        return sum(self.value >= other if self.high else self.value <= other for other in self.peers.values())
+
+    @property
+    def best(self) -> str:
+        return (max if self.high else min)(self.peers, key=self.peers.__getitem__)
+
+    @property
+    def level(self) -> Level:
+        if not self.peers or 4 * self.better_than > len(self.peers):
+            return "good"
+        return "look" if self.better_than or len(self.peers) < 3 else "act"
+
+    def __str__(self) -> str:
+        if not self.peers:
+            return "no published vocabulary here is of about this size"
+        if self.better_than == len(self.peers):
+            return f"as good as the best of {len(self.peers)} published ones of about this size"
+        return f"better than {self.better_than} of {len(self.peers)} published ones of about this size"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The tokenizer, its figures, and how its user names it and the text in a command."""
+
+    tok: Tokenizer
+    figures: Figures
+    text: str
+
+    @property
+    def path(self) -> str:
+        return shlex.quote(self.tok.name) if self.tok.source is not None else "TOKENIZER"
+
+    @property
+    def trained_here(self) -> bool:
+        """Whether the user trained it, as far as its file tells: published vocabularies cannot be retrained."""
+        return len(self.tok.vocabulary.event_counts) > 0 or self.tok.vocabulary.order == "events"
+
+    def standing(self, figure: str, high: bool = False) -> Standing | None:
+        """A figure of the sample among those of peers; None if the vocabulary lacks characters of the sample."""
+        own = getattr(self.figures, figure)
+        peers = {name: getattr(of, figure) for name, of in self.figures.peers().items()}
+        return None if own is None else Standing(own, peers, high)
+
+
+def subject_of(tok: Tokenizer, figures: Figures, text: EvaluationText | None) -> Subject:
+    """The subject of a verdict."""
+    return Subject(tok, figures, " ".join(map(shlex.quote, text.given)) if text and text.given else "TEXT")
+
+
+def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
+    """The findings that there are, the most expensive first."""
+    return sorted((of for of in findings if of is not None), key=lambda of: -of.cost)
+
+
+def summary(figures: Figures) -> str:
+    """What the vocabulary is good for, in one sentence."""
+    good: list[str] = []
+    weak: list[str] = []
+    for domain, name in ((PROSE, "English"), (CODE, "code")):
+        own = figures.bytes_per_token(domain)
+        theirs = [of.bytes_per_token(domain) or 0 for of in figures.peers().values()]
+        if own is not None and theirs:
+            (good if own >= CLOSE * sorted(theirs)[len(theirs) // 2] else weak).append(name)
+    premiums = sorted(figures.premiums.items(), key=lambda item: -item[1])
+    dear = [name for name, times in premiums if times >= DEAR]
+    good += [name for name, times in reversed(premiums) if 1 < times <= CHEAP][:MOST_NAMED]
+    lacking = [name for name, tokens in figures.tokens.items() if tokens is None]
+    clauses = [f"good for {listed(good)}"] if good else []
+    clauses += [f"weaker than others of its size for {listed(weak)}"] if weak else []
+    clauses += [f"costly for {listed(dear[:MOST_NAMED], len(dear) - MOST_NAMED)}"] if dear else []
+    clauses += (
+        [f"without some characters of {listed(lacking[:MOST_NAMED], len(lacking) - MOST_NAMED)}"] if lacking else []
+    )
+    if not figures.peers():
+        clauses.insert(0, "too far from the sizes of published vocabularies to be graded")
+    text = ", ".join(clauses) or "as others of its size"
+    return text[0].upper() + text[1:] + "."
+
+
+def listed(names: Sequence[str], more: int = 0) -> str:
+    """Names as prose: "Georgian, Hindi and 3 more"."""
+    names = [*names, f"{more} more"] if more > 0 else list(names)
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 def verdict(
-    tok: Tokenizer,
+    of: Subject,
     judged: Judgement | None,
-    figures: Figures,
     unreachable: Collection[int],
     beside: Mapping[str, float],
     density: float | None,
@@ -45,161 +139,182 @@ def verdict(
     unreachable: the ids of the tokens that no text produces.
     beside: bytes per token of published vocabularies on a sample of the text; `density`: the tokenizer's own there.
     """
-    on_text = [_swallowed(judged, figures), _unused(judged, figures)] if judged else []
-    compression = _density_on_text(density, beside) if density and beside else _density(figures)
-    return worst_first([*on_text, _languages(figures), compression, _unreachable(tok, unreachable)])
+    on_text = [_swallowed(of, judged), _unused(of, judged)] if judged else []
+    return by_cost([*on_text, _languages(of), _density(of, density, beside), _unreachable(of, unreachable)])
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
     return f"{100 * (share or 0):.1f} %".replace("-", "\u2212")
 
 
-def _median(figures: Sequence[float | None]) -> float:
-    known = sorted(figure for figure in figures if figure is not None)
-    return known[len(known) // 2]
-
-
-def _swallowed(judged: Judgement, figures: Figures) -> Finding:
-    found = [token for token in judged.swallowed if token.ios >= JUNK]
-    sure = sum(token.before >= ENOUGH for token in found)
-    share = ratio(len(found), judged.size) or 0.0
-    usual = _median([ratio(of.swallowed, of.ordinary) for of in references().values()])
+def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
+    swallowed = [token for token in judged.swallowed if token.ios >= JUNK]
+    sure = sum(token.before >= ENOUGH for token in swallowed)
+    standing = of.standing("swallowed_share")
+    level: Level = standing.level if standing else "good"
+    share = ratio(len(swallowed), judged.size) or 0.0
+    if not (standing and standing.peers) and share > max(other.swallowed_share or 0 for other in references().values()):
+        level = "look"  # more than any published one, of whatever size
     return Finding(
         "swallowed",
-        "act" if share >= SWALLOWED else "good",
-        f"{len(found):,} tokens ({_percent(share)}) were almost always swallowed by a longer one; {sure:,} of them occurred "
-        f"{ENOUGH} times or more.",
-        f"IoS ≥ {JUNK} for {_percent(SWALLOWED)} of the vocabulary",
-        "They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample it is "
-        f"{_percent(ratio(figures.swallowed, figures.ordinary))}, and {_percent(usual)} for the median published vocabulary.",
-        _against_swallowed(judged.tok, len(found)) if share >= SWALLOWED else "Nothing needs to be done.",
+        level,
+        f"{len(swallowed):,} tokens ({percent(share)}) were almost always swallowed by a longer one; {sure:,} of them "
+        f"occurred {ENOUGH} times or more.",
+        f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
+        f"They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample: "
+        f"{percent(of.figures.swallowed_share)}, {standing or 'not measured'}.",
+        NOTHING if level == "good" else _against_swallowed(of, len(swallowed)),
+        share,
     )
 
 
-def _against_swallowed(tok: Tokenizer, places: int) -> str:
-    """What to do about swallowed tokens, of what `train` and `prune` accept for such a vocabulary."""
-    vocabulary, how = tok.vocabulary, f"Retrain with `--refine {JUNK}`"
-    if vocabulary.order == "events" and vocabulary.removed:
-        how += " on text like yours"
-    elif not len(vocabulary.superwords) and superwords_of(tok):
-        how = f"Retrain with `--superwords boundless --refine {JUNK}`, as SuperBPE is trained without `--refine`"
-    how += f". Better tokens then take their {places:,} places."
+def _against_swallowed(of: Subject, rows: int) -> str:
+    """What the user can do about swallowed tokens, of what `train` and `prune` accept for such a vocabulary."""
+    vocabulary, advice = of.tok.vocabulary, []
+    if of.trained_here:
+        superwords = not vocabulary.has_superwords and joins_words(vocabulary)
+        how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
+        on = " on text like yours" if vocabulary.removed else ""
+        advice.append(f"A training with {how}{on} gives most of these {rows:,} rows to better tokens.")
+    if can_prune_by_ios(of.tok):
+        advice.append(
+            f"`tokenmill prune {of.path} --ios {JUNK} --counts {of.text} -o pruned` drops those that it can, and its "
+            "certificate states the cost in tokens."
+        )
+    return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
+
+
+def can_prune_by_ios(tok: Tokenizer) -> bool:
+    """Whether `prune` accepts ios for this vocabulary."""
+    if tok.vocabulary.order == "events" or not can_lose_tokens(tok.vocabulary):
+        return False
     try:
-        if vocabulary.order == "events" or not can_lose_tokens(vocabulary):
-            return how
         in_event_order(tok, "")
     except UsageError:
-        return how
-    return f"{how} Or drop them with `tokenmill prune TOKENIZER --ios {JUNK} --counts TEXT -o OUT`."
+        return False
+    return True
 
 
-def _unused(judged: Judgement, figures: Figures) -> Finding:
-    vocabulary, unused = judged.tok.vocabulary, judged.size - used_tokens(judged.tok, judged.usage)
+def _unused(of: Subject, judged: Judgement) -> Finding:
+    vocabulary, unused = of.tok.vocabulary, judged.size - used_tokens(of.tok, judged.usage)
     share = ratio(unused, judged.size) or 0.0
     times = judged.usage.tokens / max(1, judged.size)
-    usual = _median([1 - of.used / of.ordinary for of in references().values()])
-    over, short = share >= UNUSED, times < SHORT
-    if short:
-        action = "Judge on more text before you act on this."
-    elif over:
-        action = "Train on text like yours."
-        if can_lose_tokens(vocabulary):
-            action += " Or drop these tokens with `tokenmill shrink TOKENIZER TEXT -o OUT`."
-            if vocabulary.alphabet == "bytes" and (vocabulary.order != "events" or vocabulary.refine is not None):
-                action += " Or give their ids to others with `tokenmill replace TOKENIZER TEXT -o OUT`."
+    if times < SHORT:
+        advice = "Judge on more text before you act on this."
+    elif share < UNUSED:
+        advice = NOTHING
     else:
-        action = "Nothing needs to be done."
+        commands = []
+        if can_lose_tokens(vocabulary):
+            commands.append(f"`tokenmill shrink {of.path} {of.text} -o smaller` drops these tokens")
+            if vocabulary.alphabet == "bytes" and (vocabulary.order != "events" or vocabulary.refine is not None):
+                commands.append(f"`tokenmill replace {of.path} {of.text} -o better` gives their ids to others")
+        advice = "; ".join(commands) + "." if commands else "They cannot be removed from this vocabulary."
     return Finding(
         "unused",
-        "look" if over and short else "act" if over else "good",
-        f"{unused:,} tokens ({_percent(share)}) never occur in this text of {judged.usage.tokens:,} tokens.",
-        f"{_percent(UNUSED)} of the vocabulary, in a text of at least {SHORT} times as many tokens (here {times:,.1f} times)",
-        "Each costs a row of the embedding table that is never trained. On the public sample, which is small, "
-        f"{_percent(1 - figures.used / figures.ordinary)} are unused, and {_percent(usual)} for the median published vocabulary.",
-        action,
+        "look" if share >= UNUSED and times >= SHORT else "good",
+        f"{unused:,} tokens ({percent(share)}) never occur in this text of {judged.usage.tokens:,} tokens.",
+        f"{percent(UNUSED)} of the vocabulary, in a text of at least {SHORT} times as many tokens (here {times:,.1f} times)",
+        "If the model sees only text like this, their rows of the embedding table are never trained.",
+        advice,
+        share if times >= SHORT else 0.0,
     )
 
 
-def _languages(figures: Figures) -> Finding:
-    value = figures.gini or 0.0
-    premiums = figures.premiums
+def _languages(of: Subject) -> Finding | None:
+    standing, premiums = of.standing("gini"), of.figures.premiums
+    if standing is None:
+        return None
     dearest = max(premiums, key=premiums.__getitem__)
-    best, least = min(((name, of.gini or 0.0) for name, of in references([figures]).items()), key=lambda item: item[1])
+    fairest = min(references([of.figures]).items(), key=lambda item: item[1].gini or 1)
+    advice = f"Where such languages matter, use a fairer one: {fairest[0]} has {fairest[1].gini:.2f}."
+    if of.trained_here:
+        advice = "If the model is to serve such languages, train on more text in them."
     return Finding(
         "languages",
-        "look" if value >= FAIR else "good",
+        standing.level,
         f"{dearest} takes {premiums[dearest]:.1f} times as many tokens as English for the same messages; the Gini coefficient "
-        f"over 20 languages is {value:.2f}.",
-        f"a Gini coefficient of {FAIR}",
-        f"Speakers of such languages pay more, wait longer, and fit less into a context. The fairest published vocabulary here, "
-        f"{best}, has {least:.2f}.",
-        "If the model is to serve these languages, train on more text in them; else nothing needs to be done."
-        if value >= FAIR
-        else "Nothing needs to be done.",
+        f"over {len(premiums)} languages is {standing.value:.2f}, {standing}.",
+        "worse than three quarters of the published vocabularies of this size class",
+        "Speakers of such languages pay more, wait longer, and fit less into a context.",
+        NOTHING if standing.level == "good" else advice,
+        _more_tokens(of.figures),
     )
 
 
-def _density(figures: Figures) -> Finding:
-    """Compression on the sample, beside vocabularies of about this size or less."""
-    others = references([figures])
-    alike = {name: of for name, of in others.items() if of.ids <= 1.25 * figures.ids}
-    peers = alike or others
-    best = {domain: max(peers, key=lambda name: peers[name].bytes_per_token(domain) or 0) for domain in (PROSE, CODE)}
-    own = {domain: figures.bytes_per_token(domain) or 0.0 for domain in best}
-    theirs = {domain: peers[name].bytes_per_token(domain) or 0.0 for domain, name in best.items()}
-    low = [domain for domain in best if own[domain] < DENSER * theirs[domain]]
-    parts = [f"{own[domain]:.2f} bytes of {domain} ({best[domain]}: {theirs[domain]:.2f})" for domain in best]
+def _more_tokens(figures: Figures) -> float:
+    """The share of the tokens of the languages that the median of the peers saves."""
+    peers = sorted(sum(of.languages.values()) for of in figures.peers().values())
+    return max(0.0, 1 - peers[len(peers) // 2] / max(1, sum(figures.languages.values()))) if peers else 0.0
+
+
+def _density(of: Subject, density: float | None, beside: Mapping[str, float]) -> Finding | None:
+    """Compression: on the user's text beside published encodings at hand, otherwise on the sample."""
+    peers = of.figures.peers()
+    if density:
+        known = {name: value for name, value in beside.items() if name in peers}
+        standings = {"your text": Standing(density, known, True)}
+        where = "on a sample of it"
+    else:
+        standings = {
+            domain: Standing(own, {name: other.bytes_per_token(domain) or 0.0 for name, other in peers.items()}, True)
+            for domain in (PROSE, CODE)
+            if (own := of.figures.bytes_per_token(domain)) is not None
+        }
+        where = "on the public sample"
+    if not standings:
+        return None
+    worst = max(standings.items(), key=lambda item: _loss(item[1]))
+    low = [name for name, standing in standings.items() if standing.level != "good"]
+    best = worst[1].best if worst[1].peers else ""
+    advice = (
+        f"Train on more of it: {listed(low)}."
+        if of.trained_here
+        else f"Where {listed(low)} {'matter' if low[1:] else 'matters'}, use {best}."
+    )
     return Finding(
         "density",
-        "look" if low else "good",
-        f"A token holds {' and '.join(parts)} on the public sample.",
-        f"less than {_percent(DENSER)} of the best published vocabulary"
-        + (" of about this size or less" if alike else "; none here is of about this size or less"),
-        "The same text costs more or fewer tokens, and so more or less compute.",
-        f"If such text matters to you, train on more of it: {' and '.join(low)}."
-        if low
-        else "Nothing needs to be done.",
+        worst[1].level if low else "good",
+        "A token holds "
+        + " and ".join(f"{standing.value:.2f} bytes of {name} ({standing})" for name, standing in standings.items())
+        + f", {where}.",
+        "fewer bytes than three quarters of the published vocabularies of this size class",
+        f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
+        if best and _loss(worst[1]) > 0
+        else "More bytes per token mean less compute for the same text.",
+        advice if low else NOTHING,
+        max(0.0, _loss(worst[1])),
     )
 
 
-def _density_on_text(density: float, beside: Mapping[str, float]) -> Finding:
-    best = max(beside, key=beside.__getitem__)
-    low = density < DENSER * beside[best]
-    return Finding(
-        "density",
-        "look" if low else "good",
-        f"A token holds {density:.2f} bytes of your text; "
-        + ", ".join(f"{name} {value:.2f}" for name, value in beside.items())
-        + " on the same sample of it.",
-        f"less than {_percent(DENSER)} of the best published vocabulary on this machine",
-        "The same text costs more or fewer tokens, and so more or less compute.",
-        f"Train on more text like this, or use {best}." if low else "Nothing needs to be done.",
-    )
+def _loss(standing: Standing) -> float:
+    """The share of tokens that the best peer saves; 0 without peers."""
+    return 1 - standing.value / standing.peers[standing.best] if standing.peers else 0.0
 
 
-def _unreachable(tok: Tokenizer, unreachable: Collection[int]) -> Finding:
-    vocabulary, tokens = tok.vocabulary, ordinary_tokens(tok)
+def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
+    vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok)
     removable = can_lose_tokens(vocabulary)
     alphabet = lasting_tokens(vocabulary) if removable else {id for id, token in tokens.items() if len(token) == 1}
     spare = len(set(unreachable) - alphabet)
     over = spare > UNREACHABLE * len(tokens)
-    if not over:
-        action = "Nothing needs to be done."
-    elif removable:
-        action = (
-            "Drop what is not in the alphabet with `tokenmill prune TOKENIZER --ids FILE -o OUT`. The file has one id per "
-            "line; `tokenmill inspect TOKENIZER --json --top 0` lists the ids."
+    advice = NOTHING
+    if over and removable:
+        advice = (
+            f"`tokenmill prune {of.path} --ids FILE -o smaller` drops them. FILE has one id per line, and "
+            f"`tokenmill inspect {of.path} --json --top 0` lists the ids."
         )
-    else:
-        action = "Reuse their ids, for example for added tokens."
+    elif over:
+        advice = "Reuse their ids, for example for added tokens."
     of_alphabet = f", {spare:,} of them not in the alphabet" if spare else ", all of them in the alphabet"
     return Finding(
         "unreachable",
-        "act" if over else "good",
+        "look" if over else "good",
         f"{len(unreachable):,} tokens cannot be produced by any text that was tried{of_alphabet if unreachable else ''}.",
-        f"{_percent(UNREACHABLE)} of the vocabulary, without the alphabet: the single bytes or characters",
+        f"{percent(UNREACHABLE)} of the vocabulary, without the alphabet: the single bytes or characters",
         "Their rows of the embedding table are never trained, and a model may still output them.",
-        action,
+        advice,
+        spare / max(1, len(tokens)),
     )
 
 
@@ -207,36 +322,37 @@ def compared(
     judged: Mapping[str, Judgement], figures: Mapping[str, Figures], differences: Mapping[str, Interval | None]
 ) -> list[Finding]:
     """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
+    swallowed = {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) for name, of in judged.items()}
+    unused = {name: 1 - (ratio(used_tokens(of.tok, of.usage), of.size) or 0) for name, of in judged.items()}
+    sizes = [of.size for of in judged.values()]
+    alike = max(sizes) <= 1.25 * min(sizes)
+    shares = [
+        _least(
+            "swallowed",
+            swallowed,
+            "tokens that were almost always swallowed by longer ones",
+            "IoS is the share of a token's occurrences that one merge takes; such tokens are steps on the way to longer ones.",
+            alike,
+        ),
+        _least(
+            "unused",
+            unused,
+            "tokens that never occur in this text",
+            "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
+            alike,
+        ),
+    ]
     if len(judged) == 1:
-        ((name, only),) = judged.items()
-        return worst_first([_swallowed(only, figures[name]), _unused(only, figures[name]), _languages(figures[name])])
-    return worst_first(
-        [
-            _fewest(judged, differences),
-            _fairest(figures),
-            _least(
-                "swallowed",
-                {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) for name, of in judged.items()},
-                "tokens that were almost always swallowed by longer ones",
-                f"IoS ≥ {JUNK} for {_percent(SWALLOWED)} of the vocabulary",
-                "IoS is the share of a token's occurrences that one merge takes; such tokens are steps on the way to longer ones.",
-                f"Retrain with `--refine {JUNK}` where you can.",
-            ),
-            _least(
-                "unused",
-                {name: 1 - (ratio(used_tokens(of.tok, of.usage), of.size) or 0) for name, of in judged.items()},
-                "tokens that never occur in this text",
-                f"{_percent(UNUSED)} of the vocabulary",
-                "Unused tokens cost rows of the embedding table. A larger vocabulary leaves more unused on the same text.",
-                "Compare vocabularies of one size"
-                + (
-                    ", or drop unused tokens with `tokenmill shrink TOKENIZER TEXT -o OUT`."
-                    if all(can_lose_tokens(of.tok.vocabulary) for of in judged.values())
-                    else "."
-                ),
-            ),
-        ]
-    )
+        return by_cost(shares)
+    return by_cost([_fewest(judged, differences), _fairest(figures), *shares])
+
+
+def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> str:
+    """Which tokenizer is best at what, in one sentence."""
+    fewest = min(judged, key=lambda name: judged[name].usage.tokens)
+    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
+    fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most alike" if len(ginis) > 1 else ""
+    return f"{fewest} needs the fewest tokens for this text{fairest}."
 
 
 def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval | None]) -> Finding:
@@ -247,11 +363,10 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
     interval = differences.get(second if best == base else best)
     if interval is not None and best == base:  # the other way round
         interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
-    statement = (
-        f"{best} needs the fewest tokens: {_percent(1 - tokens[best] / max(1, tokens[other]))} fewer than {other}"
-    )
+    saved = 1 - tokens[best] / max(1, tokens[other])
+    statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
     if interval is not None:
-        statement += f" (95 % interval {_percent(1 - interval.high)} to {_percent(1 - interval.low)})"
+        statement += f" (95 % interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
     meaning = "Fewer tokens mean less compute for the same text."
     sizes = {of.size for of in judged.values()}
     if max(sizes) > 1.25 * min(sizes):
@@ -266,43 +381,49 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
         "Compare on more documents: this text does not tell them apart."
         if unsure
         else f"Use {best} for text like this.",
+        saved,
     )
 
 
-def _fairest(figures: Mapping[str, Figures]) -> Finding:
-    values = {name: of.gini or 0.0 for name, of in figures.items()}
+def _fairest(figures: Mapping[str, Figures]) -> Finding | None:
+    values = {name: of.gini for name, of in figures.items() if of.gini is not None}
+    if len(values) < 2:
+        return None
     best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    over, alike = values[worst] >= FAIR, values[worst] - values[best] < ALIKE
-    if alike:
+    difference = values[worst] - values[best]
+    if difference < ALIKE:
         low, high = f"{values[best]:.2f}", f"{values[worst]:.2f}"
-        told = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
-        statement = f"No tokenizer is fairer to languages than the others: {told}"
+        each = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
+        statement = f"No tokenizer is fairer to languages than the others: {each}"
     else:
         statement = f"{best} treats languages most alike: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
-    action = (
-        "Train on more text in the languages that matter to you." if alike else f"For several languages use {best}."
-    )
     return Finding(
         "languages",
-        "look" if over else "good",
-        f"{statement}, over 20 languages.",
-        f"a Gini coefficient of {FAIR}",
+        "good" if difference < ALIKE else "look",
+        f"{statement}, over 20 languages of the public sample.",
+        f"a difference of {ALIKE}",
         "0 means that the same messages take the same number of tokens in every language.",
-        action if over else "Nothing needs to be done.",
+        NOTHING if difference < ALIKE else f"For several languages use {best}.",
+        difference,
     )
 
 
-def _least(
-    key: str, shares: Mapping[str, float | None], what: str, threshold: str, meaning: str, advice: str
-) -> Finding:
+def _least(key: str, shares: Mapping[str, float | None], what: str, meaning: str, alike: bool) -> Finding:
+    """alike: whether the vocabularies are of about the same size, so that shares of them can be compared."""
     known = {name: share or 0.0 for name, share in shares.items()}
     best, worst = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
-    over = known[worst] >= (SWALLOWED if key == "swallowed" else UNUSED)
+    apart = known[worst] - known[best]
+    several = f"; {worst} has {percent(known[worst])}" if len(known) > 1 else ""
     return Finding(
         key,
-        "look" if over else "good",
-        f"{best} has the smallest share of {what}: {_percent(known[best])} of its vocabulary; {worst} has {_percent(known[worst])}.",
-        threshold,
+        "look" if apart >= ALIKE and alike else "good",
+        f"{best} has {'the smallest share of ' if several else ''}{what}: {percent(known[best])} of its vocabulary{several}.",
+        f"a difference of {percent(ALIKE)}",
         meaning,
-        advice if over else "Nothing needs to be done.",
+        "The vocabularies differ in size, so this decides nothing."
+        if not alike
+        else f"If all else is equal, use {best}."
+        if apart >= ALIKE
+        else NOTHING,
+        apart,
     )

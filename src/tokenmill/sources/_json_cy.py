@@ -10,18 +10,14 @@ from array import array
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
-from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.string import memchr, memcmp, memcpy
-from cython.cimports.tokenmill.kernels._json_escape import json_escape, utf8_write
-from cython.cimports.tokenmill.kernels._platform import tm_ctz
-from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+from cython.cimports.libc.stdint import uint8_t, uint64_t
+from cython.cimports.libc.string import memchr, memcmp
+from cython.cimports.tokenmill.kernels._json_string import json_string
 
 DEEPEST = cython.declare(cython.int, 64)
 DIGITS = cython.declare(cython.size_t, 4000)
 QUOTE = cython.declare(cython.int, 34)
 BACKSLASH = cython.declare(cython.int, 92)
-ONES = cython.declare(uint64_t, 0x0101010101010101)
-TOPS = cython.declare(uint64_t, 0x8080808080808080)
 
 # A JSON text, and what is wanted of it.
 Reader = cython.struct(
@@ -219,45 +215,14 @@ def _number(r: cython.pointer(Reader)) -> cython.bint:
 @cython.exceptval(check=False)
 def _string(r: cython.pointer(Reader), keep: cython.bint) -> cython.bint:
     """Step over a string; `keep` its text."""
-    p: cython.pointer(cython.const[uint8_t]) = r.at + 1
-    out: cython.pointer(uint8_t) = r.out
-    eight: uint64_t
-    special: uint64_t
-    size: cython.size_t
-    point: uint32_t = 0
-    if r.at == r.end or r.at[0] != QUOTE:
+    out: cython.pointer(uint8_t) = cython.NULL
+    size: cython.size_t = r.size
+    if keep:
+        out = r.out
+    after: cython.pointer(cython.const[uint8_t]) = json_string(r.at, r.end, out, cython.address(size))
+    if after == cython.NULL:
         return False
-    while p < r.end:
-        if r.end - p >= 8:  # eight bytes of ASCII that stand for themselves
-            memcpy(cython.address(eight), p, 8)
-            # The lowest top bit marks the first that does not: one below 32, or 0 after an exclusive or, borrows it.
-            special = eight | eight - 32 * ONES | (eight ^ QUOTE * ONES) - ONES | (eight ^ BACKSLASH * ONES) - ONES
-            special &= TOPS
-            size = 8 if special == 0 else tm_ctz(special) >> 3
-            if keep:
-                memcpy(out, cython.address(eight), 8)
-                out += size
-            p += size
-            if special == 0:
-                continue
-        if p[0] == QUOTE:
-            r.at = p + 1
-            r.size = out - r.out if keep else r.size
-            return True
-        if p[0] < 32:
-            return False
-        if p[0] == BACKSLASH:
-            size = json_escape(p, r.end - p, cython.address(point))
-            if size == 0 or (keep and point >> 11 == 0x1B):
-                return False
-            if keep:
-                out += utf8_write(point, out)
-        else:
-            size = 1 if p[0] < 0x80 else tm_utf8_read(p, r.end - p, cython.address(point))
-            if size == 0:
-                return False
-            if keep:
-                memcpy(out, p, size)
-                out += size
-        p += size
-    return False
+    r.at = after
+    if keep:
+        r.size = size
+    return True

@@ -115,6 +115,7 @@ class Block:
     ends: uint64. NumPy is not needed to make them: counting would wait until it is imported.
     continued: whether the first document began in an earlier block of the source.
     goes_on: whether the last document goes on in the next one.
+    utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it.
     place: where to resume after this block; a list that JSON can hold.
     """
@@ -134,6 +135,7 @@ class Block:
         self.start = 0  # where the data begin in the source
         self.context = ""
         self.continued = self.goes_on = False
+        self.utf8 = True
         self.skips: list[Skip] = []
         self._skipped: list[int] = []  # the numbers of what was left out
         self.place: list[int] = []
@@ -172,10 +174,14 @@ class Block:
         return free
 
     def finish(self) -> None:
-        """Parse the records if they are not text yet; afterwards `data` are the documents' texts."""
+        """Parse the records if they are not text yet, and leave out what is not UTF-8; then `data` are the texts."""
         parse, self.parse = self.parse, None
         if parse is not None:
             parse(self)
+        elif self.utf8 and (bad := not_utf8(self.data, self.ends)):
+            texts, start = list(self.texts()), self.start if self.numbers is None else 0
+            self.skips += [Skip(self.source, self.position(i), why_not_utf8(texts[i], start)) for i in bad]
+            self._keep_others(bad)
 
     @property
     def nbytes(self) -> int:
@@ -218,14 +224,6 @@ class Block:
         for i in sorted(long):
             self.leave_out(self.numbers[i], too_long(limit))
         self._keep_others(long)
-
-    def leave_out_not_utf8(self) -> None:
-        """Add a skip in place of each document that is not UTF-8."""
-        bad = not_utf8(self.data, self.ends)
-        if bad:
-            texts = list(self.texts())
-            self.skips += [Skip(self.source, self.position(i), why_not_utf8(texts[i])) for i in bad]
-            self._keep_others(bad)
 
     def _keep_others(self, gone: Container[int]) -> None:
         kept = [i for i in range(len(self.ends)) if i not in gone]
@@ -271,6 +269,7 @@ class BlockSource:
         self._span = span
         self._ids = ids
         self._opened = False
+        self.utf8 = True  # of its blocks
 
     def draw(self, block: Block, pause: Pause = lambda: None) -> bool:
         """Read the next block; False if there is none. `pause` is called now and then while a pipe is empty.
@@ -281,6 +280,7 @@ class BlockSource:
             if self.done:
                 return False
             block.reset(self.name, self.format, self.label)
+            block.utf8 = self.utf8
             try:
                 if not self._opened:
                     self._opened = True
@@ -405,16 +405,16 @@ def decode(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise Damaged(f"not UTF-8: the byte 0x{data[error.start]:02x} at {error.start:,} ({error.reason})") from error
+        raise Damaged(why_not_utf8(data)) from error
 
 
-def why_not_utf8(data: bytes) -> str:
-    """Why `data` cannot be decoded; "" where it can."""
+def why_not_utf8(data: bytes, start: int = 0) -> str:
+    """Why `data`, which begin at the byte `start` of a document, cannot be decoded; "" where they can."""
     try:
-        decode(data)
+        data.decode()
         return ""
-    except Damaged as error:
-        return str(error)
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: the byte 0x{data[error.start]:02x} at {start + error.start:,} ({error.reason})"
 
 
 def too_long(limit: int | None) -> str:

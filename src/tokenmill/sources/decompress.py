@@ -1,30 +1,38 @@
-"""Decompressors: the bytes of a compressed file as chunks of plain bytes, in bounded memory.
+"""Decompressors: a compressed file as chunks of plain bytes, in bounded memory.
 
-Where damage is met does not depend on the sizes that a caller reads, nor on the number of threads.
+A chunk is at most a few times PLAIN_STEP, or what SMALL_FEED stored bytes of a .zst contain. Beside it a decompressor
+needs the window that the file asks for, which may take half of the free memory at most.
 """
 
 from __future__ import annotations
 
 import bz2
+import contextlib
+import io
 import lzma
+import os
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from ..errors import require
+from ..errors import MissingExtraError, require
+from ..kernels.machine import available_cores, free_memory
 
 STORED_STEP = 1 << 14  # bytes read from a compressed file at a time
-PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
-# Stored bytes given to a decompressor at a time. zstandard gives all that they hold, and 4 bytes may hold 128 KiB: so
-# few at first, and again after a large output. One input holds 32 MiB at most.
+PLAIN_STEP = 1 << 16  # bytes that a decompressor returns at a time
+# Stored bytes given to a decompressor at a time. zstandard returns all that they contain, and 4 bytes may contain
+# 128 KiB: so few at first, and again after a large output. One input contains 32 MiB at most.
 FEED = 1 << 10
 SMALL_FEED = 1 << 6
 MAX_WINDOW = 1 << 31  # what `zstd --ultra --long=31` needs to be read
+THREADS_FROM = 1 << 20  # stored bytes of a .bz2: starting threads costs more than reading a smaller file
+MOST_THREADS = 8  # a block of a .bz2 is 46 MB of plain bytes at most, and each thread has two
 
 
-class Chunks:
-    """An iterator of plain bytes that knows its place in the stored ones."""
+class PlainChunks:
+    """An iterator of plain bytes that knows its position in the stored ones."""
 
     _chunks: Iterator[bytes]
 
@@ -35,14 +43,14 @@ class Chunks:
         return next(self._chunks)
 
     def stored_position(self) -> int:
-        """How many bytes of the file as it is stored have been read."""
+        """The bytes of the file as it is stored that have been read."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Free what is held beside the file."""
+        """Free what was opened beside the file."""
 
 
-class Members(Chunks):
+class MemberReader(PlainChunks):
     """The plain bytes of all members of a compressed file. Zeros between members are padding.
 
     new: makes the decompressor of one member, with the interface of those of bz2 and lzma.
@@ -67,14 +75,14 @@ class Members(Chunks):
             while not member.eof:
                 if not self._stored and not self._more():
                     raise EOFError("it ends in the middle of the compressed data")
-                part, self._stored = self._stored[:feed], self._stored[feed:]
+                data, self._stored = self._stored[:feed], self._stored[feed:]
                 while True:
-                    if plain := member.decompress(part, PLAIN_STEP):
+                    if plain := member.decompress(data, PLAIN_STEP):
                         yield plain
                     feed = FEED if len(plain) <= 16 * PLAIN_STEP else SMALL_FEED
                     if member.eof or member.needs_input:
                         break
-                    part = memoryview(b"")
+                    data = memoryview(b"")
             rest = bytes(member.unused_data) + bytes(self._stored)
             self._stored = memoryview(rest.lstrip(b"\0"))
             while not self._stored and self._more():
@@ -88,8 +96,8 @@ class Members(Chunks):
         return len(self._stored) > 0
 
 
-class Zlib:
-    """zlib's decompressor with the interface of those of bz2 and lzma."""
+class ZlibDecompressor:
+    """zlib's decompressor, or ISA-L's, with the interface of those of bz2 and lzma."""
 
     def __init__(self, wbits: int, library: Any = zlib) -> None:
         self._zlib = library.decompressobj(wbits)
@@ -110,32 +118,78 @@ class Zlib:
         return self._zlib.decompress(self._zlib.unconsumed_tail or data, size)
 
 
-class _Zstd:
+class ZstdDecompressor:
     """zstandard's decompressor with the interface of those of bz2 and lzma, but without the limit of the output."""
 
     needs_input = True
 
-    def __init__(self, decompressor: Any) -> None:
-        self._zstd = decompressor
-        self.decompress = lambda data, size: decompressor.decompress(data)
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.decompress = lambda data, size: frame.decompress(data)
 
     @property
     def eof(self) -> bool:
-        return self._zstd.eof
+        return self._frame.eof
 
     @property
     def unused_data(self) -> bytes:
-        return self._zstd.unused_data
+        return self._frame.unused_data
 
 
-def members(suffix: str, name: str, file: Any) -> Members:
-    """The plain bytes of a .gz, .bz2, .xz or .zst by the libraries whose account of damage counts."""
+class ThreadedBzip2Reader(PlainChunks):
+    """A .bz2 on all cores, by rapidgzip. Where that fails, bz2 reads it again from the front and finds the damage."""
+
+    def __init__(self, name: str, file: Any) -> None:
+        rapidgzip = require("rapidgzip", "corpus", "reading .bz2 on all cores")
+        self._threads = rapidgzip.IndexedBzip2File(name, parallelization=min(available_cores(), MOST_THREADS))
+        weakref.finalize(self, self._threads.close)  # it aborts a process that ends before its files are closed
+        self._members = MemberReader(file, bz2.BZ2Decompressor)
+        self._size = os.path.getsize(name)
+        self._chunks = self._decompress()
+
+    def stored_position(self) -> int:
+        return max(self._threads.tell_compressed() // 8, self._members.stored_position())
+
+    def close(self) -> None:
+        self._threads.close()
+
+    def _decompress(self) -> Iterator[bytes]:
+        position, held = 0, b""
+        with contextlib.suppress(Exception):  # bz2 decides what can be read, and says what is wrong
+            while data := self._threads.read(16 * PLAIN_STEP):
+                held += data
+                if len(held) > PLAIN_STEP:  # bz2 returns less before damage, but not by more than that
+                    yield held[:-PLAIN_STEP]
+                    position, held = position + len(held) - PLAIN_STEP, held[-PLAIN_STEP:]
+            if self.stored_position() == self._size:  # rapidgzip leaves out what is not a .bz2 at the end
+                if held:
+                    yield held
+                return
+        for data in self._members:
+            if position < len(data):
+                yield data[position:]
+            position = max(0, position - len(data))
+
+
+def decompressed(suffix: str, name: str, file: Any) -> PlainChunks:
+    """The plain bytes of a .gz, .bz2, .xz or .zst, in chunks that are not empty."""
     if suffix == ".zst":
         zstandard = require("zstandard", "corpus", f"reading {name}")
-        return Members(file, lambda: _Zstd(zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()))
-    new: dict[str, Callable[[], Any]] = {
-        ".gz": partial(Zlib, 31),
-        ".bz2": bz2.BZ2Decompressor,
-        ".xz": lzma.LZMADecompressor,
-    }
-    return Members(file, new[suffix])
+        frames = zstandard.ZstdDecompressor(max_window_size=max_window())
+        return MemberReader(file, lambda: ZstdDecompressor(frames.decompressobj()))
+    if suffix == ".gz":
+        library: Any = zlib
+        with contextlib.suppress(MissingExtraError):  # ISA-L takes 0.4 of zlib's time
+            library = require("isal.isal_zlib", "corpus", "faster .gz")
+        return MemberReader(file, partial(ZlibDecompressor, 31, library))
+    if suffix == ".xz":
+        return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()))
+    if isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= THREADS_FROM and available_cores() > 1:
+        with contextlib.suppress(MissingExtraError):
+            return ThreadedBzip2Reader(name, file)
+    return MemberReader(file, bz2.BZ2Decompressor)
+
+
+def max_window() -> int:
+    """The bytes of a window or dictionary that a file may ask for."""
+    return min(MAX_WINDOW, free_memory() // 2)

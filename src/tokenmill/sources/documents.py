@@ -61,6 +61,7 @@ def open_source(
     format: str | None = None,
     *,
     cut: Cut | None = None,
+    whole: bool = False,
     check: Check | None = None,
     span: Span | None = None,
     ids: bool = False,
@@ -69,7 +70,7 @@ def open_source(
     """The source of the blocks of one file.
 
     format: one of FORMATS; None tells it from the name and the first bytes.
-    cut: for callers that take a text document in parts; see text.FileSource.
+    cut, whole: for callers that take a text document in parts; see text.FileSource.
     check: of the beginning of a text file; see text.TextSource.
     span: one of `spans_of`.
     ids: whether to read the ids that are stored with documents.
@@ -96,7 +97,7 @@ def open_source(
 
         opened = DumpSource(source, options, _reader(format), ids)
     elif options.unit == "file":
-        opened = FileSource(source, options, span, check, cut)
+        opened = FileSource(source, options, span, check, cut, whole)
     else:
         opened = CutSource(source, options, span, check)
     if stream is not None:

@@ -22,6 +22,15 @@ from .text import CutSource
 
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
 SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s,\[\]{}"]+')
+JSON_KINDS: dict[type, str] = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+}
 SPACE = re.compile(rb"[ \t\r\n]*")
 
 
@@ -51,15 +60,25 @@ def _read(data: bytes, field: str) -> tuple[str, int, dict[str, Any]]:
     except RecursionError as error:
         raise Damaged("JSON that is nested too deeply") from error
     except ValueError as error:
-        raise Damaged(f"not JSON: {error}") from error
+        raise Damaged(f"not JSON: {_why_not_json(line, error)}") from error
     if not isinstance(value, dict):
-        raise Damaged(f"a JSON {type(value).__name__}; expected an object with the field {field!r}")
+        raise Damaged(f"JSON, but {JSON_KINDS[type(value)]}; expected an object with the field {field!r}")
     text = value.get(field)
     if not isinstance(text, str):
-        has = "is missing" if field not in value else f"holds a {type(text).__name__}, not text"
+        has = "is missing" if field not in value else f"is {JSON_KINDS[type(text)]}, not text"
         others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
         raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text (--field)")
     return *without_surrogates(text), value
+
+
+def _why_not_json(line: str, error: ValueError) -> str:
+    """What is wrong with a line, by Python's json or better."""
+    before, after = (line[: error.pos], line[error.pos :]) if isinstance(error, json.JSONDecodeError) else (line, "")
+    if (re.search(r",\s*\Z", before) and re.match(r"\s*[]}]", after)) or re.match(r"\s*,\s*([]}]|\Z)", after):
+        return f"a comma after the last value, at {len(before):,}. Remove it"
+    if line.rstrip()[-1:] in ("{", "[", ","):
+        return "the value goes on in the next line. Write each object on one line, or all in one array in a .json file"
+    return str(error)
 
 
 class LinesSource(CutSource):
@@ -120,7 +139,12 @@ class ArraySource(LinesSource):
             at += 1  # the opening bracket
         while True:
             start = _after_space(buffer, at, length)
-            if start < length and buffer[start] == 0x5D and self._next == 1:
+            if start < length and buffer[start] == 0x5D:
+                if self._next > 1:
+                    last = self._next - 1
+                    raise InputError(
+                        f"{self.name}: not JSON: a comma after item {last:,}, which is the last. Remove it."
+                    )
                 return start + 1, True
             end = self._item_end(buffer, start, length)
             after = _after_space(buffer, end, length) if end else length

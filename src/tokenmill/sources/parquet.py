@@ -6,10 +6,8 @@ The strings are taken from Arrow's buffers as they are. A null is an empty docum
 from __future__ import annotations
 
 import os
-import sys
 from array import array
 from collections.abc import Iterator
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS = 1 << 16
-# Whether PyArrow is imported without NumPy, which takes as long again. Then it makes no arrays of NumPy, and takes none, as long as
-# the process lives: only for a program that knows all that the process will do.
-arrow_alone = False
+MOST_BYTES = 64 << 20  # plain bytes of the rows that are read at a time, where each is one that the file stores once
 STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
 
 
@@ -72,14 +68,14 @@ class ParquetSource(BlockSource):
         self._file = self._url = None
 
     def _open_file(self) -> None:
-        parquet = _import_parquet()
+        self._parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
         if self.source != STDIN and not is_url(self.source) and not os.path.exists(self.source):
             raise InputError(f"{self.name}: cannot be read: no such file")
         if not can_read_again(self.source):
             raise InputError(f"{self.name}: Parquet cannot be read from a pipe. Save it as a file.")
         try:
             self._url = open_url(self.name) if is_url(self.source) else None
-            self._file = parquet.ParquetFile(self._url or self.source, pre_buffer=False, buffer_size=STORED_STEP)
+            self._file = self._parquet.ParquetFile(self._url or self.source, pre_buffer=False, buffer_size=STORED_STEP)
         except PermissionError as error:
             raise InputError(f"{self.name}: cannot be read: {reason_of(error)}") from error
         except (OSError, ValueError) as error:
@@ -124,9 +120,11 @@ class ParquetSource(BlockSource):
         if self._batches is None:
             group = self._file.metadata.row_group(self._group)
             names = self._file.schema_arrow.names
-            columns = [self._options.field, *(["id"] if self._ids and "id" in names else [])]
+            columns = [self._options.field, *(["id"] if self._ids and names.count("id") == 1 else [])]
             # Half a block: Arrow's buffers may be twice as large as the strings.
             rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // 2 // max(1, group.total_byte_size)))
+            if rows * group.total_byte_size > MOST_BYTES:
+                rows = min(rows, max(1, MOST_BYTES // self._longest_repeated()))
             self._batches = self._file.iter_batches(
                 rows, row_groups=[self._group], columns=list(dict.fromkeys(columns)), use_threads=False
             )
@@ -135,6 +133,18 @@ class ParquetSource(BlockSource):
             skip -= len(batch)
         return batch if batch is None or not skip else batch.slice(skip)
 
+    def _longest_repeated(self) -> int:
+        """The bytes of the longest string in the row group's dictionary, at least 1: each row may repeat it."""
+        with self._parquet.ParquetFile(
+            self._url or self.source,
+            metadata=self._file.metadata,
+            read_dictionary=[self._options.field],
+            buffer_size=STORED_STEP,
+        ) as file:
+            batch = next(file.iter_batches(1, [self._group], [self._options.field], use_threads=False), None)
+            strings = getattr(batch and batch.column(0), "dictionary", ())
+            return max(1, _layout(strings)[3]) if len(strings) else 1
+
     def _put(self, block: Block, batch: pa.RecordBatch, first: int) -> None:
         """Give a block the strings of a batch, without a copy of them."""
         import pyarrow as pa
@@ -142,12 +152,7 @@ class ParquetSource(BlockSource):
         texts: Any = batch.column(self._options.field)
         if pa.types.is_dictionary(texts.type):
             texts = texts.dictionary_decode()
-        if texts.null_count or texts.type not in (pa.string(), pa.binary()):  # the cast imports pyarrow.compute
-            texts = texts.cast(pa.large_binary()).fill_null(b"")
-        _, offsets, data = texts.buffers()
-        block.ends = array("Q", bytes(8 * len(texts)))
-        wide = texts.type not in (pa.string(), pa.binary())
-        start, longest = arrow_ends(memoryview(offsets).cast("B"), texts.offset, block.ends, wide)
+        block.ends, data, start, longest = _layout(texts)
         block.data = memoryview(data).cast("B")[start : start + block.nbytes] if data is not None else b""
         block.numbers = range(first, first + len(texts))
         if self._ids and "id" in batch.schema.names:
@@ -157,15 +162,16 @@ class ParquetSource(BlockSource):
             block.leave_out_long(limit)
 
 
-def _import_parquet() -> ModuleType:
-    hide = arrow_alone and not {"numpy", "pyarrow"} & {*sys.modules}
-    if hide:
-        sys.modules["numpy"] = None  # type: ignore[assignment]
-    try:
-        return require("pyarrow.parquet", "corpus", "reading Parquet")
-    finally:
-        if hide:
-            del sys.modules["numpy"]
+def _layout(strings: Any) -> tuple[array, Any, int, int]:
+    """The ends of Arrow's strings, their buffer, where they begin in it, and the bytes of the longest."""
+    import pyarrow as pa
+
+    if strings.null_count or strings.type not in (pa.string(), pa.binary()):  # the cast imports pyarrow.compute
+        strings = strings.cast(pa.large_binary()).fill_null(b"")
+    _, offsets, data = strings.buffers()
+    ends = array("Q", bytes(8 * len(strings)))
+    wide = strings.type not in (pa.string(), pa.binary())
+    return ends, data, *arrow_ends(memoryview(offsets).cast("B"), strings.offset, ends, wide)
 
 
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:
@@ -175,6 +181,11 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
         raise InputError(
             f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
             "Name the column of the text (--field)."
+        )
+    if schema.names.count(column) > 1:
+        raise InputError(
+            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another "
+            "column (--field)."
         )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind

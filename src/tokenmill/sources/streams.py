@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
-from .decompress import PLAIN_STEP, Chunks
+from .decompress import PLAIN_STEP, PlainChunks, decompressed
 from .find import COMPRESSIONS, STDIN, Source, is_url, open_url, reason_of, shown
-from .read_ahead import decompressed
 
 Pause = Callable[[], None]
 
@@ -62,7 +61,7 @@ class ByteStream:
         self._ahead = memoryview(b"")  # read, but not given out
         self._damage: InputError | None = None
         self._file: Any = _open_file(source, pause)
-        self._packed: Chunks | None = None  # what decompresses the file
+        self._packed: PlainChunks | None = None  # what decompresses the file
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
             self._chunks = self._packed = _plain_chunks(os.fspath(source), self._file, suffix)
@@ -176,7 +175,8 @@ class ByteStream:
                 reason = f"{error.strerror} (after {self.position:,} bytes)"
                 raise InputError(f"{self.name}: cannot be read: {reason}") from error
             known = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)
-            if not isinstance(error, known) and type(error).__name__ != "ZstdError" and not is_url(self.name):
+            library_error = type(error).__name__ in ("ZstdError", "IsalError")
+            if not isinstance(error, known) and not library_error and not is_url(self.name):
                 raise  # such as what `pause` raises
             why = str(error) or type(error).__name__
             raise InputError(
@@ -251,7 +251,7 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def _plain_chunks(name: str, file: Any, suffix: str | None) -> Chunks | None:
+def _plain_chunks(name: str, file: Any, suffix: str | None) -> PlainChunks | None:
     """Chunks of the plain bytes of `file`, none of them empty; None if it is not compressed."""
     suffix = Path(name).suffix.lower() if suffix is None else suffix
     if suffix == ".7z":

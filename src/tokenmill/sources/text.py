@@ -1,19 +1,19 @@
 """Plain text: a document is a file, a line, a run of lines between blank ones, or the text between separators.
 
 UTF-8 is the only encoding that is read as it is; text with a byte order mark of UTF-16 or UTF-32 is turned into UTF-8.
-Bytes that are not UTF-8 stay as they are in the blocks. Counting counts them like any others. Where ids or Python
-strings are made (encode, clean, check), a document that is not UTF-8 cannot be read.
+A document that is not UTF-8, or whose end cannot be read, is damaged: an error, or left out whole.
 """
 
 from __future__ import annotations
 
+import codecs
 from array import array
 from collections.abc import Callable
 
 from ..errors import InputError
 from ._cut_cy import LineCutter, SeparatorCutter, count_byte
-from .blocks import Block, Cut, Document, ReadOptions, Record, Span, StreamSource, decode, too_long
-from .find import Skip, Source
+from .blocks import BLOCK, Block, Cut, Document, ReadOptions, Record, Span, StreamSource, decode, too_long, why_not_utf8
+from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
 
 HEAD = 1 << 16  # how much of the beginning a `check` gets
@@ -59,6 +59,7 @@ class TextSource(StreamSource):
 class FileSource(TextSource):
     """A file that is one document. With `cut` it comes in parts, and may be divided into spans.
 
+    whole: whether to read the file once before, so that no part of a damaged one is given out. A pipe comes whole instead.
     cut: called as cut(buffer, 0, length) for a place at which the text may be cut, whatever follows; 0 if there is
         none. Without it the document comes whole, if it is no longer than the limit.
     """
@@ -70,9 +71,11 @@ class FileSource(TextSource):
         span: Span | None = None,
         check: Check | None = None,
         cut: Cut | None = None,
+        whole: bool = False,
     ) -> None:
         super().__init__(source, options, span, check)
-        self._cut = cut
+        self._whole = whole and cut is not None and can_read_again(source)
+        self._cut = None if whole and not self._whole else cut
 
     def _boundary(self, offset: int) -> int:
         if offset == 0 or self._cut is None:
@@ -89,9 +92,29 @@ class FileSource(TextSource):
                 return offset + n  # the end of the file
             size *= 2
 
+    def _damage(self) -> str:
+        """Why the file cannot be read as a whole; "" where it can."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            with ByteStream(self.source) as stream:
+                while data := stream.read(BLOCK):
+                    if self.utf8:
+                        decoder.decode(data)
+                decoder.decode(b"", True)
+        except InputError as error:
+            return str(error).removeprefix(f"{self.name}: ")
+        except UnicodeDecodeError as error:
+            return why_not_utf8(error.object, stream.position - len(error.object))
+        return ""
+
     def _fill(self, block: Block) -> None:
         if self._refused(block):
             return
+        if self._whole and (reason := self._damage()):
+            block.skips.append(Skip(self.name, "", reason))
+            self.done = True
+            return
+        self._whole = False
         block.start = self._position()
         block.continued = block.start > 0
         limit = self._options.max_document_bytes

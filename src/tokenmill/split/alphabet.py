@@ -36,18 +36,21 @@ class NotRegular(Exception):
 
 
 class CharSet:
-    """A set of characters: an operation and its operands.
+    r"""A set of characters: an operation and its operands.
 
     "ranges": inclusive code point ranges that do not overlap.
     "categories": numbers of Unicode categories.
     "not": one set.
-    "or", "and", "minus", "xor": sets.
+    "or", "and": sets.
+    "property": a property, by name, that only the `regex` module knows.
+
+    name: the property that it is, as in `\p{name}`. plain: the set of which this one is the `fold`.
     """
 
-    __slots__ = ("args", "op")
+    __slots__ = ("args", "name", "op", "plain")
 
-    def __init__(self, op: str, *args):
-        self.op, self.args = op, args
+    def __init__(self, op: str, *args, name: str = "", plain: CharSet | None = None):
+        self.op, self.args, self.name, self.plain = op, args, name, plain
 
     @staticmethod
     def chars(*chars: int) -> CharSet:
@@ -57,6 +60,8 @@ class CharSet:
         return (self.op, *(a.key() if isinstance(a, CharSet) else a for a in self.args))
 
     def leaves(self) -> Iterable[CharSet]:
+        if self.op == "property":
+            raise NotRegular(f"the property {self.name!r}")
         if self.op in ("ranges", "categories"):
             yield self
         for arg in self.args:
@@ -67,12 +72,14 @@ class CharSet:
         """The set and every character that differs from a member only in case (simple case folding)."""
         if self.op == "ranges":
             found = case_fold(self.args[0])
-            return self if found == self.args[0] else CharSet("ranges", found)
+            return self if found == self.args[0] else CharSet("ranges", found, plain=self)
         if self.op == "categories":  # rare: spelled out, because a case orbit may cross categories
             orbits = [
                 char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit
             ]
-            return CharSet("or", self, CharSet.chars(*sorted(orbits)))
+            return CharSet("or", self, CharSet.chars(*sorted(orbits)), plain=self)
+        if self.op == "property":
+            return self
         return CharSet(self.op, *(a.fold() for a in self.args))
 
 
@@ -169,7 +176,7 @@ def property_set(name: str) -> CharSet | None:
         for gap, length in zip(numbers[::2], numbers[1::2], strict=True):
             found.append((last + gap, last + gap + length))
             last = found[-1][1]
-        return CharSet("ranges", tuple(found))
+        return CharSet("ranges", tuple(found), name=value)
     return None
 
 
@@ -189,7 +196,7 @@ def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
     return stretches
 
 
-OPERATIONS = {"or": operator.or_, "and": operator.and_, "xor": operator.xor, "minus": lambda a, b: a & ~b}
+OPERATIONS = {"or": operator.or_, "and": operator.and_}
 
 
 def evaluate(s: CharSet, leaves: dict[tuple, int], atoms: int) -> int:

@@ -14,7 +14,22 @@ loop that can be left only if the next character is not in the class.
 from __future__ import annotations
 
 from .alphabet import Alphabet, CharSet
-from .syntax import Alternate, Atomic, Chars, Concat, Look, Node, NotRegular, Repeat, as_set
+from .syntax import (
+    MOST_REPEATS,
+    Alternate,
+    Around,
+    Atomic,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Node,
+    NotRegular,
+    Reference,
+    Repeat,
+    Start,
+    as_set,
+)
 
 DEAD = -1
 CHARS, SPLIT, LOOK, ACCEPT = range(4)
@@ -75,19 +90,24 @@ class Graph:
             return self.add(LOOK, self.look_mask(node.set, node.end), after)
         if isinstance(node, Atomic):
             return self.atomic(node.node, after)
+        if isinstance(node, Group):
+            return self.build(node.node, after)
         assert isinstance(node, Repeat)
         return self.repeat(node, after)
 
-    def repeat(self, node: Repeat, after: int) -> int:
+    def repeat(self, node: Repeat, after: int, possessive: bool = False) -> int:
+        if isinstance(node.node, Look):
+            raise NotRegular("a quantifier on a condition")
+        if max(node.least, node.most or 0) > MOST_REPEATS:
+            raise NotRegular(f"more than {MOST_REPEATS} repetitions")
         leave = after
-        if node.kind == "possessive":
+        if possessive:
             one = as_set(node.node)
-            if one is None:
-                raise NotRegular("a possessive quantifier on more than one character")
+            assert one is not None
             leave = self.add(LOOK, self.all & ~self.look_mask(one, False), after)
 
         def ways(inside: int) -> tuple[int, int]:
-            return (leave, inside) if node.kind == "lazy" else (inside, leave)
+            return (leave, inside) if node.lazy else (inside, leave)
 
         if node.most is None:
             if may_be_empty(node.node):
@@ -110,11 +130,11 @@ class Graph:
         """An atomic group: as a plain one if it offers no choice; a loop over one set becomes possessive."""
         if isinstance(node, Chars | Look | Atomic) or as_set(node) is not None:
             return self.build(node, after)
-        if isinstance(node, Repeat) and node.kind != "lazy" and as_set(node.node) is not None:
-            return self.repeat(Repeat(node.node, node.least, node.most, "possessive"), after)
+        if isinstance(node, Repeat) and not node.lazy and as_set(node.node) is not None:
+            return self.repeat(node, after, possessive=True)
         if isinstance(node, Concat) and all(as_set(part) or isinstance(part, Look) for part in node.parts):
             return self.build(node, after)
-        raise NotRegular("an atomic group with alternatives in it")
+        raise NotRegular("a possessive quantifier or an atomic group on more than one character")
 
 
 def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
@@ -195,8 +215,12 @@ def sets_of(node: Node) -> list[CharSet]:
         return [node.set]
     if isinstance(node, Concat | Alternate):
         found = [s for part in node.parts for s in sets_of(part)]
+    elif isinstance(node, Around):
+        raise NotRegular("a lookaround at more than one character" if node.ahead else "a lookbehind")
+    elif isinstance(node, Reference | Start):
+        raise NotRegular("a reference to a group" if isinstance(node, Reference) else "the start of the text")
     else:
-        assert isinstance(node, Repeat | Atomic)
+        assert isinstance(node, Repeat | Atomic | Group)
         found = sets_of(node.node)
     if isinstance(node, Repeat) and (one := as_set(node.node)) is not None:
         found.append(one)

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import UsageError
-from ..vocabulary.names import is_named, regular_expressions
 from ._scan_cy import Scanner
+from .names import is_named, regular_expressions
 from .tables import Tables
 
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
@@ -35,7 +35,7 @@ def tables_of(pattern: str) -> Tables | str:
     try:
         tables = compile_pattern(pattern)
     except NotRegular as reason:
-        from .reference import to_regex
+        from .backtracking import to_regex
 
         to_regex(pattern)  # raises PatternError for an invalid pattern
         tables = str(reason)
@@ -183,11 +183,11 @@ class Splitter:
     def ends(self, data: bytes) -> array[int]:
         """The exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""
         if self.scanner is None:
-            from .reference import reference_pretokens
+            from .backtracking import pretokens_of
 
             text = bytes(data).decode("utf-8", "surrogateescape")
             ends, at = array("Q"), 0
-            for pretoken in reference_pretokens(self.patterns, text):
+            for pretoken in pretokens_of(self.patterns, text):
                 at += len(pretoken.encode("utf-8", "surrogateescape"))
                 ends.append(at)
             return ends
@@ -215,9 +215,9 @@ class Splitter:
         try:
             data = text.encode()
         except UnicodeEncodeError:  # lone surrogates, which UTF-8 cannot encode
-            from .reference import reference_pretokens
+            from .backtracking import pretokens_of
 
-            return reference_pretokens(self.patterns, text)
+            return pretokens_of(self.patterns, text)
         ends = self.ends(data)
         if len(data) == len(text):
             return [text[a:b] for a, b in zip([0, *ends], ends, strict=False)]

@@ -1,14 +1,29 @@
 """The parser of split patterns: from the text of a regular expression to a syntax tree.
 
-The dialect is that of Rust's `fancy_regex`, which tiktoken uses. A construct that no automaton can run (backreferences,
-general lookaround, `\\b`...) raises NotRegular; the caller then falls back to the `regex` module. An invalid regular
-expression raises a PatternError that says where the mistake is.
+There are two dialects: that of Rust's `fancy_regex`, which tiktoken and tokenmill use, and Oniguruma's, of tokenizer.json.
+The tree means the same whatever it was read from. Where the two differ:
+
+    Rust            Oniguruma       meaning
+    {n,m}+          (?>...{n,m})    possessive; Oniguruma reads {n,m}+ as "one or more times {n,m}"
+    {n}?            {n}             lazy; Oniguruma reads {n}? as "{n} or nothing"
+    $  ^            \\z  \\A          the end and the start of the text; Oniguruma's are those of every line
+    (?s:.)          (?m:.)          any character, newlines too
+    \\w              [\\w--\\u200c\\u200d]  Oniguruma's has no joiners, but the Latin-1 numbers \u00b2\u00b3\u00b9\u00bc\u00bd\u00be
+    [[:alpha:]]     [A-Za-z]        POSIX classes are Unicode's in Oniguruma
+
+`\\p{N}{1,3}+` in a tokenizer.json is therefore not what it is in tiktoken: it takes a whole run of digits at once.
+An invalid regular expression raises a PatternError that says where the mistake is.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Literal
+
 from ..errors import PatternError
 from .alphabet import ANY, MAX, WHITE_SPACE, CharSet, NotRegular, property_set
+
+Dialect = Literal["rust", "oniguruma"]
 
 
 class Part:
@@ -43,13 +58,13 @@ class Alternate(Part):
 
 
 class Repeat(Part):
-    """`node`, `least` to `most` times (None: no limit); kind is "greedy", "lazy" or "possessive"."""
+    """`node`, `least` to `most` times (None: no limit), as often or, if `lazy`, as seldom as possible."""
 
-    __slots__ = ("node", "least", "most", "kind")  # noqa: RUF023  the order of the arguments
+    __slots__ = ("node", "least", "most", "lazy")  # noqa: RUF023  the order of the arguments
     node: Node
     least: int
     most: int | None
-    kind: str
+    lazy: bool
 
 
 class Look(Part):
@@ -67,7 +82,35 @@ class Atomic(Part):
     node: Node
 
 
-Node = Chars | Concat | Alternate | Repeat | Look | Atomic  # a part of a pattern
+class Around(Part):
+    """A condition on the text ahead or behind: it matches `node`, or, if `negated`, does not. For Look no tree is needed."""
+
+    __slots__ = ("node", "ahead", "negated")  # noqa: RUF023  the order of the arguments
+    node: Node
+    ahead: bool
+    negated: bool
+
+
+class Group(Part):
+    """A group that a Reference refers to."""
+
+    __slots__ = ("node", "number")
+    node: Node
+    number: int
+
+
+class Reference(Part):
+    """The text that a group matched."""
+
+    __slots__ = ("number",)
+    number: int
+
+
+class Start(Part):
+    """The start of the text."""
+
+
+Node = Chars | Concat | Alternate | Repeat | Look | Atomic | Around | Group | Reference | Start  # a part of a pattern
 NOTHING = CharSet("not", ANY)
 NEWLINE = CharSet.chars(10)
 DIGIT = CharSet("categories", (8,))
@@ -78,21 +121,37 @@ POSIX = {
     "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "\t\r  ", "upper": "AZ",
     "word": "09AZ__az", "xdigit": "09AFaf",
 }  # fmt: skip
+UNICODE_POSIX = {
+    "alnum": r"\p{Alphabetic}\p{Nd}", "alpha": r"\p{Alphabetic}", "ascii": r"\0-\x7f", "blank": r"\t\p{Zs}",
+    "cntrl": r"\p{Cc}", "digit": r"\p{Nd}", "graph": r"^\s\p{Cc}\p{Cn}\p{Cs}", "lower": r"\p{Lowercase}",
+    "print": r"^\p{Zl}\p{Zp}\p{Cc}\p{Cn}\p{Cs}", "punct": r"\p{P}\p{S}", "space": r"\s", "upper": r"\p{Uppercase}",
+    "word": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}", "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+WORDS: dict[Dialect, str] = {
+    "rust": UNICODE_POSIX["word"] + r"\u200c\u200d",
+    "oniguruma": UNICODE_POSIX["word"] + r"\xb2\xb3\xb9\xbc-\xbe",
+}
+REFERENCE = re.compile(r"\\[1-9k]")
 MOST_REPEATS = 1000
 MOST_DEPTH = 100
 
 
-def word_set() -> CharSet:
-    """`\\w`: Alphabetic, marks, decimal digits, connectors and the two joiners."""
-    parts = [property_set(name) for name in ("Alphabetic", "M", "Nd", "Pc")]
-    return CharSet("or", *parts, CharSet("ranges", ((0x200C, 0x200D),)))
+def word_set(dialect: Dialect = "rust") -> CharSet:
+    """`\\w`: Alphabetic, marks, decimal digits, connectors, and what the dialect adds to them."""
+    return class_set(WORDS[dialect])
+
+
+def class_set(items: str) -> CharSet:
+    """The set of a class [...] with these items."""
+    parser = Parser(items + "]")
+    return parser.bracket(0)
 
 
 def as_set(node: Node) -> CharSet | None:
     """The set of a node that always matches exactly one character, else None."""
     if isinstance(node, Chars):
         return node.set
-    if isinstance(node, Atomic):
+    if isinstance(node, Atomic | Group):
         return as_set(node.node)
     if isinstance(node, Concat) and len(node.parts) == 1:
         return as_set(node.parts[0])
@@ -115,12 +174,19 @@ def as_look(node: Node) -> Look:
             return Look(ANY, True)
         if len(node.parts) == 1:
             return as_look(node.parts[0])
-    if isinstance(node, Repeat) and node.least <= 1 and node.kind != "possessive":
+    if isinstance(node, Repeat) and node.least <= 1:
         return Look(ANY, True) if node.least == 0 else as_look(node.node)
     if isinstance(node, Alternate):
         looks = [as_look(part) for part in node.parts]
         return Look(CharSet("or", *(look.set for look in looks)), any(look.end for look in looks))
     raise NotRegular("a lookahead at more than one character")
+
+
+def combined(operator: str, a: CharSet, b: CharSet) -> CharSet:
+    """What `a&&b`, `a--b` or `a~~b` is."""
+    if operator == "~~":
+        return CharSet("or", combined("--", a, b), combined("--", b, a))
+    return CharSet("and", a, b if operator == "&&" else CharSet("not", b))
 
 
 def shown(pattern: str) -> str:
@@ -143,8 +209,13 @@ def repeat_bounds(text: str) -> tuple[int, int | None] | None:
 
 
 class Parser:
-    def __init__(self, pattern: str):
+    def __init__(self, pattern: str, dialect: Dialect = "rust"):
         self.pattern = pattern
+        self.dialect = dialect
+        self.rust = dialect == "rust"
+        self.refers = REFERENCE.search(pattern) is not None
+        self.groups: dict[str, int] = {}  # of those with a name: the number
+        self.count = 0
         self.at = 0
         self.flags = frozenset[str]()
         self.depth = 0
@@ -210,22 +281,26 @@ class Parser:
 
     def quantified(self, node: Node, start: int) -> Node:
         self.skip_comments()
+        counted = self.peek("{")
         bounds = self.bounds()
         if bounds is None:
             return node
-        if isinstance(node, Look):
-            raise NotRegular("a quantifier on a condition")
         least, most = bounds
         if most is not None and most < least:
             raise self.error(f"the lower bound of the repetition {{{least},{most}}} exceeds its upper bound", start)
-        if max(least, most or 0) > MOST_REPEATS:
-            raise NotRegular(f"more than {MOST_REPEATS} repetitions")
         self.skip_comments()
-        kind = "possessive" if self.take("+") else "lazy" if self.take("?") else "greedy"
+        plain = counted and not self.rust  # {n,m}+ and {n}? are two quantifiers there
+        possessive = not plain and self.take("+")
+        lazy = not possessive and not (plain and least == most) and self.take("?")
+        node = Repeat(node, least, most, lazy)
+        if possessive:
+            node = Atomic(node)
+        if not self.rust:
+            return self.quantified(node, start)
         self.skip_comments()
         if self.bounds() is not None:
             raise self.error("a quantifier follows a quantifier; put the first in a group (?:...)")
-        return Repeat(node, least, most, kind)
+        return node
 
     def bounds(self) -> tuple[int, int | None] | None:
         for char, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
@@ -250,26 +325,61 @@ class Parser:
         if char == "[":
             return Chars(self.bracket(start))
         if char == ".":
-            return Chars(ANY if "s" in self.flags else CharSet("not", NEWLINE))
+            return Chars(ANY if ("s" if self.rust else "m") in self.flags else CharSet("not", NEWLINE))
+        lines = "m" in self.flags or not self.rust
         if char == "$":
-            return Look(NEWLINE if "m" in self.flags else NOTHING, True)
+            return Look(NEWLINE if lines else NOTHING, True)
         if char == "^":
-            raise NotRegular("the anchor ^")
+            return Alternate([Start(), Around(Chars(NEWLINE), False, False)]) if lines else Start()
         if char in "*+?":
             raise self.error(f"there is nothing to repeat before {char!r}; write '\\{char}' for the character", start)
         if char == "\\":
-            following = self.pattern[self.at : self.at + 1]
-            if following == "z":
-                self.at += 1
-                return Look(NOTHING, True)
-            if following in tuple("bBAZGKRXN123456789kg0"):
-                raise NotRegular(f"\\{following}")
+            anchor = self.anchor()
+            if anchor is not None:
+                return anchor
             return Chars(self.chars(self.escape(start)))
         return Chars(self.chars(CharSet.chars(ord(char))))
+
+    def anchor(self) -> Node | None:
+        """What an escape other than a set stands for; None for a set."""
+        following = self.next("an escape")
+        if following == "z":
+            return Look(NOTHING, True)
+        if following == "Z":
+            newlines = Repeat(Chars(NEWLINE), 0, None if self.rust else 1, False)
+            return Around(Concat([newlines, Look(NOTHING, True)]), True, False)
+        if following == "A":
+            return Start()
+        if following in "bB":
+            word = Chars(word_set(self.dialect))
+            sides = [[Around(word, ahead, ahead == first) for ahead in (False, True)] for first in (False, True)]
+            if following == "B":
+                sides = [[Around(word, ahead, negated) for ahead in (False, True)] for negated in (False, True)]
+            return Alternate([Concat(list(side)) for side in sides])
+        if following == "R" and not self.rust:
+            ends = CharSet("ranges", ((10, 13), (0x85, 0x85), (0x2028, 0x2029)))
+            return Atomic(Alternate([Concat([Chars(CharSet.chars(13)), Chars(NEWLINE)]), Chars(ends)]))
+        if following in "NO" and not self.rust:
+            return Chars(CharSet("not", NEWLINE) if following == "N" else ANY)
+        if following in "123456789":
+            while self.pattern[self.at : self.at + 1].isdecimal():
+                following += self.next("a reference")
+            return Reference(int(following[:4]))
+        if following == "k" and self.take("<"):
+            end = self.pattern.find(">", self.at)
+            name, self.at = self.pattern[self.at : end], end + 1
+            if name not in self.groups:
+                raise self.error(f"a reference to {name!r}, and no group before it has that name")
+            return Reference(self.groups[name])
+        if following in "GKRXNkgyYO":
+            raise self.error(f"\\{following} is not one of the escapes that a split pattern may have", self.at - 2)
+        self.at -= 1
+        return None
 
     def group(self, start: int) -> Node | None:
         outer = self.flags
         wrap = None
+        number = 0
         if self.take("?"):
             if self.take("#"):
                 end = self.pattern.find(")", self.at)
@@ -283,19 +393,29 @@ class Parser:
                 wrap = "ahead"
             elif self.take("!"):
                 wrap = "not ahead"
-            elif self.take("<=") or self.take("<!"):
-                raise NotRegular("a lookbehind")
-            elif self.take("P<") or self.take("<"):
+            elif self.peek("<=") or self.peek("<!"):
+                wrap = "behind" if self.take("<=") else "not behind"
+                self.take("<!")
+            elif self.take("<") or (self.rust and self.take("P<")):
                 end = self.pattern.find(">", self.at)
                 if end < 0 or not self.pattern[self.at : end].isidentifier():
                     raise self.error("a group name that is not an identifier")
+                self.count += 1
+                number = self.groups[self.pattern[self.at : end]] = self.count
                 self.at = end + 1
             elif not self.take(":"):
                 self.read_flags(start)
-                if self.take(")"):
-                    return None  # (?i) holds to the end of the enclosing group
+                if self.take(")"):  # it holds to the end of the enclosing group
+                    if self.rust:
+                        return None
+                    rest = self.alternatives()  # a "|" after it ends only what follows it
+                    self.flags = outer
+                    return rest
                 if not self.take(":"):
-                    raise NotRegular("a group of an unknown kind")
+                    raise self.error("a group of an unknown kind", start)
+        else:
+            self.count += 1
+            number = self.count
         node = self.alternatives()
         if not self.take(")"):
             raise self.error("a group that is not closed; write '\\(' for the character", start)
@@ -303,9 +423,15 @@ class Parser:
         if wrap == "atomic":
             return Atomic(node)
         if wrap is not None:
-            look = as_look(node)
-            return look if wrap == "ahead" else Look(CharSet("not", look.set), not look.end)
-        return node
+            ahead, negated = wrap.endswith("ahead"), wrap.startswith("not")
+            try:
+                look = as_look(node) if ahead else None
+            except NotRegular:
+                look = None
+            if look is None:
+                return Around(node, ahead, negated)
+            return Look(CharSet("not", look.set), not look.end) if negated else look
+        return Group(node, number) if number and self.refers else node
 
     def read_flags(self, start: int) -> None:
         on = True
@@ -313,10 +439,10 @@ class Parser:
             flag = self.next("the flags of a group")
             if flag == "-" and on:
                 on = False
-            elif flag in "imsx":
+            elif flag in ("imsx" if self.rust else "imx"):
                 self.flags = self.flags | {flag} if on else self.flags - {flag}
             elif flag != "u" or not on:
-                raise NotRegular(f"the flag {flag!r}")
+                raise self.error(f"the flag {flag!r} is not one of i, m, s, x" if self.rust else f"the flag {flag!r}")
         if self.at == len(self.pattern):
             raise self.error("a group that is not closed", start)
 
@@ -329,18 +455,20 @@ class Parser:
             return CharSet.chars(self.code(char, start))
         if char in "pP":
             name = self.next("a property")
+            if name != "{" and not self.rust:
+                raise self.error(f"\\{char} without the braces of a property", start)
             if name == "{":
                 end = self.pattern.find("}", self.at)
                 if end < 0:
                     raise self.error("a property \\p{...} that is not closed", start)
                 name, self.at = self.pattern[self.at : end], end + 1
             negated = name.startswith("^")
-            found = property_set(name[1:] if negated else name)
+            found = property_set(name.removeprefix("^")) if self.rust or "=" not in name else None
             if found is None:
-                raise NotRegular(f"the property {name!r}")
+                found = CharSet("property", name.removeprefix("^"), name=name.removeprefix("^"))
             return CharSet("not", self.chars(found)) if (char == "P") != negated else found
         if char in "dDsSwWhH":
-            found = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower()) or word_set()
+            found = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower()) or word_set(self.dialect)
             return CharSet("not", found) if char.isupper() else found
         if char.isalnum() and char.isascii():
             raise self.error(f"\\{char} is not a known escape", start)
@@ -368,20 +496,21 @@ class Parser:
         items: list[CharSet] = []
         first = True
         while True:
-            if "x" in self.flags:
+            if "x" in self.flags and self.rust:
                 while self.at < len(self.pattern) and self.pattern[self.at].isspace():
                     self.at += 1
             at = self.at
             if self.at == len(self.pattern):
                 raise self.error("a class [...] that is not closed; write '\\[' for the character", start)
             ends = self.peek("]") and not first
-            found = "" if ends else next((op for op in ("&&", "--", "~~") if self.peek(op)), "")
+            found = (
+                "" if ends else next((op for op in (("&&", "--", "~~") if self.rust else ("&&",)) if self.peek(op)), "")
+            )
             if found == "--" and first:
                 found = ""
             if ends or found:
                 operand = items[0] if len(items) == 1 else CharSet("or", NOTHING, *items)
-                kinds = {"&&": "and", "--": "minus", "~~": "xor"}
-                whole = operand if whole is None else CharSet(kinds[operator], whole, operand)
+                whole = operand if whole is None else combined(operator, whole, operand)
                 self.at += len(found) or 1
                 if ends:
                     self.depth -= 1
@@ -395,8 +524,11 @@ class Parser:
                 ends_of = POSIX.get(name.removeprefix("^"))
                 if ends_of is None:
                     raise self.error(f"{name!r} is not a POSIX class")
-                pairs = tuple((ord(a), ord(b)) for a, b in zip(ends_of[::2], ends_of[1::2], strict=True))
-                item = self.chars(CharSet("ranges", pairs))
+                if self.rust:
+                    item = CharSet("ranges", tuple(zip(map(ord, ends_of[::2]), map(ord, ends_of[1::2]), strict=True)))
+                else:
+                    item = class_set(UNICODE_POSIX[name.removeprefix("^")])
+                item = self.chars(item)
                 items.append(CharSet("not", item) if name.startswith("^") else item)
                 self.at = end + 2
             elif self.take("["):
@@ -426,9 +558,11 @@ class Parser:
             return CharSet.chars(ord(char))
         if self.take("b"):
             return CharSet.chars(8)
+        if self.take("0"):
+            return CharSet.chars(0)
         return self.escape(start)
 
 
-def parse(pattern: str) -> Node:
+def parse(pattern: str, dialect: Dialect = "rust") -> Node:
     """The syntax tree of a pattern."""
-    return Parser(pattern).parse()
+    return Parser(pattern, dialect).parse()

@@ -15,7 +15,7 @@ from ..counting.file_count import FileCount
 from ..counting.spill import Run, Spill, write_run
 from ..counting.tables import concatenate
 from ..counting.threads import Threads
-from ..jobs.outputs import atomic_file, atomic_path
+from ..jobs.outputs import atomic_file
 from ..jobs.work import Task, do_parts
 from .passes import Passes, add_totals
 from .text import FileText
@@ -76,8 +76,7 @@ class _Fragments(_Pass):
         def finish(threads: Threads) -> Run:
             spill = threads.spill
             spill.compact()
-            with atomic_path(path) as beside:
-                return write_run(beside, lambda n, bits: spill.sources(threads.tables(), n, bits), durable=True)[0]
+            return write_run(path, lambda n, bits: spill.sources(threads.tables(), n, bits), durable=True)[0]
 
         path = task.folder / f"{self.stage}-{part:05}.arrow"
         run = self.passes.count_fragments(self._read(part, task), self._crossed, self._num_threads, finish)

@@ -138,7 +138,7 @@ class Passes:
             counters.append(_BorderCounter(self, budget, spill, pause))
             return counters[-1]
 
-        with temporary_spill() as spill, Threads(new, num_threads, self.memory, spill) as threads:
+        with temporary_spill(None) as spill, Threads(new, num_threads, self.memory, spill) as threads:
             read(threads)
         self.warm = [counter.reader.parts for counter in counters]
         for counter in counters:
@@ -167,7 +167,7 @@ class Passes:
         crossed: a bit for each total, whether it is high enough.
         """
         new = partial(_FragmentCounter, self, crossed)
-        with temporary_spill() as spill, Threads(new, num_threads, self.memory, spill) as threads:
+        with temporary_spill(None) as spill, Threads(new, num_threads, self.memory, spill) as threads:
             read(threads)
             return finish(threads)
 

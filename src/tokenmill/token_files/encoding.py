@@ -7,13 +7,14 @@ part-00000 with three files that only grow (parts.py), and at the end the files 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..jobs.outputs import is_device, named, open_output, refuse_source, temporary_folder
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
@@ -21,7 +22,7 @@ from ..sources.blocks import ReadOptions
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .output import HEADERS, build
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import Settings, dtype_for, end_of_text_id, output_path
+from .settings import SUFFIXES, Settings, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -91,10 +92,17 @@ def encode_files(
     """
     options, job = options or EncodeOptions(), job or JobOptions()
     settings = settings_for(tok, format, options)
-    path = output_path(Path(output), format)
+    path = output_path(named(output), format)
     found = find_sources(sources, on_skip)
-    _refuse_source(found, path)
+    refuse_source(found, path)
     job.check_output(path)
+    if is_device(path):  # it has no place for other files beside it
+        with temporary_folder(Path.cwd()) as folder:
+            name = folder / f"ids{SUFFIXES[format]}"
+            summary = encode_files(tok, found, name, format, options, on_skip=on_skip, job=job, progress=progress)
+            with open(name, "rb") as source, open_output(path) as device:
+                shutil.copyfileobj(source, device, 1 << 20)
+        return replace(summary, path=path)
     key = {
         "sources": fingerprint(found),
         "tokenizer": tok.vocabulary.fingerprint(),
@@ -118,7 +126,7 @@ def encode_files(
         files = folder.load("files")
         if files is None:
             files = build(_joined(parts, folder.path / "joined", settings), tok, settings, path)
-            folder.save("files", files, sync=False)
+            folder.save("files", files)
         folder.publish((name, path.parent / final) for name, final in files)
     return Summary(
         path, settings.dtype, counts.documents, counts.tokens, counts.text_bytes, counts.skipped, resumed_bytes
@@ -156,10 +164,7 @@ class EncodeParts:
 
     def do(self, part: int, task: Task) -> dict[str, Any]:
         folder = self.folder(task.folder, part)
-        folder.mkdir(exist_ok=True)
         state = task.load()
-        if state and state["part"]["counts"]["begun"] and task.on_skip is not None:
-            state = None  # a damaged document is left out whole, and this one has been written in part
         for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)
@@ -202,7 +207,6 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     """All parts in one."""
     if len(parts) == 1:
         return parts[0]
-    folder.mkdir(exist_ok=True)
     writer = PartWriter(folder, HEADERS[settings.format])
     try:
         for part in parts:
@@ -211,9 +215,3 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     finally:
         writer.close()
     return Part(folder, writer.counts)
-
-
-def _refuse_source(sources: Sequence[Source], path: Path) -> None:
-    for source in sources:
-        if isinstance(source, Path) and path.exists() and source.exists() and path.samefile(source):
-            raise UsageError(f"{path} is one of the sources. Name another output.")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, require
-from ..jobs.outputs import sync_files
+from ..jobs.outputs import open_output, sync
 from ..tokenizer.encoding._documents_cy import ends_of
 from .megatron import write_index
-from .parts import Part
-from .settings import Metadata, Settings, index_path, metadata_path, offsets_path
+from .parts import Part, read_names
+from .settings import ROLES, Metadata, Settings, index_path, metadata_path, offsets_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,11 +33,11 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
         _write_parquet(folder / ids, part, settings)
     elif settings.format == "megatron":
         beside = index_path(output).name
-        with open(folder / "beside", "wb") as file:
+        with open_output(folder / "beside") as file:
             write_index(file, _lengths(part), settings.dtype)
     else:
         beside = offsets_path(output).name
-        with open(folder / "beside", "wb") as file, open(folder / "lengths", "rb") as lengths:
+        with open_output(folder / "beside") as file, open(folder / "lengths", "rb") as lengths:
             file.write(_npy_header("<i8", counts.documents + 1) + bytes(8))
             end = 0
             while data := lengths.read(8 * BLOCK):
@@ -46,7 +45,7 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
                 file.write(ends)
                 end = ends[-1]
     if settings.format == "npy":
-        with open(folder / ids, "r+b") as file:
+        with open_output(folder / ids, "r+b") as file:
             file.write(_npy_header({"uint16": "<u2", "uint32": "<u4"}[settings.dtype], counts.tokens))
     files = [[ids, output.name]] + ([["beside", beside]] if beside else [])
     metadata = Metadata(
@@ -58,12 +57,12 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
         counts.documents,
         counts.tokens,
         counts.text_bytes,
-        {final: (folder / name).stat().st_size for name, final in files},
+        {role: (folder / name).stat().st_size for role, (name, _) in zip(ROLES, files, strict=False)},
     )
-    with open(folder / "metadata", "wb") as file:
+    with open_output(folder / "metadata") as file:
         file.write(metadata.dumps().encode())
     files.append(["metadata", metadata_path(output).name])
-    sync_files(folder / name for name, _ in files)
+    sync(*(folder / name for name, _ in files), folder)
     return [[f"{folder.name}/{name}", final] for name, final in files]
 
 
@@ -98,9 +97,11 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     begin = 0
     with (
         open(part.folder / "names", "rb") as names,
-        open(path, "wb") as file,
+        open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
+        blocks = read_names(names)
+        source, keys = "", pa.array([], pa.string())
         for first, last in _row_groups(lengths):
             offsets = np.zeros(last - first + 1, np.int64)
             np.cumsum(lengths[first:last], out=offsets[1:])
@@ -111,22 +112,29 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
                 )
             values = pa.array(ids[begin : begin + int(offsets[-1])])
             begin += int(offsets[-1])
-            rows = [json.loads(next(names)) for _ in range(first, last)]
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
-            sources, keys = (pa.array(column, pa.string()) for column in zip(*rows, strict=True))
-            writer.write_batch(pa.record_batch([lists, sources, keys], schema=schema), row_group_size=last - first)
+            columns: tuple[list, list] = [], []
+            missing = last - first
+            while missing:
+                if not len(keys):
+                    source, keys = next(blocks)
+                n = min(missing, len(keys))
+                columns[0].append(pa.repeat(pa.scalar(source, pa.string()), n))
+                columns[1].append(keys[:n])
+                keys, missing = keys[n:], missing - n
+            batch = pa.record_batch([lists, *map(pa.concat_arrays, columns)], schema=schema)
+            writer.write_batch(batch, row_group_size=last - first)
 
 
 def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
-    first, tokens = 0, 0
-    for start in range(0, len(lengths), BLOCK):
-        for i, length in enumerate(lengths[start : start + BLOCK].tolist(), start):
-            if i > first and (tokens + length > ROW_GROUP_TOKENS or i - first == ROW_GROUP_DOCUMENTS):
-                yield first, i
-                first, tokens = i, 0
-            tokens += length
-    if first < len(lengths):
-        yield first, len(lengths)
+    import numpy as np
+
+    first = 0
+    while first < len(lengths):
+        tokens = np.cumsum(lengths[first : first + ROW_GROUP_DOCUMENTS])
+        last = first + max(1, int(np.searchsorted(tokens, ROW_GROUP_TOKENS, "right")))
+        yield first, last
+        first = last
 
 
 def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:

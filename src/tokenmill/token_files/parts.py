@@ -1,5 +1,6 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
+The names of each block are a JSON line [source, documents, bytes], then the int32 offsets of Arrow's strings, and the strings.
 A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
 made by several machines are joined by writing one after the other.
 """
@@ -7,17 +8,17 @@ made by several machines are joined by writing one after the other.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import asdict, astuple, dataclass, field
 from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from ..errors import OutputError, require
 from ..jobs.in_order import map_in_order
-from ..jobs.outputs import sync_files
+from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
 from ..jobs.work import Task
 from ..kernels.machine import threads_for
@@ -35,9 +36,6 @@ JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
 MOST_WAITING = 8  # jobs beside those that are encoded: each has a megabyte, which 64 threads need not double
 COPY = 1 << 22
-# Bytes of ids that are brought to the disk while others are encoded. Without it, a file of 150 MB takes 0.09 s at the end
-# (Intel Xeon, virtual disk, 2026-11-22).
-SYNC_BYTES = 8 << 20
 
 
 @dataclass
@@ -72,7 +70,7 @@ class Encoded(NamedTuple):
 
     ids: as the file holds them; so many tokens, end-of-text tokens included.
     ends: int64; where documents end in the ids.
-    names: a JSON line for each of these documents: its source and id.
+    names: of these documents, as the file of names has them.
     """
 
     ids: bytearray
@@ -86,15 +84,36 @@ class Encoded(NamedTuple):
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     """Encode the documents of a block."""
     block.finish()
-    if block.format in ("text", "parquet"):
-        block.leave_out_not_utf8()
     plan = tok.core.plan("all" if settings.special else frozenset(), ())
     mark = -1 if settings.end_of_text is None else settings.end_of_text
     ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, mark, settings.width)
-    names = ""
-    if settings.format == "parquet":
-        names = "".join(json.dumps([block.source, block.name(i)]) + "\n" for i in range(len(ends)))
-    return Encoded(ids, len(ids) // settings.width, ends, names.encode(), block.nbytes, block.skips)
+    names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
+    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips)
+
+
+def _names(block: Block, n: int) -> bytes:
+    """The names of the first `n` documents of a block: its source and their ids."""
+    pa: Any = require("pyarrow", "corpus", "writing Parquet")
+    if block.names is None and block.numbers is not None:
+        import numpy as np
+
+        ids = pa.array(np.asarray(block.numbers[:n], np.uint64)).cast(pa.string())
+    else:
+        ids = pa.array([block.name(i) for i in range(n)], pa.string())
+    _, offsets, data = ids.buffers()
+    bounds = memoryview(offsets)[: 4 * (n + 1)]
+    text = memoryview(data or b"")[: bounds.cast("i")[n]]
+    return b"".join([json.dumps([block.source, n, text.nbytes]).encode(), b"\n", bounds, text])
+
+
+def read_names(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    """The source and the Arrow array of ids of each block."""
+    import pyarrow as pa
+
+    while head := file.readline():
+        source, n, nbytes = json.loads(head)
+        buffers = [None, pa.py_buffer(file.read(4 * (n + 1))), pa.py_buffer(file.read(nbytes))]
+        yield source, pa.Array.from_buffers(pa.string(), n, buffers)
 
 
 class PartWriter:
@@ -107,12 +126,10 @@ class PartWriter:
         self.folder = folder
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
         self._files: list[IO[bytes]] = []
-        self._pool = ThreadPoolExecutor(1, "tokenmill-disk")
-        self._syncing: Future[None] | None = None
-        self._unsynced = 0  # bytes of ids
+        make_folder(folder)
         sizes = checkpoint["sizes"] if checkpoint else [header, 0, 0]
         for name, size in zip(self.NAMES, sizes, strict=True):
-            file = open(folder / name, "r+b" if checkpoint else "wb")  # noqa: SIM115  # closed by close()
+            file = open_output(folder / name, "r+b" if checkpoint else "wb")
             self._files.append(file)
             file.truncate(size)
             file.seek(size)
@@ -129,10 +146,6 @@ class PartWriter:
         ids.write(encoded.ids)
         bounds.write(lengths)
         names.write(encoded.names)
-        self._unsynced += len(encoded.ids)
-        if self._unsynced >= SYNC_BYTES and (self._syncing is None or self._syncing.done()):
-            self._synced()
-            self._syncing, self._unsynced = self._pool.submit(os.fsync, ids.fileno()), 0
 
     def join(self, part: Part) -> None:
         """Write a finished part after what is here."""
@@ -144,15 +157,9 @@ class PartWriter:
 
     def sync(self) -> None:
         """Bring all to the disk."""
-        self._synced()
         for file in self._files:
             file.flush()
-        sync_files(self.folder / name for name in self.NAMES)
-
-    def _synced(self) -> None:
-        """Wait for what the other thread brings to the disk; an error there is raised here."""
-        if self._syncing is not None:
-            self._syncing.result()
+        sync(*(self.folder / name for name in self.NAMES), self.folder)
 
     def mark(self) -> dict[str, Any]:
         """A checkpoint of what is here, from which a later run can go on once it is on the disk."""
@@ -160,12 +167,9 @@ class PartWriter:
 
     def close(self) -> None:
         """Close the files, without an error of what could not be written."""
-        self._pool.shutdown()
         for file in self._files:
-            try:
+            with suppress(OutputError):
                 file.close()
-            except OSError:
-                file.raw.close()  # type: ignore[attr-defined]
 
 
 class Place(NamedTuple):
@@ -199,8 +203,8 @@ def encode_sources(
     after: called with the place up to which all has been written.
     """
     meter = Meter(lambda done, total: task.show(done), [size for _, size in sources])
-    cut = certain_cut(tok, settings.special) if task.on_skip is None else None  # a damaged document is left out whole
-    jobs = _jobs([source for source, _ in sources], settings, cut, start)
+    cut = certain_cut(tok, settings.special)
+    jobs = _jobs([source for source, _ in sources], settings, cut, task.on_skip is not None, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for job, blocks in results:
             for encoded in blocks:
@@ -224,12 +228,12 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     return scanner.certain_cut
 
 
-def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, start: Place) -> Iterator[Job]:
+def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, whole: bool, start: Place) -> Iterator[Job]:
     """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
     blocks: list[Block] = []
     size = 0
     for number in range(start.source, len(sources)):
-        source = open_source(sources[number], settings.read, cut=cut, ids=settings.format == "parquet")
+        source = open_source(sources[number], settings.read, cut=cut, whole=whole, ids=settings.format == "parquet")
         if number == start.source and start.at is not None:
             source.resume(start.at)
         buffer = bytearray()

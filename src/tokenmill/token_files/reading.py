@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 from ..errors import FormatError, UsageError, require
 from ..vocabulary.lazy import lazy
 from .megatron import read_index
-from .settings import Metadata, index_path, metadata_path, offsets_path
+from .settings import ROLES, Metadata, bounds_path, index_path, metadata_path, offsets_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -277,12 +277,12 @@ def _format(path: Path) -> str:
 
 
 def _check_sizes(path: Path, metadata: Metadata) -> None:
-    for name, size in metadata.files.items():
-        file = path.with_name(Path(name).name)
-        found = file.stat().st_size if file.is_file() else None
-        if found != size:
-            there = "is missing" if found is None else f"has {found:,} bytes"
-            raise FormatError(f"{path}: {file.name} {there}; {metadata_path(path).name} says {size:,} bytes")
+    for role, size in metadata.files.items():
+        file = path if role == ROLES[0] else bounds_path(path, metadata.format)
+        actual = file.stat().st_size if file.is_file() else None
+        if actual != size:
+            state = "is missing" if actual is None else f"has {actual:,} bytes"
+            raise FormatError(f"{path}: {file.name} {state}; {metadata_path(path).name} says {size:,} bytes")
 
 
 def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> None:

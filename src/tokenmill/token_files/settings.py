@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, UsageError
+from ..jobs.outputs import is_device
 from ..sources.blocks import ReadOptions
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ FORMATS = ("bin", "npy", "megatron", "parquet")
 VERSION = 1
 KIND = "tokenmill token file"
 SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parquet"}
+ROLES = ("ids", "bounds")  # of the files of a token file: the second says where documents begin, and Parquet has none
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Metadata:
     """What the JSON beside a token file says.
 
     tokenizer: the fingerprint of the vocabulary: `tok.vocabulary.fingerprint()`.
-    files: the files of the output by name, with their sizes in bytes.
+    files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.
     documents, tokens, text_bytes: how many there are; the end-of-text tokens count as tokens.
     """
 
@@ -118,13 +120,18 @@ def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
 
 
 def output_path(output: Path, format: str) -> Path:
-    """The file with the ids: `output` with the suffix of the format, if it has none of its own."""
+    """The file with the ids: `output`, for Megatron with its suffix. UsageError for the suffix of another format.
+
+    format: one of FORMATS, or "text".
+    """
     suffix = SUFFIXES.get(format, "")
-    if format == "megatron" and output.suffix == ".idx":
-        return output.with_suffix(".bin")
-    if output.name.endswith(suffix):
+    if is_device(output) or (suffix and output.name.endswith(suffix)):
         return output
-    return output.with_name(output.name + suffix) if format == "megatron" else output
+    if output.suffix in (*SUFFIXES.values(), ".idx") and (format, output.suffix) != ("megatron", ".idx"):
+        raise UsageError(f"{output} has the suffix of another format than {format}. Name the output NAME{suffix}")
+    if format == "megatron":
+        return output.with_suffix(suffix) if output.suffix == ".idx" else output.with_name(output.name + suffix)
+    return output
 
 
 def metadata_path(path: Path) -> Path:
@@ -140,3 +147,8 @@ def offsets_path(path: Path) -> Path:
 def index_path(path: Path) -> Path:
     """The index of a Megatron .bin."""
     return path.with_suffix(".idx")
+
+
+def bounds_path(path: Path, format: str) -> Path:
+    """The file that says where the documents of the token file at `path` begin."""
+    return index_path(path) if format == "megatron" else offsets_path(path)

@@ -106,7 +106,7 @@ def _change_of(name: str, *arguments) -> Change:
 
 def _replace_matches(pattern: str, new: str) -> Change:
     if (find := finder_of(pattern)) is None:
-        from ..split.reference import to_regex  # late: the regex module takes long to import
+        from ..split.backtracking import to_regex  # late: the regex module takes long to import
 
         return partial(to_regex(pattern).sub, lambda _: new)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, printable
-from ..vocabulary import Event, Vocabulary
+from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .core import Core
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
     from ..formats.finding import Origin
-    from ..jobs.progress import Progress
     from .display import TokenView
-    from .export_loss import ExportLoss, Sample
     from .offsets import Offsets
     from .stream_decoder import StreamDecoder
     from .stream_encoder import StreamEncoder
@@ -371,7 +369,7 @@ class Tokenizer:
         >>> chat.encode("<|user|>low", allowed_special="all")
         [32768, 310]
         """
-        vocabulary = self.vocabulary.with_special_tokens(checked_special_tokens(texts))
+        vocabulary = surgery.with_special_tokens(self.vocabulary, checked_special_tokens(texts))
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
@@ -383,9 +381,9 @@ class Tokenizer:
         >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True
         """
-        from ..training import prefix
-
-        return Tokenizer(prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes)
+        return Tokenizer(
+            surgery.prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes
+        )
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
@@ -398,7 +396,7 @@ class Tokenizer:
 
         format: "huggingface", "tiktoken", "gguf" or "sentencepiece" (one file), "merges" or "ddtok"; with lossy also
             "longest-match", a tokenizer.json that takes the longest token each time.
-        lossy: write the present tokens of a Picky tokenizer without its events; `export_loss` measures the effect.
+        lossy: write the present tokens of a Picky tokenizer without its events; `tokenmill.export_loss` measures the effect.
         overwrite: replace a tokenizer that is there. Without it that is an OutputError.
         Returns notes on what the format does not hold. Raises ConversionError if ids would change.
         """
@@ -426,7 +424,7 @@ class Tokenizer:
         """A tiktoken.Encoding that gives the same ids. Raises ConversionError if no object can, as for Picky BPE.
 
         lossy: for a Picky tokenizer, export its present tokens, encoded by rank. Some texts then get other ids;
-            `export_loss` measures how many.
+            `tokenmill.export_loss` measures how many.
         """
         from .. import formats
 
@@ -437,15 +435,6 @@ class Tokenizer:
         from .. import formats
 
         return formats.to_hf(self.vocabulary, lossy=lossy)
-
-    def export_loss(self, sample: Sample, progress: Progress | None = None) -> ExportLoss | None:
-        """Measure how the ids of a Picky tokenizer differ where its exports are read without events.
-
-        sample: files, folders, globs or saved word counts, or WordCounts. None for a tokenizer without events.
-        """
-        from .export_loss import export_loss
-
-        return export_loss(self, sample, progress)
 
     def __reduce__(self) -> tuple:
         make = functools.partial(Tokenizer, name=self._name, cache_bytes=self._core.cache_bytes, source=self._source)

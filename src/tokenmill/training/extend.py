@@ -10,6 +10,7 @@ from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.surgery import final_ids
 from . import loops
 from .alphabet import Alphabet
 from .options import Options
@@ -89,17 +90,13 @@ def _extended(
     removed: list[int],
 ) -> Vocabulary:
     """`vocabulary` with the tokens known[len(tokens):] that are not removed, the new special tokens, and the removed tokens."""
-    import numpy as np
 
-    old, lost = len(tokens), set(removed)
     special = tuple(options.special_tokens)
-    present = [id for id in range(old, len(known)) if id not in lost]
-    final = _moved(len(known), present, old)
-    final[removed] = old + len(present) + len(special) + np.arange(len(removed), dtype=np.int32)
-    tokens += [known[id] for id in present]
+    present, final = final_ids(len(known), removed, len(special))
+    tokens += [known[id] for id in present[len(tokens) :]]
+    added = [AddedToken(text, id) for id, text in enumerate(special, len(tokens))]
     if removed:
         tokens += [*[None] * len(special), *[known[id] for id in removed]]
-    added = (AddedToken(text, id) for id, text in enumerate(special, old + len(present)))
     return dataclasses.replace(
         vocabulary,
         tokens=tuple(tokens),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from ..errors import UsageError
-from ..vocabulary.patterns import SUPERWORDS
+from ..split.patterns import SUPERWORDS
 
 MOST_WORDS = 62
 

@@ -10,12 +10,12 @@ from ..counting.weights import scaled
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.surgery import final_ids
 from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
 from .naive_picky import train_naive_picky
 from .options import Options
-from .prefix import final_ids
 from .watching import Watch
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The vocabulary: what training makes, what files hold, and what everything else reads."""
 
-from .patterns import PATTERNS
+from ..split.patterns import PATTERNS
 from .pipeline import Pipeline
 from .validation import MAX_ID, NORMALIZERS
 from .vocabulary import AddedToken, Event, Order, Vocabulary

@@ -24,6 +24,7 @@ class PackedVocabulary(Vocabulary):
     """
 
     read_counts: Callable[[Vocabulary], Any] = staticmethod(lambda vocabulary: ())
+
     @lazy
     def event_counts(self) -> np.ndarray:  # type: ignore[override]
         return validation.checked_event_counts(self.read_counts(self), len(self.event_numbers) // 3)

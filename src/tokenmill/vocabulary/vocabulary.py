@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ..errors import PatternError
+from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens
 from .lazy import lazy
-from .names import regular_expressions
 from .pipeline import Pipeline
 from .validation import VocabularyError
 
@@ -227,24 +227,6 @@ class Vocabulary:
         made._check_settings()
         return made
 
-    def with_special_tokens(self, texts: Iterable[str]) -> Vocabulary:
-        """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
-
-        Texts that are control tokens already keep their ids. The ids of removed tokens, which no text gets, move up.
-        """
-        new = [text for text in texts if text not in self.special_tokens]
-        first, count = self.n_vocab, len(new)
-        tokens = list(self.tokens)
-        if first < len(tokens):
-            tokens[first:first] = [None] * count
-        return replace(
-            self,
-            tokens=tuple(tokens),
-            events=self.events + count * (self.events >= first),
-            superwords=self.superwords + count * (self.superwords >= first) if len(self.superwords) else (),  # type: ignore[arg-type]
-            added_tokens=(*self.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first))),
-        )
-
     def joined_bytes(self) -> bytes | None:
         """A bit for each pair of bytes left << 8 | right, 8,192 bytes: whether a superword has it at the border of two pretokens.
 
@@ -266,7 +248,7 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides which ids a text gets and which text an id gives, as hex digits.
 
-        Two spellings of a split pattern that differ only by what `dialects` rewrites count as one.
+        Two spellings of a split pattern that differ only by how they are written count as one.
         """
         return self._fingerprint
 
@@ -274,7 +256,7 @@ class Vocabulary:
     def _fingerprint(self) -> str:
         import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
 
-        from .dialects import canonical  # late: encoding needs no fingerprint
+        from ..split.spelling import canonical  # late: encoding needs no fingerprint
 
         blob, sizes = self.packed
         last = memoryview(sizes).cast("I")

@@ -9,6 +9,8 @@ Pairs of ASCII characters are in a table of pairs of bytes. The others are in a 
 characters for a pair that joins, the part is longer and its ids are the same.
 """
 
+from array import array
+
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -31,8 +33,8 @@ class Cutter:
 
     blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used.
 
-    >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).parts(b" low lower")
-    [b' low', b' low', b'er']
+    >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).ends(b" low lower")
+    array('Q', [4, 8, 10])
     """
 
     def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events: cython.const[int32_t][::1] = None):
@@ -94,19 +96,25 @@ class Cutter:
         memcpy(self.wide, PyBytes_AS_STRING(bits), size)
         return 0
 
-    def parts(self, data: bytes) -> list:
-        """The parts of `data`."""
+    def ends(self, data: bytes):
+        """Where each part of `data` ends, as 64-bit numbers."""
         ends: cython.size_t[64]
         at: cython.size_t = 0
         n: cython.Py_ssize_t
         i: cython.Py_ssize_t
-        found: list = []
-        while at < cython.cast(cython.size_t, len(data)):
-            n = self.scan(cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data)), at, len(data), ends, 64)
-            for i in range(n):
-                found.append(data[at:ends[i]])
-                at = ends[i]
-        return found
+        count: cython.size_t = 0
+        length: cython.size_t = PyBytes_GET_SIZE(data)
+        found = array("Q", bytes(8 * length))
+        out: uint64_t[::1] = found
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        with cython.nogil:
+            while at < length:
+                n = self.scan(p, at, length, ends, 64)
+                for i in range(n):
+                    out[count] = ends[i]
+                    count += 1
+                at = ends[n - 1]
+        return found[:count]
 
     def joins(self, first, second):
         if first < 128 and second < 128:

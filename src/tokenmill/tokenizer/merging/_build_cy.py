@@ -91,7 +91,8 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
 
 
 def rank_merger(packed: tuple, unknown) -> tuple:
-    """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank.
+    """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank. No two tokens
+    are equal.
 
     packed: the tokens, as `pack_tokens` returns them. Returns the merger with the cache of all tokens, or None if that cache holds
     bytes without a token as well."""
@@ -104,55 +105,54 @@ def rank_merger(packed: tuple, unknown) -> tuple:
         if _build_ranks(fast, cache, tokens):
             return fast, cache
     merger: Merger = Merger(n_ids, byte_ids, unknown, None, 2 * n_ids)
-    if None not in byte_ids:
-        table: PretokenCache = packed_cache(merger, *packed)
-    else:
-        table = packed_cache(merger, tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
+    complete: cython.bint = None not in byte_ids
+    if not complete:  # all bytes have ids, those without a token from n_ids on
+        tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
+    table: PretokenCache = packed_cache(merger, tokens.blob, tokens.sizes)
     _add_all_splits(merger, table, tokens)
-    return merger, table if None not in byte_ids else None
+    return merger, table if complete else None
 
 
 @cython.cfunc
 @cython.exceptval(-1)
 def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens) -> cython.int:
     """Add each split of each token into two tokens to the pair table."""
+    sorted: SortedTokens = SortedTokens()
+    shorter: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 1, 4))
     id: uint32_t
-    left: uint32_t[4]
+    left: uint32_t
     right: uint32_t[4]
-    size: cython.size_t
     cut: cython.size_t
+    size: cython.size_t
     start: cython.pointer(cython.const[uint8_t])
-    end: cython.pointer(cython.const[uint8_t])
-    for id in range(tokens.n):
-        if not _is_merged(table, tokens, id):
-            continue
-        start = tokens.starts[id]
-        size = tokens.size[id]
-        end = start + size
-        for cut in range(1, size):
-            if (
-                table.find(start, cut, end, left) != 0
-                and table.find(start + cut, size - cut, end, right) != 0
-                and not merger.add_pair(left[0], right[0], id)
-            ):
-                raise MemoryError
-    if not merger.finish_pairs():
-        raise MemoryError
-    return 0
+    try:
+        sorted.sort(tokens.starts, tokens.size, tokens.n)
+        sorted.find_prefixes(shorter)
+        for id in range(tokens.n):
+            if not _is_merged(tokens, id):
+                continue
+            start = tokens.starts[id]
+            size = tokens.size[id]
+            left = shorter[id]
+            while left != NO_ID:
+                cut = tokens.size[left]
+                if table.find(start + cut, size - cut, start + size, right) != 0 and not merger.add_pair(left, right[0], id):
+                    raise MemoryError
+                left = shorter[left]
+        if not merger.finish_pairs():
+            raise MemoryError
+        return 0
+    finally:
+        free(shorter)
 
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _is_merged(table: PretokenCache, tokens: Tokens, id: uint32_t) -> cython.bint:
-    """Whether a token has several bytes, which no token before it has. Checks for signals."""
-    found: uint32_t[4]
+def _is_merged(tokens: Tokens, id: uint32_t) -> cython.bint:
+    """Whether a token has several bytes. Checks for signals."""
     if id & CHECK == 0:
         PyErr_CheckSignals()
-    start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
-    if start == cython.NULL or tokens.size[id] < 2:
-        return False
-    table.find(start, tokens.size[id], start + tokens.size[id], found)
-    return found[0] == id
+    return tokens.starts[id] != cython.NULL and tokens.size[id] > 1
 
 
 @cython.cfunc
@@ -167,7 +167,7 @@ def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens) 
     sorted.sort(tokens.starts, tokens.size, tokens.n)
     sorted.find_prefixes(merger.shorter)
     for id in range(tokens.n):
-        if not _is_merged(table, tokens, id):
+        if not _is_merged(tokens, id):
             continue
         left = _left_part(merger, table, tokens, id, right)
         if left == NO_ID:

@@ -54,6 +54,9 @@ class SortedTokens:
         try:
             for i in range(self.n):
                 token = self.items + i
+                if before != NO_ID and same_token(self.items + before, token):  # the lowest id counts
+                    shorter[token.id] = shorter[self.items[before].id]
+                    continue
                 while before != NO_ID:
                     prefix = self.items + before
                     if prefix.size < token.size and memcmp(prefix.start, token.start, prefix.size) == 0:

@@ -88,7 +88,7 @@ def _replace(texts: Texts, step: Mapping[str, Any]) -> Texts:
     pattern, new = step["pattern"], step["content"]
     if pattern.get("Regex") is None:
         return [text.replace(pattern["String"], new) for text in texts]
-    from ...vocabulary.dialects import from_oniguruma  # late: few files have such a pattern
+    from ...split.spelling import from_oniguruma  # late: few files have such a pattern
 
     return list(map(normalizer_of([("ReplaceRegex", from_oniguruma(pattern["Regex"]), new)]), texts))
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ...errors import PatternError
 from ...formats.byte_alphabet import to_text
+from ...split.patterns import PATTERNS, PUNCTUATION
 from ...split.splitter import finder_of
-from ...vocabulary.patterns import PATTERNS, PUNCTUATION
 from ...vocabulary.pipeline import steps_of
 from ..normalization import unassigned_characters
 
@@ -112,7 +112,7 @@ def _pattern_of(pattern: Mapping[str, str]) -> Pattern:
     """The pattern of a Split in our dialect."""
     if pattern.get("Regex") is None:
         return _literal(pattern["String"])
-    from ...vocabulary.dialects import from_oniguruma  # late: few files have such a pattern
+    from ...split.spelling import from_oniguruma  # late: few files have such a pattern
 
     return from_oniguruma(pattern["Regex"])
 
@@ -184,7 +184,7 @@ def _matches(pattern: Pattern, text: str) -> Iterable[tuple[int, int]]:
         return (found.span() for found in pattern.finditer(text))
     if (find := finder_of(pattern)) is not None:
         return find(text)
-    from ...split.reference import matches, to_regex  # late: it is slow to import
+    from ...split.backtracking import matches, to_regex  # late: it is slow to import
     from ...split.syntax import shown
 
     try:

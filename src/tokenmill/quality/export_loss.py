@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
-from .core import Core
-from .pipeline.models import WordPiece
+from ..tokenizer.core import Core
+from .usage import require_same_split
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..sources.blocks import ReadOptions
+    from ..tokenizer import Tokenizer
     from ..vocabulary import Vocabulary
-    from .tokenizer import Tokenizer
 
     Encode = Callable[[bytes], list[int]]
     Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
@@ -63,9 +63,21 @@ def longest_match(vocabulary: Vocabulary) -> Encode:
     >>> longest_match(Vocabulary([*BYTES, b"lo", b"ow"], ()))(b"lowow")
     [256, 119, 257]
     """
-    ids = {token.decode("latin-1"): id for id, token in enumerate(vocabulary.tokens) if token is not None}
-    model = WordPiece(ids, vocabulary.unknown, {"continuing_subword_prefix": ""})
-    return lambda pretoken: model(pretoken.decode("latin-1"))[0]
+    ids = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    longest = max(map(len, ids), default=0)
+
+    def encode(pretoken: bytes) -> list[int]:
+        encoded, start = [], 0
+        while start < len(pretoken):
+            ends = range(min(len(pretoken), start + longest), start, -1)
+            end = next((end for end in ends if pretoken[start:end] in ids), None)
+            if end is None:  # the whole pretoken is unknown
+                return [] if vocabulary.unknown is None else [vocabulary.unknown]
+            encoded.append(ids[pretoken[start:end]])
+            start = end
+        return encoded
+
+    return encode
 
 
 def export_loss(
@@ -138,16 +150,6 @@ def sample_counts(counts: WordCounts, size: int) -> WordCounts:
     ends = zip(counts.offsets[rows].tolist(), counts.offsets[rows + 1].tolist(), strict=True)
     pretokens = [counts.arena[start:end].tobytes() for start, end in ends]
     return WordCounts.from_mapping(dict(zip(pretokens, times.tolist(), strict=True)), counts.split_patterns)
-
-
-def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
-    """Raise UsageError for counts of pretokens that another split pattern made."""
-    theirs, ours = counts.split_patterns, tok.vocabulary.split_patterns
-    if theirs and theirs != ours:
-        raise UsageError(
-            f"the word counts are cut by {' then '.join(theirs)!r}, but the tokenizer {tok.name} cuts by "
-            f"{' then '.join(ours)!r}; give the text itself, or counts made with the tokenizer's pattern"
-        )
 
 
 def _listed(sample: Any) -> list[Any]:

@@ -11,10 +11,10 @@ import tiktoken.model
 import tokenmill
 from tokenmill import Splitter
 from tokenmill.errors import InputError, PatternError
+from tokenmill.split.names import encoding_name, regular_expressions
+from tokenmill.split.patterns import CHAINS
+from tokenmill.split.spelling import from_oniguruma
 from tokenmill.vocabulary import PATTERNS, Vocabulary
-from tokenmill.vocabulary.dialects import from_oniguruma
-from tokenmill.vocabulary.names import encoding_name, regular_expressions
-from tokenmill.vocabulary.patterns import CHAINS
 
 REAL_FILES = Path(__file__).parents[3] / "shared" / "vocab"
 NASTY = "I'm HERE's  \t\r\n\r\n x=1234567;; caféＡ中文日本語 Ⅷ½ don'T /path//\n\n  e\u0301 'LL  \u3000\u200b한국어 "

@@ -1,33 +1,27 @@
-"""The slow twin of the scanner: the same pretokens, by the `regex` module. Patterns that are not regular run here too.
+"""The slow twin of the scanner: the same pretokens, by rewriting the text of a pattern for the `regex` module.
 
-`regex` differs from Rust's engine, which tiktoken uses, so the pattern is rewritten first: `\\s` is White_Space, `$` is
-the end of the text only, `\\w` is Unicode's definition, POSIX classes are ASCII, `i` does not match the Turkish i, and
-properties have the Unicode version of unicode_tables.py, whatever version `regex` has.
-
-Two bounds stop hostile patterns. One that repeats a part too often is refused before it is compiled, and a search that
-backtracks for too long raises a PatternError, as in tiktoken.
+It shares no parser with tokenmill: only the tables of Unicode, because `regex` may have another version of Unicode.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-import time
 from array import array
 from collections.abc import Iterator
 
 import regex
 
-from ..errors import PatternError
-from .alphabet import Alphabet, property_set
-from .syntax import POSIX, repeat_bounds, shown
+from tokenmill.split.alphabet import Alphabet, property_set
 
+POSIX = {
+    "alnum": "09AZaz", "alpha": "AZaz", "ascii": "\0\x7f", "blank": "\t\t  ", "cntrl": "\0\x1f\x7f\x7f", "digit": "09",
+    "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "\t\r  ", "upper": "AZ",
+    "word": "09AZ__az", "xdigit": "09AFaf",
+}  # fmt: skip
 WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d"
 SETS = {"s": r"\p{White_Space}", "d": r"\p{Nd}", "h": "0-9A-Fa-f", "w": WORD}
 TURKISH = "[\u0130\u0131]"  # under (?i), `regex` treats these as i and I
-MOST_PARTS = 100_000  # of a pattern with its repetitions written out; `regex` takes 0.3 kB for each
-SECONDS = 5.0  # of processor time for splitting a text, and more for each of its characters: 20 times what most need
-SECONDS_PER_CHARACTER = 20e-6
 
 
 @functools.cache
@@ -63,16 +57,12 @@ def property_text(name: str) -> str:
 
 
 class Rewriter:
-    """Rewrites a pattern in one pass.
-
-    groups: the flags in force in each open group. parts: how many parts each has, its repetitions written out.
-    """
+    """Rewrites a pattern in one pass. groups: the flags in force in each open group."""
 
     def __init__(self, pattern: str):
         self.pattern = pattern
         self.at = 0
         self.groups = [frozenset[str]()]
-        self.parts = [0]
 
     def take(self, size: int) -> str:
         self.at += size
@@ -80,19 +70,9 @@ class Rewriter:
 
     def rewrite(self) -> str:
         out = []
-        last = 0  # how many parts the last atom has
         while self.at < len(self.pattern):
             char = self.take(1)
             flags = self.groups[-1]
-            if char == ")" and len(self.groups) > 1:
-                last = self.parts.pop()
-                self.parts[-1] += last
-            elif char == "{":
-                out.append(char + self.repeat(last))
-                continue
-            else:
-                last = int(char not in "(|*+?")
-                self.parts[-1] += last
             if char == "\\":
                 out.append(self.escape(False))
             elif char == "[":
@@ -114,27 +94,9 @@ class Rewriter:
                 out.append(char)
         return "".join(out)
 
-    def repeat(self, last: int) -> str:
-        """The rest of a quantifier {...} of an atom of `last` parts; PatternError if it makes too many parts."""
-        end = self.pattern.find("}", self.at)
-        bounds = repeat_bounds(self.pattern[self.at : max(end, 0)])
-        if bounds is None:
-            self.parts[-1] += 1  # the character {
-            return ""
-        times = max(1, bounds[0], bounds[1] or 0)
-        self.parts[-1] += last * (times - 1)
-        if self.parts[-1] > MOST_PARTS or times > MOST_PARTS:
-            raise PatternError(
-                f"the split pattern {shown(self.pattern)} has more than {MOST_PARTS:,} parts when its repetitions are "
-                "written out. Use a smaller number, or * or + for any number."
-            )
-        return self.take(end + 1 - self.at)
-
     def group(self) -> str:
         flags = self.groups[-1]
         match = regex.match(r"\?([imsxu]*)(-[imsxu]+)?([:)])", self.pattern, pos=self.at)
-        if match is None or match[3] == ":":
-            self.parts.append(0)
         if match is None:
             self.groups.append(flags)
             return "("
@@ -221,43 +183,25 @@ class Rewriter:
 @functools.cache
 def to_regex(pattern: str) -> regex.Pattern:
     """The pattern, compiled by `regex` with the meaning it has in Rust's engine."""
-    try:
-        return regex.compile(Rewriter(pattern).rewrite(), regex.V1)
-    except RecursionError:
-        raise PatternError(f"the split pattern {shown(pattern)} has groups nested too deep") from None
-    except regex.error as error:
-        raise PatternError(f"the split pattern {shown(pattern)} is not a regular expression: {error}") from None
+    return regex.compile(Rewriter(pattern).rewrite(), regex.V1)
 
 
 def matches(compiled: regex.Pattern, text: str) -> Iterator[tuple[int, int]]:
-    """The matches as Rust's find_iter gives them: after an empty match, the search continues one character later.
-
-    Raises TimeoutError after the processor time that SECONDS and SECONDS_PER_CHARACTER allow.
-    """
-    end = time.process_time() + SECONDS + SECONDS_PER_CHARACTER * len(text)
+    """The matches as Rust's find_iter gives them: after an empty match, the search continues one character later."""
     at = 0
     while at <= len(text):
-        for found in compiled.finditer(text, at, timeout=max(1e-6, end - time.process_time())):
-            yield found.span()
-            if found.end() == found.start():
-                at = found.end() + 1
-                break
-        else:
+        match = compiled.search(text, at)
+        if match is None:
             return
+        yield match.span()
+        at = match.end() + (match.end() == match.start())
 
 
 def reference_cuts(pattern: str, text: str) -> list[int]:
     """Where the pretokens of a text end, in characters: at both ends of each match, and at the end of the text."""
     cuts = {len(text)}
-    try:
-        for span in matches(to_regex(pattern), text):
-            cuts.update(span)
-    except TimeoutError:
-        raise PatternError(
-            f"the split pattern {shown(pattern)} takes too long on a text of {len(text):,} characters, cut up to "
-            f"character {max(cuts - {len(text)}, default=0):,}: it can match there in too many ways. Rewrite it without "
-            "nested repetitions or alternatives that match the same text."
-        ) from None
+    for span in matches(to_regex(pattern), text):
+        cuts.update(span)
     return sorted(cuts - {0})
 
 

@@ -58,6 +58,19 @@ def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int =
         yield from (text, f"a{text} {text}")
 
 
+def texts_of_tokens(vocabularies: Sequence[Vocabulary], seed: int, together: int = 32) -> Iterator[str]:
+    """The tokens of the vocabularies that are text, a few in each text: one on each line, then in pairs without a space.
+
+    A merge that one vocabulary does at another rank shows on the token that it makes, or on one beside it.
+    """
+    tokens = {token for vocabulary in vocabularies for token in vocabulary.tokens if token}
+    texts = sorted(text for token in tokens if "\ufffd" not in (text := token.decode("utf-8", "replace")))
+    for joint in ("\n", ""):
+        for start in range(0, len(texts), together):
+            yield joint.join(texts[start : start + together])
+        random.Random(seed).shuffle(texts)
+
+
 def fuzzed_texts(
     vocabularies: Sequence[Vocabulary], count: int, seed: int, samples: Sequence[str] = EDGE_CASES
 ) -> Iterator[str]:

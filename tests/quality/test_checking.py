@@ -9,10 +9,10 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.formats.libraries import LibraryEncoder
+from tokenmill.quality.checking import _Trial, check, document_texts, proof
+from tokenmill.quality.export_loss import compare_on_counts, longest_match
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
-from tokenmill.tokenizer.export_loss import compare_on_counts, longest_match
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b"th", b"he", b"the", b" the", b"ing", b"in", b"ng"]
@@ -29,6 +29,23 @@ def merges(extra, rows, split="gpt2", **fields):
 
 END = AddedToken("<|endoftext|>", 300)
 TH_THE = merges([b"th", b"the"], [(116, 104, 256), (256, 101, 257)], added_tokens=(END,))
+
+
+def test_texts_are_texts_or_pairs_with_their_source():
+    for texts, source in ((["he"], "text"), ([("a.txt", "he")], "a.txt")):
+        found = check(Tokenizer(ranks([b"he"])), Tokenizer(ranks([b"eh"])), texts, fuzz=0)
+        assert (found.difference.source, found.difference.text) == (source, "he")
+    with pytest.raises(UsageError, match="one string"):
+        check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), "he")
+
+
+def test_the_own_tokens_are_tried_before_generated_texts():
+    """Two merges at swapped ranks show on a token, however long the fuzz is."""
+    extra = [b"qz", b"zk", b"qzk"]
+    one = merges(extra, [(113, 122, 256), (122, 107, 257), (256, 107, 258)])
+    swapped = merges(extra, [(122, 107, 257), (113, 122, 256), (256, 107, 258)])
+    found = check(Tokenizer(one), Tokenizer(swapped), fuzz=0)
+    assert found.difference is not None and "tokens of the vocabularies" in found.difference.source
 
 
 def differ(vocabulary, other, **options):
@@ -61,8 +78,8 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
         {"add_prefix_space": True},
         {"added_tokens": ()},
         {"added_tokens": (END._replace(id=301),)},
-        {"added_tokens": (dataclasses.replace(END, special=False),)},
-        {"added_tokens": (dataclasses.replace(END, rstrip=True),)},
+        {"added_tokens": (END._replace(special=False),)},
+        {"added_tokens": (END._replace(rstrip=True),)},
         {"events": np.array([(116, 104, 256)], np.int32)},
         {"whole_pretokens": True, "tokens": (*BYTES, b"th", b"the", b"never")},
     ],
@@ -139,15 +156,15 @@ def test_the_offset_is_where_the_tokens_part():
 
 def test_special_tokens_in_ordinary_text_are_tried_too():
     """One that is special and one that is not agree where it is allowed, and part where it is not."""
-    difference = differ(TH_THE, dataclasses.replace(TH_THE, added_tokens=(dataclasses.replace(END, special=False),)))
+    difference = differ(TH_THE, dataclasses.replace(TH_THE, added_tokens=(END._replace(special=False),)))
     assert not difference.specials and difference.text == "<|endoftext|>"
 
 
 def test_control_tokens_that_normalization_makes_are_tried_too():
     """The text does not hold the control token as it is written, so the search must be of the normalized text."""
-    small = dataclasses.replace(END, normalized=True)
+    small = END._replace(normalized=True)
     special = dataclasses.replace(TH_THE, normalizers=("Lowercase",), added_tokens=(small,))
-    ordinary = dataclasses.replace(special, added_tokens=(dataclasses.replace(small, special=False),))
+    ordinary = dataclasses.replace(special, added_tokens=(small._replace(special=False),))
     difference = differ(special, ordinary, texts=[("t", "a<|ENDOFTEXT|>b")], fuzz=0)
     assert (difference.source, difference.specials) == ("t", False)
 

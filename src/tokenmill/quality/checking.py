@@ -21,14 +21,14 @@ from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import open_source, read_documents
 from ..sources.find import Source, find_sources, report_skips
 from ..sources.text import FileSource
+from ..tokenizer.batches import map_batch
+from ..tokenizer.encoding._finder_cy import Finder
 from ..vocabulary import Vocabulary
-from .batches import map_batch
-from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
-from .encoding._finder_cy import Finder
+from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts, texts_of_tokens
 
 if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
-    from .tokenizer import Tokenizer
+    from ..tokenizer import Tokenizer
 
 Encode = Callable[[str], list[int]]
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
@@ -61,7 +61,8 @@ class Difference:
 class Agreement:
     """The result of a check.
 
-    proof: why the two give the same ids on every text, or None if their tables do not tell.
+    proof: why the two give the same ids on every text, or None if their tables do not tell. Then a difference on rare texts
+        may remain, even if none was found.
     difference: the difference found, or None if they agree on all texts tried.
     texts, bytes, tokens: how much was tried, sources and fuzzed texts together.
     refused: texts that the tokenizer refuses, since it has no token for a byte in them, and of which a library leaves out a part.
@@ -97,7 +98,7 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
 def check(
     tokenizer: Tokenizer,
     other: Tokenizer,
-    texts: Iterable[tuple[str, str]] = (),
+    texts: Iterable[str | tuple[str, str]] = (),
     *,
     fuzz: int = 5000,
     seed: int = 0,
@@ -106,7 +107,7 @@ def check(
 ) -> Agreement:
     """Look for a text on which two tokenizers give different ids.
 
-    texts: the caller's own texts, as (source, text).
+    texts: the caller's own texts, or pairs of a source and its text.
     fuzz: how many texts to generate besides the built-in sample. The same seed generates the same texts.
     library: encodes in place of `other`, from whose file another library has read it.
 
@@ -115,13 +116,16 @@ def check(
     """
     if fuzz < 0:
         raise UsageError(f"fuzz is {fuzz}; give the number of texts to generate, 0 or more")
+    if isinstance(texts, str):
+        raise UsageError("texts is one string; give a list of texts, such as [text]")
     trial = _Trial(tokenizer, other, library)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
     stages: list[tuple[str, Iterable[tuple[str, str | bytes]], int | None]] = [
-        ("text", texts, None),
+        ("text", (("text", text) if isinstance(text, str) else text for text in texts), None),
         ("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES)),
         ("tokens", (("a token that only one of them has", text) for text in distinguishing_texts(*both)), None),
+        ("own tokens", (("the tokens of the vocabularies", text) for text in texts_of_tokens(both, seed)), None),
         ("fuzz", (("fuzz", text) for text in fuzzed_texts(both, fuzz, seed)), fuzz),
     ]
     if library is None:
@@ -146,7 +150,7 @@ def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | Non
 def _parts_of_file(opened: FileSource) -> Iterator[tuple[str, str]]:
     block, line = Block(), 1
     while opened.draw(block):
-        block.leave_out_not_utf8()
+        block.finish()
         report_skips(block.skips, None)
         text, start = str(memoryview(block.data)[: block.nbytes], "utf-8"), 0
         while start < len(text):

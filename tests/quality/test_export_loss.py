@@ -11,7 +11,7 @@ from naive_encoder import NaiveEncoder
 from tokenmill import Splitter, Tokenizer, WordCounts
 from tokenmill.errors import ConversionError, InputError, UsageError
 from tokenmill.formats.rank_merges import present_by_rank
-from tokenmill.tokenizer.export_loss import ExportLoss, export_loss, sample_counts
+from tokenmill.quality.export_loss import ExportLoss, export_loss, sample_counts
 
 
 def some_text(seed: int, words: int = 3000) -> str:
@@ -77,7 +77,7 @@ def test_the_loss_is_that_of_the_slow_encoders(seed, tmp_path):
 
 def test_other_libraries_need_as_many_tokens(sample, tmp_path, capsys):
     tok, text = picky(), sample.read_text()
-    loss = tok.export_loss(sample)
+    loss = tokenmill.export_loss(tok, sample)
     assert loss == by_hand(tok, text)
     notes = tok.save(tmp_path / "tok")
     tok.save(tmp_path / "one.tiktoken", format="tiktoken", lossy=True)
@@ -116,7 +116,7 @@ def test_the_longest_match_export_in_hugging_face(alphabet, tmp_path):
     assert theirs.encode(text, add_special_tokens=False) == ids
     assert theirs.decode(ids) == text
     ordinary = text.replace("<|end|>", "")
-    loss = tok.export_loss(tokenmill.count_iterator([ordinary]))
+    loss = tokenmill.export_loss(tok, tokenmill.count_iterator([ordinary]))
     assert len(theirs.encode(ordinary, add_special_tokens=False)) == loss.longest_tokens
     if alphabet == "characters":
         assert theirs.encode("béñd", add_special_tokens=False) == [tok.vocabulary.unknown]

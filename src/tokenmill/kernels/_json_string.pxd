@@ -1,0 +1,99 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ._platform cimport tm_ctz
+from ._utf8 cimport tm_utf8_read, tm_utf8_write
+
+
+# Reads the JSON string that begins at p and writes it as UTF-8 to out, which needs room for 8 bytes more. Returns the place after
+# it, or NULL if there is none that is valid, as RFC 8259 has it. Where out is not NULL, one with a lone surrogate is not.
+cdef inline const uint8_t* json_string(const uint8_t* p, const uint8_t* end, uint8_t* out, size_t* size) noexcept nogil:
+    cdef uint64_t ones = 0x0101010101010101, eight, special
+    cdef uint8_t* o = out
+    cdef uint32_t point = 0
+    cdef size_t n
+    if p == end or p[0] != 0x22:
+        return NULL
+    p += 1
+    while p < end:
+        if end - p >= 8:  # eight bytes of ASCII that stand for themselves
+            memcpy(&eight, p, 8)
+            # The lowest top bit marks the first that does not: one below 32, or 0 after an exclusive or, borrows it.
+            special = eight | eight - 32 * ones | (eight ^ 0x22 * ones) - ones | (eight ^ 0x5C * ones) - ones
+            special &= 128 * ones
+            n = 8 if special == 0 else tm_ctz(special) >> 3
+            if out != NULL:
+                memcpy(o, &eight, 8)
+                o += n
+            p += n
+            if special == 0:
+                continue
+        if p[0] == 0x22:
+            size[0] = o - out
+            return p + 1
+        if p[0] < 0x20:
+            return NULL
+        if p[0] == 0x5C:
+            n = _escape(p, end - p, &point)
+            if n == 0 or (out != NULL and point >> 11 == 0x1B):
+                return NULL
+            if out != NULL:
+                o = tm_utf8_write(point, o)
+        else:
+            n = 1 if p[0] < 0x80 else tm_utf8_read(p, end - p, &point)
+            if n == 0:
+                return NULL
+            if out != NULL:
+                memcpy(o, p, n)
+                o += n
+        p += n
+    return NULL
+
+
+# Returns the size of the JSON escape at p and stores its code point, or returns 0 if there is no valid escape. A surrogate pair
+# counts as one escape. A surrogate without its partner is stored as it is.
+cdef inline size_t _escape(const uint8_t* p, size_t left, uint32_t* point) noexcept nogil:
+    cdef uint32_t low = 0
+    if left < 2 or p[0] != 0x5C:
+        return 0
+    if p[1] == 0x75:  # u
+        if not _hex(p, left, point):
+            return 0
+        if point[0] >> 10 == 0x36 and _hex(p + 6, left - 6, &low) and low >> 10 == 0x37:
+            point[0] = 0x10000 + ((point[0] & 0x3FF) << 10 | low & 0x3FF)
+            return 12
+        return 6
+    if p[1] == 0x22 or p[1] == 0x5C or p[1] == 0x2F:
+        point[0] = p[1]
+    elif p[1] == 0x6E:  # n
+        point[0] = 0x0A
+    elif p[1] == 0x74:  # t
+        point[0] = 0x09
+    elif p[1] == 0x72:  # r
+        point[0] = 0x0D
+    elif p[1] == 0x62:  # b
+        point[0] = 0x08
+    elif p[1] == 0x66:  # f
+        point[0] = 0x0C
+    else:
+        return 0
+    return 2
+
+
+# Whether there is an escape like \u00e9 at p; stores its number.
+cdef inline bint _hex(const uint8_t* p, size_t left, uint32_t* point) noexcept nogil:
+    cdef size_t i
+    cdef uint32_t digit, number = 0
+    if left < 6 or p[0] != 0x5C or p[1] != 0x75:
+        return False
+    for i in range(2, 6):
+        digit = p[i]
+        if 0x30 <= digit <= 0x39:
+            digit -= 0x30
+        elif 0x61 <= (digit | 0x20) <= 0x66:
+            digit = (digit | 0x20) - 0x57
+        else:
+            return False
+        number = number << 4 | digit
+    point[0] = number
+    return True

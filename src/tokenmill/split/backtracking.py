@@ -1,0 +1,95 @@
+"""Patterns that are not regular, run by the `regex` module.
+
+Two bounds stop hostile patterns. One that repeats a part too often is refused before it is compiled, and a search that
+backtracks for too long raises a PatternError, as in tiktoken.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterator
+
+import regex
+
+from ..errors import PatternError
+from .spelling import Spelling
+from .syntax import Alternate, Concat, Part, Repeat, parse, shown
+
+MOST_PARTS = 100_000  # of a pattern with its repetitions written out; `regex` takes 0.3 kB for each
+SECONDS = 5.0  # of processor time for splitting a text, and more for each of its characters: 20 times what most need
+SECONDS_PER_CHARACTER = 20e-6
+
+
+def parts_of(node: object) -> int:
+    """How many parts a tree has, its repetitions written out."""
+    if isinstance(node, Alternate | Concat):
+        return sum(map(parts_of, node.parts))
+    if isinstance(node, Repeat):
+        return parts_of(node.node) * max(1, node.least, node.most or 0)
+    return max(1, parts_of(getattr(node, "node", None))) if isinstance(node, Part) else 0
+
+
+@functools.cache
+def to_regex(pattern: str) -> regex.Pattern:
+    """The pattern, compiled by `regex` with the meaning it has in Rust's engine."""
+    tree = parse(pattern)
+    if parts_of(tree) > MOST_PARTS:
+        raise PatternError(
+            f"the split pattern {shown(pattern)} has more than {MOST_PARTS:,} parts when its repetitions are "
+            "written out. Use a smaller number, or * or + for any number."
+        )
+    try:
+        return regex.compile(Spelling("regex").alternatives(tree), regex.V1)
+    except RecursionError:
+        raise PatternError(f"the split pattern {shown(pattern)} has groups nested too deep") from None
+    except regex.error as error:
+        raise PatternError(f"the split pattern {shown(pattern)} is not a regular expression: {error}") from None
+
+
+def matches(compiled: regex.Pattern, text: str) -> Iterator[tuple[int, int]]:
+    """The matches as Rust's find_iter gives them: after an empty match, the search continues one character later.
+
+    Raises TimeoutError after the processor time that SECONDS and SECONDS_PER_CHARACTER allow.
+    """
+    end = time.process_time() + SECONDS + SECONDS_PER_CHARACTER * len(text)
+    at = 0
+    while at <= len(text):
+        for found in compiled.finditer(text, at, timeout=max(1e-6, end - time.process_time())):
+            yield found.span()
+            if found.end() == found.start():
+                at = found.end() + 1
+                break
+        else:
+            return
+
+
+def cuts_of(pattern: str, text: str) -> list[int]:
+    """Where the pretokens of a text end, in characters: at both ends of each match, and at the end of the text."""
+    cuts = {len(text)}
+    try:
+        for span in matches(to_regex(pattern), text):
+            cuts.update(span)
+    except TimeoutError:
+        raise PatternError(
+            f"the split pattern {shown(pattern)} takes too long on a text of {len(text):,} characters, cut up to "
+            f"character {max(cuts - {len(text)}, default=0):,}: it can match there in too many ways. Rewrite it without "
+            "nested repetitions or alternatives that match the same text."
+        ) from None
+    return sorted(cuts - {0})
+
+
+def pretokens_of(patterns: tuple[str, ...], text: str) -> list[str]:
+    """The pretokens of a text; each pattern cuts the pretokens of the one before it.
+
+    >>> pretokens_of((r"\\\\p{N}", r"\\\\s?\\\\S+"), "see 42!")
+    ['see', ' ', '4', '2', '!']
+    """
+    pretokens = [text] if text else []
+    for pattern in patterns:
+        parts = []
+        for pretoken in pretokens:
+            cuts = cuts_of(pattern, pretoken)
+            parts += [pretoken[a:b] for a, b in zip([0, *cuts], cuts, strict=False)]
+        pretokens = parts
+    return pretokens

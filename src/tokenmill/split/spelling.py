@@ -1,0 +1,316 @@
+"""Patterns in words: a syntax tree as a regular expression of Rust, of Oniguruma or of the `regex` module.
+
+A set that an engine has no word for, or means something else by, such as `\\w`, is spelled out.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from array import array
+from typing import Literal
+
+from ..errors import ConversionError, PatternError
+from .alphabet import ANY, CATEGORIES, WHITE_SPACE, Alphabet, CharSet, case_fold, property_set
+from .syntax import (
+    NOTHING,
+    Alternate,
+    Around,
+    Atomic,
+    Chars,
+    Concat,
+    Dialect,
+    Group,
+    Look,
+    Node,
+    Part,
+    Reference,
+    Repeat,
+    Start,
+    parse,
+)
+
+ESCAPES = {9: r"\t", 10: r"\n", 13: r"\r"}
+
+
+def to_oniguruma(pattern: str) -> str:
+    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError if it cannot.
+
+    >>> to_oniguruma(r"\\p{N}{1,3}+|\\s++$")
+    '(?>\\\\p{N}{1,3})|\\\\s++\\\\z'
+    """
+    return _translated(pattern, "rust", "oniguruma")
+
+
+def from_oniguruma(pattern: str) -> str:
+    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError if no pattern does.
+
+    >>> from_oniguruma(r"\\p{N}{1,3}+|\\s+$")
+    '(?:\\\\p{N}{1,3})+|\\\\s+(?![^\\\\n])'
+    """
+    return _translated(pattern, "oniguruma", "rust")
+
+
+def canonical(pattern: str) -> str:
+    """The one spelling of all patterns with the same syntax tree.
+
+    >>> canonical(r"\\p{N}{1,3}+|\\pL$") == canonical(r"(?>\\p{N}{1,3})|\\p{L}\\z")
+    True
+    """
+    try:
+        return Spelling("rust", folds=False).alternatives(parse(pattern))
+    except PatternError:
+        return pattern
+
+
+@functools.lru_cache(64)
+def _translated(pattern: str, source: Dialect, target: Dialect) -> str:
+    """The pattern itself if it means the same in both dialects, else its tree in words of the other."""
+    try:
+        tree = parse(pattern, source)
+    except PatternError as error:
+        raise ConversionError(str(error)) from None
+    try:
+        if _key(parse(pattern, target)) == _key(tree):
+            return pattern
+    except PatternError:
+        pass
+    return Spelling(target).alternatives(tree)
+
+
+def _key(node: object) -> object:
+    if isinstance(node, CharSet):
+        return node.key()
+    if isinstance(node, Part):
+        return type(node), [_key(getattr(node, name)) for name in node.__slots__]
+    return [_key(each) for each in node] if isinstance(node, list) else node
+
+
+class Spelling:
+    """Writes a tree in one dialect.
+
+    folds: whether a set that ignores case is written as (?i:...); `regex` and Oniguruma fold more than Rust does, so
+        there it is only for letters of ASCII.
+    """
+
+    def __init__(self, dialect: Dialect | Literal["regex"], folds: bool = True):
+        self.dialect = dialect
+        self.folds = folds and dialect != "regex"
+
+    def alternatives(self, node: Node) -> str:
+        parts = node.parts if isinstance(node, Alternate) else [node]
+        return "|".join(self.sequence(part) for part in parts)
+
+    def sequence(self, node: Node) -> str:
+        if self.folds and self.ignores_case(node) is True:
+            return f"(?i:{Spelling(self.dialect, False).unfolded(node)})"
+        return "".join(map(self.atom, node.parts)) if isinstance(node, Concat) else self.atom(node)
+
+    def unfolded(self, node: Node) -> str:
+        return self.alternatives(plain_tree(node))
+
+    def ignores_case(self, node: Node) -> bool | None:
+        """Whether all of a node can stand in (?i:...): True or False, None if it makes no difference."""
+        if isinstance(node, Chars):
+            has_plain = any(leaf.plain is not None for leaf in _inner(node.set))
+            if has_plain:
+                return self.dialect == "rust" or not _folds_to_several(node.set)
+            caseless = all(
+                leaf.op == "ranges" and case_fold(leaf.args[0]) == leaf.args[0] for leaf in node.set.leaves()
+            )
+            return None if caseless else False
+        if isinstance(node, Alternate | Concat):
+            answers = {self.ignores_case(part) for part in node.parts}
+            return False if False in answers else True if True in answers else None
+        if isinstance(node, Repeat | Atomic | Group):
+            return self.ignores_case(node.node)
+        return False
+
+    def atom(self, node: Node) -> str:
+        """A node so that a quantifier after it takes all of it."""
+        if self.folds and self.ignores_case(node) is True:
+            return self.sequence(node)
+        if isinstance(node, Chars):
+            return self.set(node.set)
+        if isinstance(node, Alternate | Concat):
+            return f"(?:{self.alternatives(node)})"
+        if isinstance(node, Repeat):
+            return self.repeat(node, "?" if node.lazy else "")
+        if isinstance(node, Atomic):
+            inner = node.node
+            if isinstance(inner, Repeat) and not inner.lazy and (self.dialect != "oniguruma" or _is_short(inner)):
+                return self.repeat(inner, "+")
+            return f"(?>{self.alternatives(inner)})"
+        if isinstance(node, Look):
+            if node.set.key() == NOTHING.key() and node.end:
+                return r"\Z" if self.dialect == "regex" else r"\z"
+            return f"(?!{self.set(_not(node.set))})" if node.end else f"(?={self.set(node.set)})"
+        if isinstance(node, Around):
+            return f"(?{'' if node.ahead else '<'}{'!' if node.negated else '='}{self.alternatives(node.node)})"
+        if isinstance(node, Group):
+            return f"({self.alternatives(node.node)})"
+        if isinstance(node, Reference):
+            return f"(?:\\{node.number})"
+        assert isinstance(node, Start)
+        return r"\A"
+
+    def repeat(self, node: Repeat, after: str) -> str:
+        body = self.atom(node.node)
+        if isinstance(node.node, Repeat | Look | Around | Start) or (
+            isinstance(node.node, Atomic) and body[:3] != "(?>"
+        ):
+            body = f"(?:{body})"
+        short = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.least, node.most))
+        if short is None:
+            most = "" if node.most is None else str(node.most)
+            short = f"{{{most}}}" if node.least == node.most else f"{{{node.least},{most}}}"
+            if after == "?" and node.least == node.most:
+                after = ""
+        return body + short + after
+
+    def set(self, set: CharSet) -> str:
+        """A set as an atom."""
+        if set.op == "not" and len(text := self.items(set.args[0])) and not _is_one(text):
+            return f"[^{text}]"
+        text = self.items(set)
+        if _is_one(text):
+            return {r"\-": "-", r"\&": "&", r"\~": "~"}.get(text, text)
+        return f"[{text}]"
+
+    def items(self, set: CharSet) -> str:
+        """A set as the items of a class."""
+        space = self.property("White_Space") if self.dialect == "regex" else r"\s"
+        if set.key() == WHITE_SPACE.key():
+            return space
+        if set.key() == ANY.key():
+            return r"\p{Any}"
+        if set.op == "property" and self.dialect == "oniguruma":
+            raise ConversionError(f"the split pattern holds \\p{{{set.name}}}, which tokenizers may not know")
+        if set.name:
+            return self.property(set.name)
+        if set.op == "ranges":
+            return "".join(self.char(a) if a == b else f"{self.char(a)}-{self.char(b)}" for a, b in set.args[0])
+        if set.op == "categories":
+            return "".join(self.property(name) for name in _category_names(set.args[0]))
+        if set.op == "not":
+            inner = self.items(set.args[0])
+            if inner[:2] in (r"\p", r"\s") and _is_one(inner):
+                return inner[0] + inner[1].upper() + inner[2:]
+            return f"[^{inner}]"
+        if set.op == "or":
+            return "".join(self.items(each) for each in set.args if each.key() != NOTHING.key()) or r"\P{Any}"
+        return "[" + "&&".join(f"[{self.items(each)}]" for each in set.args) + "]"
+
+    def char(self, code: int) -> str:
+        if code in ESCAPES:
+            return ESCAPES[code]
+        char = chr(code)
+        if code > 126 or code < 32:
+            return f"\\U{code:08x}" if self.dialect == "regex" else char if char.isalpha() else f"\\x{{{code:x}}}"
+        return char if char.isalnum() or char in " _'\"!%,/:;<=>@`" else "\\" + char
+
+    def property(self, name: str) -> str:
+        if self.dialect == "regex":
+            return property_text(name)
+        return f"\\p{{{name}}}"
+
+
+def plain_tree(node):
+    """The tree with the sets as they were before they were made to ignore case."""
+    if isinstance(node, CharSet):
+        if node.plain is not None:
+            return node.plain
+        args = (plain_tree(each) if isinstance(each, CharSet) else each for each in node.args)
+        return CharSet(node.op, *args, name=node.name)
+    if isinstance(node, Part):
+        return type(node)(*(plain_tree(getattr(node, name)) for name in node.__slots__))
+    return [plain_tree(each) for each in node] if isinstance(node, list) else node
+
+
+def _is_short(node: Repeat) -> bool:
+    """Whether it is written as *, + or ?."""
+    return (node.least, node.most) in ((0, None), (1, None), (0, 1))
+
+
+def _inner(set: CharSet):
+    yield set
+    for each in set.args:
+        if isinstance(each, CharSet):
+            yield from _inner(each)
+
+
+def _folds_to_several(set: CharSet) -> bool:
+    """Whether Oniguruma may fold a member with its neighbour to one character: it is beyond ASCII."""
+    return any(
+        each.plain is not None and (each.op != "ranges" or each.plain.args[0][-1][1] > 127) for each in _inner(set)
+    )
+
+
+def _not(set: CharSet) -> CharSet:
+    return set.args[0] if set.op == "not" else CharSet("not", set)
+
+
+def _is_one(text: str) -> bool:
+    """Whether the items of a class are one character, one escape or one class."""
+    if text.startswith("\\"):
+        return (
+            len(text) == 2
+            or (text[1] in "pPx" and text.find("}") == len(text) - 1)
+            or (text[1] == "U" and len(text) == 10)
+        )
+    if not text.startswith("["):
+        return len(text) == 1
+    depth = 0
+    for at, char in enumerate(text):
+        if at and text[at - 1] == "\\" and text[at - 2 : at] != "\\\\":
+            continue
+        depth += (char == "[") - (char == "]")
+        if depth == 0:
+            return at == len(text) - 1
+    return False
+
+
+def _category_names(numbers: tuple[int, ...]) -> list[str]:
+    """The shortest names of categories: L for all that begin with it."""
+    names = [CATEGORIES[number] for number in numbers]
+    groups = dict.fromkeys(name[0] for name in names)
+    out: list[str] = []
+    for group in groups:
+        every = [name for name in CATEGORIES if name[0] == group]
+        mine = [name for name in names if name[0] == group]
+        out += [group] if len(mine) == len(every) else mine
+    return out
+
+
+@functools.cache
+def everything() -> str:
+    codes = array("I", range(0x110000)).tobytes()  # in a third of the time that map(chr, ...) takes
+    return codes.decode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass")
+
+
+@functools.cache
+def property_text(name: str) -> str:
+    """`\\p{name}` for `regex`, corrected where its Unicode version differs from that of the tables."""
+    import regex  # late: it takes long to import
+
+    text = rf"\p{{{name}}}"
+    wanted = property_set(name)
+    if wanted is None:
+        return text
+    alphabet = Alphabet([wanted])
+    index = memoryview(alphabet.index).cast("H")
+    ours = b"".join(alphabet.pages[i * 128 : i * 128 + 128] for i in index)
+    ours = ours.translate(bytes(alphabet.mask(wanted) >> c & 1 for c in range(256)))
+    theirs = bytearray(0x110000)
+    for found in regex.finditer(f"{text}+", everything()):
+        theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+
+    def ranges(of: bytes, but_not: bytes) -> str:
+        rest = int.from_bytes(of, "big") & ~int.from_bytes(but_not, "big")
+        found = regex.finditer(b"\1+", rest.to_bytes(0x110000, "big"))
+        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in found)
+
+    if ours == theirs:
+        return text
+    extra, missing = ranges(theirs, ours), ranges(ours, theirs)
+    return f"[{f'[{text}--[{extra}]]' if extra else text}{missing}]"

@@ -1,0 +1,150 @@
+"""Vocabularies made from others without a text: under new ids, with more special tokens, or cut to a smaller size.
+
+`renumber` is the one operation behind pruning, replacing and cutting: it gives each token a new id or leaves it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+from .vocabulary import AddedToken, Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def all_ids(vocabulary: Vocabulary) -> set[int]:
+    """The ids that stand for something, including removed tokens of a Picky vocabulary."""
+    return {id for id, token in enumerate(vocabulary.tokens) if token is not None} | vocabulary.bytes_apart.keys()
+
+
+def renumber(vocabulary: Vocabulary, id_map: np.ndarray, n_events: int | None = None) -> Vocabulary:
+    """The vocabulary under new ids.
+
+    id_map: int32, the new id by old id, -1 for a token to leave out with its events.
+    n_events: keep only the first events; by default all.
+    """
+    import numpy as np
+
+    tokens: list[bytes | None] = [None] * (1 + int(id_map.max(initial=-1)))
+    for token, id in zip(vocabulary.tokens, id_map.tolist(), strict=False):
+        if id >= 0 and token is not None:
+            tokens[id] = token
+    while tokens and tokens[-1] is None:
+        tokens.pop()
+    events = vocabulary.events[:n_events]
+    removal = events[:, 1] < 0
+    alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
+    counts, superwords = vocabulary.event_counts[:n_events], vocabulary.superwords
+    return replace(
+        vocabulary,
+        tokens=tuple(tokens),
+        events=np.where(events < 0, -1, id_map[events])[alive],
+        event_counts=counts[alive] if len(counts) else (),
+        superwords=id_map[superwords] if len(superwords) else (),  # type: ignore[arg-type]
+        added_tokens=tuple(t._replace(id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
+        unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
+        byte_tokens=tuple(None if id is None else int(id_map[id]) for id in vocabulary.byte_tokens),
+        decode_only=tuple((int(id_map[id]), text) for id, text in vocabulary.decode_only if id_map[id] >= 0),
+    )
+
+
+def with_removals(vocabulary: Vocabulary, ids: Iterable[int]) -> Vocabulary:
+    """A vocabulary of events without the tokens `ids`: their removals follow the other events. All ids stay the same."""
+    import numpy as np
+
+    rows = np.array([(id, -1, -1) for id in sorted(ids)], np.int32).reshape(-1, 3)
+    return replace(vocabulary, events=np.concatenate([vocabulary.events, rows]), event_counts=())
+
+
+def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabulary:
+    """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
+
+    Texts that are control tokens already keep their ids. The ids of removed tokens, which no text gets, move up.
+    """
+    import numpy as np
+
+    new = [text for text in texts if text not in vocabulary.special_tokens]
+    first = vocabulary.n_vocab
+    id_map = np.arange(max(first, len(vocabulary.tokens)), dtype=np.int32)
+    id_map[first:] += len(new)
+    larger = renumber(vocabulary, id_map)
+    return replace(
+        larger, added_tokens=(*larger.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first)))
+    )
+
+
+def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
+    """The vocabulary that the same training would have given with this `vocab_size`; the whole one if it is not larger.
+
+    A training never looks ahead to the number of tokens that is wanted. So a smaller one takes the same steps and ends
+    earlier. This is exact for plain BPE, for Picky BPE (its steps until so many tokens are present), for parity-aware BPE,
+    and for SuperBPE with the same `stage1_size`. It is not for BoundlessBPE, whose superwords depend on the size.
+
+    vocab_size: the number of tokens, including the alphabet and the special tokens, which get the last ids again.
+    Raises UsageError for a vocabulary that was not trained in one go, and for a `vocab_size` that is too small.
+    """
+    import numpy as np
+
+    special = [token.id for token in vocabulary.added_tokens if token.id != vocabulary.unknown]
+    size = vocabulary.n_vocab - len(special)
+    merged = vocabulary.events[vocabulary.events[:, 1] >= 0, 2]
+    first = size + len(vocabulary.removed) - len(np.unique(merged))
+    in_one_go = special == [*range(size, vocabulary.n_vocab)] and not (merged < first).any()
+    if len(vocabulary.superwords):
+        raise UsageError(
+            "superwords of whole pretokens (BoundlessBPE) depend on the size of the vocabulary: train each size on its own"
+        )
+    if vocabulary.order not in ("merges", "events") or not in_one_go:
+        raise UsageError(
+            "this vocabulary cannot be cut to a smaller size: only one that training made in one go can, without published "
+            "ranks, added tokens or an extension"
+        )
+    if vocab_size < first + len(special):
+        raise UsageError(
+            f"vocab_size is {vocab_size}, but the alphabet and the special tokens need {first + len(special)}"
+        )
+    made, removed, n_events = _steps(vocabulary.events, first, vocab_size - len(special))
+    ids = [*range(first), *made]
+    order = [*(id for id in ids if id not in removed), *special, *(id for id in ids if id in removed)]
+    id_map = np.full(max(len(vocabulary.tokens), vocabulary.n_vocab), -1, np.int32)
+    id_map[order] = np.arange(len(order))
+    return renumber(vocabulary, id_map, n_events)
+
+
+def _steps(events: np.ndarray, present: int, wanted: int) -> tuple[list[int], set[int], int]:
+    """The ids made until `wanted` tokens are present, in order; of these the removed ones; and the number of events until then.
+
+    present: the number of tokens at first.
+    """
+    made: dict[int, None] = {}
+    removed: set[int] = set()
+    for end, (left, right, new) in enumerate(events.tolist()):
+        if right < 0:
+            removed.add(left)
+            present -= 1
+        elif present >= wanted:
+            return list(made), removed, end
+        elif new not in made or new in removed:
+            made[new] = None
+            removed.discard(new)
+            present += 1
+    return list(made), removed, len(events)
+
+
+def final_ids(n_tokens: int, removed: Sequence[int], n_special: int) -> tuple[list[int], np.ndarray]:
+    """The ids that are present, and by id the final one: the present ones first, then special tokens, then the removed ones.
+
+    The array has one more element, -1, for the -1 of a removal. Removed ids come in ascending order.
+    """
+    import numpy as np
+
+    gone = set(removed)
+    present = [id for id in range(n_tokens) if id not in gone]
+    final = np.full(n_tokens + 1, -1, np.int32)
+    final[present] = np.arange(len(present))
+    final[list(removed)] = len(present) + n_special + np.arange(len(removed))
+    return present, final

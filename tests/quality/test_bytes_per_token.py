@@ -1,0 +1,74 @@
+"""Bytes per token has one definition: raw bytes of the text divided by the tokens of its encoding, for every tokenizer."""
+
+import pytest
+import tokenizers
+from quality_examples import random_text
+from tokenizers import models, normalizers, pre_tokenizers, trainers
+
+import tokenmill
+from tokenmill import Tokenizer, WordCounts
+from tokenmill.quality.evaluation_text import EvaluationText
+from tokenmill.quality.usage import measure_usage
+
+TEXT = (random_text(3, 40) + "\nNaïve CAFÉS  ﬁnd ½ of   it, e\u0301t\u00e9\u00a0: 漢字 [MASK] low▁er\n") * 30
+
+
+def by_hand(tok: Tokenizer, text: str) -> float:
+    return len(text.encode()) / len(tok.encode(text, disallowed_special=()))
+
+
+def of_library(tmp_path, kind):
+    normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase(), normalizers.StripAccents()])
+    if kind == "wordpiece":
+        tok = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tok.normalizer, tok.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=["[UNK]", "[MASK]"])
+    elif kind == "unigram":
+        tok = tokenizers.Tokenizer(models.Unigram())
+        tok.normalizer, tok.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+        trainer = trainers.UnigramTrainer(vocab_size=200, unk_token="<unk>", special_tokens=["<unk>"])
+    elif kind == "sentencepiece":
+        tok = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=False))
+        tok.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<unk>"], show_progress=False)
+    else:
+        tok = tokenizers.Tokenizer(models.BPE())
+        tok.normalizer, tok.pre_tokenizer = normalizer, pre_tokenizers.ByteLevel(add_prefix_space=True)
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, special_tokens=["[MASK]"])
+    tok.train_from_iterator(TEXT.splitlines() * 3, trainer)
+    tok.save(str(tmp_path / "tokenizer.json"))
+    return tokenmill.load(tmp_path / "tokenizer.json")
+
+
+OURS = {
+    "plain": {},
+    "picky": {"refine": 0.8},
+    "characters": {"alphabet": "characters"},
+    "boundless": {"superwords": "boundless"},
+}
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram", "sentencepiece", "normalized", *OURS])
+def test_of_each_family(tmp_path, kind):
+    if kind in OURS:
+        tok = tokenmill.train_from_iterator([TEXT], 400, **OURS[kind])
+    else:
+        tok = of_library(tmp_path, kind)
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8", newline="")
+    usage = EvaluationText(tmp_path / "text.txt").usages(tok)["text"]
+    assert usage.bytes / usage.tokens == by_hand(tok, TEXT)
+    assert usage.characters == len(TEXT) and int(usage.by_id.sum()) == usage.tokens
+    found = tokenmill.compare({"one": tok}, tmp_path / "text.txt")
+    assert found.table("compression").column("bytes per token") == [by_hand(tok, TEXT)]
+    found = tokenmill.inspect(tok, tmp_path / "text.txt")
+    assert found.table("domains").column("bytes per token") == [by_hand(tok, TEXT)]
+
+
+def test_rare_pretokens_that_were_left_out_have_neither_bytes_nor_tokens(tmp_path):
+    counts = tokenmill.count_iterator([TEXT + " once upon"], min_count=2)
+    tok = tokenmill.train_from_counts(counts, 300)
+    usage = measure_usage(tok, counts)
+    assert usage.bytes == sum(len(pretoken) * n for pretoken, n in counts.items()) < counts.total_bytes
+    assert usage.tokens == sum(len(tok.core.encode_pretoken(pretoken)) * n for pretoken, n in counts.items())
+    assert isinstance(counts, WordCounts)

@@ -1,0 +1,108 @@
+"""Small files that say they are gigabytes: each reader's memory is bounded by plain bytes, whatever a file claims."""
+
+import bz2
+import gzip
+import io
+import lzma
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import py7zr
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+import tokenmill
+
+MB = 1 << 20
+BOUND = 300 * MB  # beside the imports: a window of 128 MiB and buffers; each of these files has a gigabyte or more
+
+# Reads all documents of a file, or as many bytes as it has, and prints the growth of the peak of its memory.
+READ = """
+import resource, sys
+import pyarrow.parquet, py7zr, zstandard, lzma, bz2, rapidgzip
+from tokenmill.sources import decompress
+from tokenmill.sources.blocks import Block, ReadOptions
+from tokenmill.sources.documents import open_source
+path, unit, limit = sys.argv[1:]
+decompress.THREADS_FROM = 0
+source = open_source(path, ReadOptions(unit, max_document_bytes=int(limit)), cut=lambda buffer, start, end: end)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+block, total = Block(), 0
+while source.draw(block):
+    block.finish()
+    total += block.nbytes
+print(total, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+print(*block.skips)
+"""
+
+
+def read(path, unit="file", limit=16 * MB):
+    """The bytes that were read, the growth of the memory, and what was said at the end."""
+    environment = {"PYTHONPATH": str(Path(tokenmill.__file__).parents[1]), "PATH": ""}
+    command = [sys.executable, "-c", READ, str(path), unit, str(limit)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=250)
+    figures, _, said = result.stdout.partition("\n")
+    return *map(int, figures.split()), said
+
+
+SKIPPABLE = b"\x50\x2a\x4d\x18\x04\0\0\0skip"
+
+
+def zst_frame(blocks):
+    """A frame of 4 stored bytes for each block of 128 KiB of zeros, with a window of 128 KiB (RFC 8878, 3.1.1)."""
+    header = b"\x28\xb5\x2f\xfd" + bytes([0, 7 << 3])
+    block = struct.pack("<I", 1 << 17 << 3 | 1 << 1)[:3] + b"\0"
+    return header + block * (blocks - 1) + bytes([block[0] | 1]) + block[1:]
+
+
+BOMBS = {
+    "one-frame.zst": lambda: zst_frame(12_000),
+    "many-frames.zst": lambda: SKIPPABLE + zst_frame(60) * 200,
+    "frames-of-a-megabyte.zst": lambda: zstandard.compress(bytes(MB)) * 1000,
+    "empty-frames.zst": lambda: zstandard.compress(b"") * 200_000 + zst_frame(8000),
+    "one-member.gz": lambda: gzip.compress(bytes(1000 * MB), 1),
+    "many-members.gz": lambda: gzip.compress(bytes(50 * MB), 1) * 20,
+    "many-streams.bz2": lambda: bz2.compress(bytes(50 * MB), 9) * 20,
+    "many-streams.xz": lambda: lzma.compress(bytes(50 * MB), preset=0) * 20,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_compressed_file_of_a_gigabyte(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(BOMBS[name]())
+    nbytes, growth, said = read(path)
+    assert nbytes >= 1000 * MB
+    assert growth < BOUND
+    assert said == "\n"
+
+
+def test_padding_of_a_xz_is_passed_over(tmp_path):
+    path = tmp_path / "a.xz"
+    path.write_bytes(lzma.compress(b"one\n") + bytes(100 * MB) + lzma.compress(b"two\n"))
+    assert read(path)[::2] == (8, "\n")
+
+
+@pytest.mark.parametrize("method", [py7zr.FILTER_BZIP2, py7zr.FILTER_LZMA2])
+def test_a_7z_of_a_long_post(tmp_path, method):
+    path = tmp_path / "a.7z"
+    row = b'<row Id="1" Body="x" />\n'
+    posts = b"<posts>" + row + bytes(400 * MB) + row + b"</posts>"
+    with py7zr.SevenZipFile(path, "w", filters=[{"id": method, "preset": 1}]) as archive:
+        archive.writef(io.BytesIO(posts), "Posts.xml")
+    nbytes, growth, said = read(path)
+    assert nbytes == 1 and "longer than" in said
+    assert growth < BOUND
+
+
+def test_a_parquet_file_whose_rows_are_one_long_string(tmp_path):
+    path = tmp_path / "a.parquet"
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), pa.array(["x" * MB]))
+    pq.write_table(pa.table({"text": texts}), path, compression="zstd", store_schema=False)
+    nbytes, growth, _ = read(path)
+    assert nbytes == 2000 * MB
+    assert growth < BOUND
