@@ -84,3 +84,28 @@ def test_other_kinds_of_tokenizers(fields):
     text = "e\u0301 <x>y  <x> é<x"
     for at in range(len(text) + 1):
         assert streamed(tok, [text[:at], text[at:]]) == tok.encode(text)
+
+
+def test_a_special_token_before_text_without_a_cut(tok):
+    """The place that was searched last lies inside the token, or behind it: it is found all the same."""
+    for after in range(40):
+        text = "low<|endoftext|>" + "x" * after
+        wanted = tok.encode(text, allowed_special="all")
+        assert streamed(tok, text, allowed_special="all") == wanted, after
+        with pytest.raises(SpecialTokenError, match="endoftext"):
+            streamed(tok, text)
+
+
+def test_no_cut_is_inside_a_special_token():
+    """Wherever the search begins, as for the borders of the spans that tasks count."""
+    chosen = random.Random(3)
+    splitter = tokenmill.split.Splitter("cl100k", special_tokens=["<|endoftext|>", "<| |>", "a b"])
+    for _ in range(300):
+        text = "".join(chosen.choices(["<|endoftext|>", "<| |>", "low ", "a b", "\n", "x", "'s "], k=12)).encode()
+        start, length = sorted(chosen.choices(range(len(text) + 1), k=2))
+        place = splitter.certain_cut(text, start, length)
+        for token in splitter.special_tokens:
+            at = text.find(token.encode())
+            while at >= 0:
+                assert not at < place < at + len(token), (text, start, length)
+                at = text.find(token.encode(), at + 1)

@@ -102,8 +102,14 @@ class Splitter:
         self.patterns = regular_expressions(patterns)
         self.special_tokens = tuple(special_tokens)
         self._special = [text.encode() for text in self.special_tokens]
+        self._special_set = frozenset(self._special)
         longest_first = sorted(self._special, key=len, reverse=True)
         self._any_special = re.compile(b"|".join(map(re.escape, longest_first)))
+        self._longest = max(map(len, self._special), default=1)
+        self._sizes: dict[int, set[int]] = {}  # of the special tokens, by their first byte
+        for token in self._special:
+            self._sizes.setdefault(token[0], set()).add(len(token))
+        self._prefixes = {token[:size] for token in self._special for size in range(1, len(token) + 1)}
         # To look for one byte is much faster than for a text: a byte of all special tokens that prose seldom has.
         shared = set(self._special[0]).intersection(*self._special) if self._special else set()
         self._rare = bytes(sorted(shared, key=lambda byte: (chr(byte).isalnum(), byte != ord("|")))[:1])
@@ -164,21 +170,29 @@ class Splitter:
         """
         assert self.scanner is not None
         end = len(data) if length is None else min(length, len(data))
-        longest = max(map(len, self._special), default=1)
-        tail = bytes(memoryview(data)[max(start, end - longest + 1) : end])
-        for at in range(len(tail)):  # a special token may go on after the end
-            if any(text.startswith(tail[at:]) for text in self._special):
-                end += at + 1 - len(tail)
+        # A special token that began before `start` may go on here, and one may go on after the end.
+        first = max(0, end - self._longest + 1)
+        tail = bytes(memoryview(data)[first:end])
+        for at, byte in enumerate(tail):
+            if byte in self._sizes and tail[at:] in self._prefixes:
+                end = first + at + 1
                 break
         while end > start and (place := self.scanner.certain_cut(data, start, end)):
-            first = max(start, place - longest + 1)
-            around = bytes(memoryview(data)[first : place + longest - 1])
-            found = (around.find(text, max(0, place - first - len(text) + 1)) for text in self._special)
-            inside = [at + first for text, at in zip(self._special, found, strict=True) if 0 <= at < place - first]
-            if not inside:
+            token_start = self._spanning_token(data, place)
+            if token_start < 0:
                 return place
-            end = min(inside) + 1
+            end = token_start + 1
         return 0
+
+    def _spanning_token(self, data: bytes | bytearray, place: int) -> int:
+        """Return where the first special token begins that has bytes on both sides of `place`; -1 if there is none."""
+        first = max(0, place - self._longest + 1)
+        around = bytes(memoryview(data)[first : place + self._longest - 1])
+        for at in range(place - first):
+            for size in self._sizes.get(around[at], ()):
+                if at + size > place - first and around[at : at + size] in self._special_set:
+                    return first + at
+        return -1
 
     def ends(self, data: bytes) -> array[int]:
         """The exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""

@@ -242,7 +242,7 @@ class Core:
         except ForbiddenText as found:
             refuse(str(found))
         except UnicodeEncodeError:  # lone surrogates
-            return getattr(self.kernel, method)(repair(text), plan.refused_finder, plan.sections)
+            return self._by_kernel(method, repair(text), plan)
 
     def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
         """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.

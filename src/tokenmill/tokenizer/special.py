@@ -53,7 +53,8 @@ class Plan(NamedTuple):
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
-    plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes.
+    plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes,
+        and no token takes in the text beside it.
     """
 
     def __init__(self, vocabulary: Vocabulary):
@@ -62,7 +63,8 @@ class AddedTokens:
         self.prefix_rule = vocabulary.add_prefix_space
         self.of_mark = {("Prepend", self.mark), ("Replace", " ", self.mark)} if self.mark else set()
         self.plain = {*self.normalizers} <= self.of_mark and vocabulary.pipeline is None
-        self.simple = self.plain and not self.mark and not self.prefix_rule
+        flags = any(token.lstrip or token.rstrip or token.single_word for token in vocabulary.added_tokens)
+        self.simple = self.plain and not self.mark and not self.prefix_rule and not flags
         self.prepends = bool(self.mark) and ("Prepend", self.mark) in self.normalizers
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
@@ -95,8 +97,9 @@ class AddedTokens:
         steps = tuple(step for step in self.normalizers if step not in self.of_mark)
         prefix = PREFIXES[self.prefix_rule]
         normal = {self._spaced(self.normalize(token.content)): token for token in tokens if token.normalized}
+        marks = ("Replace", " ", self.mark) in self.of_mark.intersection(self.normalizers)
         if self.prepends and (steps or normal):  # the mark before a text may be part of a token
-            return Sections(raw, _finder_of(normal), self._change_of(self.normalize), None, prefix)
+            return Sections(raw, _finder_of(normal), self._change_of(self.normalize), None, prefix, marks)
         if self.prepends:
             prefix = STRETCH_START
         if not steps and not self.mark:
@@ -104,7 +107,7 @@ class AddedTokens:
         changes_characters = all(step in CHARACTER_STEPS for step in steps)
         change = normalizer_of(steps)
         page_of = partial(character_classes, change, steps, self.mark) if changes_characters else None
-        return Sections(raw, _finder_of(normal), self._change_of(change), page_of, prefix)
+        return Sections(raw, _finder_of(normal), self._change_of(change), page_of, prefix, marks)
 
     def _spaced(self, text: str) -> str:
         return text.replace(self.mark, " ") if self.mark else text

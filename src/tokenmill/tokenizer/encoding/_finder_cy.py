@@ -43,6 +43,7 @@ class Finder:
             raise MemoryError
         memset(self.ends, 0xFF, room * 4)
         self.is_word = is_word
+        self.space = 32
         heads = {content[:2] for content in self.contents}
         self.few_heads = len(heads) <= 16 and min(map(len, heads), default=0) == 2
         for i in range(self.n):

@@ -93,16 +93,19 @@ class Sections:
 
     raw, normal: finders of added tokens. change: normalizes bytes; None for no normalization. page_of: see
     NormalizationCheck; None if every stretch must be given to `change`. prefix: the rule for a space before a text.
+    marks: whether a space in a normalized stretch stands for a mark, so that no normal token takes it in.
     """
 
     def __cinit__(self, raw: Finder | None = None, normal: Finder | None = None, change=None, page_of=None,
-                  prefix: cython.int = 0):
+                  prefix: cython.int = 0, marks: cython.bint = False):
         self.raw = raw
         self.normal = normal
         self.change = change
         self.check = None if page_of is None else NormalizationCheck(page_of)
         self.always = change is not None and page_of is None
         self.prefix = prefix
+        if normal is not None:
+            normal.space = 0 if marks else 32
         plain: cython.bint = normal is None and prefix == 0
         self.only_tokens = plain and change is None and (raw is None or not raw.flagged)
         self.only_check = plain and raw is None and not self.always
@@ -123,9 +126,9 @@ class Sections:
                 if flags & SINGLE_WORD and finder.touches_word(text, start, end, length):
                     continue
                 if flags & LSTRIP:
-                    start = _after_text(text, done, start)
+                    start = _after_text(text, done, start, finder.space)
                 if flags & RSTRIP:
-                    end = _after_spaces(text, end, length)
+                    end = _after_spaces(text, end, length, finder.space)
                 if start >= end:  # white space that the token before it includes
                     continue
             found.start = start
@@ -154,12 +157,12 @@ class Sections:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_white_space(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t) -> cython.size_t:
-    """The size of the white-space character at p (Unicode's White_Space); 0 if there is none."""
+def _is_white_space(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t, space: uint8_t) -> cython.size_t:
+    """The size of the white-space character at p (Unicode's White_Space, with `space` for U+0020); 0 if there is none."""
     point: uint32_t = 0
     size: cython.size_t
     if p[0] < 0x80:
-        return p[0] == 32 or 9 <= p[0] <= 13
+        return p[0] == space or 9 <= p[0] <= 13
     size = tm_utf8_read(p, left, cython.address(point))
     if size == 0:
         return 0
@@ -172,11 +175,12 @@ def _is_white_space(p: cython.pointer(cython.const[uint8_t]), left: cython.size_
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _after_spaces(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t) -> cython.size_t:
+def _after_spaces(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
+                  space: uint8_t) -> cython.size_t:
     """The first position from `at` on that is not white space."""
     size: cython.size_t
     while at < length:
-        size = _is_white_space(text + at, length - at)
+        size = _is_white_space(text + at, length - at, space)
         if size == 0:
             break
         at += size
@@ -186,14 +190,15 @@ def _after_spaces(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _after_text(text: cython.pointer(cython.const[uint8_t]), done: cython.size_t, at: cython.size_t) -> cython.size_t:
+def _after_text(text: cython.pointer(cython.const[uint8_t]), done: cython.size_t, at: cython.size_t,
+                space: uint8_t) -> cython.size_t:
     """Where the white space before `at` begins, not before `done`; `done` if it is behind `at`."""
     before: cython.size_t
     while at > done:
         before = at - 1
         while before > done and at - before < 4 and text[before] & 0xC0 == 0x80:
             before -= 1
-        if _is_white_space(text + before, at - before) != at - before:
+        if _is_white_space(text + before, at - before, space) != at - before:
             return at
         at = before
     return done
