@@ -375,6 +375,7 @@ class Encoder:
         if at == 0:
             state.in_stretch = False
             state.first = 2
+            state.raw.begin = 0
             state.raw.at = 0
             state.raw.start = length
             if sections.raw is not None:
@@ -394,12 +395,14 @@ class Encoder:
                     break  # it is time to stop
             state.in_stretch = False
             state.first = 1
-            if end < length:
+            while end < length:
                 code = self._token(state, state.raw.id)
                 if code < 0:
                     return code
                 at = state.raw.end
                 sections.next_token(sections.raw, text, at, length, cython.address(state.raw))
+                if state.raw.start >= at:
+                    break  # else it begins in white space that the last one took in, and is a token all the same
         state.at = at
         return 0
 
@@ -409,6 +412,7 @@ class Encoder:
         if not state.in_stretch:
             state.in_stretch = True
             state.in_part = False
+            state.normal.begin = at
             state.normal.at = at
             state.normal.start = length
             if sections.normal is not None:
@@ -435,12 +439,14 @@ class Encoder:
                     return code
             state.in_part = False
             state.first = 0
-            if end < length:
+            while end < length:
                 code = self._token(state, state.normal.id)
                 if code < 0:
                     return code
                 at = state.normal.end
                 sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
+                if state.normal.start >= at:
+                    break  # else it begins in white space that the last one took in, and is a token all the same
         state.at = at
         return 0
 

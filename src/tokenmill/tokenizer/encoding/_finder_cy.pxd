@@ -32,7 +32,7 @@ cdef class Finder:
     # Find the leftmost of the strings in text[at:length], the longest where several begin there. Returns where it begins, or
     # `length`; stores which it is.
     cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which) noexcept nogil
-    # Whether a word character stands right before `start` or right after `end`.
-    cdef bint touches_word(self, const uint8_t* text, size_t start, size_t end, size_t length) noexcept nogil
+    # Whether a word character stands right before `start` or right after `end` in text[begin:length].
+    cdef bint touches_word(self, const uint8_t* text, size_t begin, size_t start, size_t end, size_t length) noexcept nogil
     cdef Py_ssize_t match(self, const uint8_t* text, size_t left) noexcept nogil
     cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # whether the text contains any; releases the GIL

@@ -119,10 +119,10 @@ class Finder:
             at = stop
         return length
 
-    def touches_word(self, text, start, end, length):
+    def touches_word(self, text, begin, start, end, length):
         first: cython.size_t = start
         last: cython.size_t = end
-        while first > 0 and start - first < 4:
+        while first > begin and start - first < 4:
             first -= 1
             if text[first] & 0xC0 != 0x80:
                 break

@@ -11,9 +11,9 @@ cdef enum:
 
 
 # An added token in a text: text[start:end], with the white space that it takes in. `start` is the length of the text if there
-# is none. The search for the next one goes on at `at`.
+# is none. The search for the next one goes on at `at`. No token looks before `begin`.
 cdef struct Found:
-    size_t at, start, end
+    size_t begin, at, start, end
     uint32_t id
 
 

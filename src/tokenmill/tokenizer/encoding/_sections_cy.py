@@ -123,7 +123,7 @@ class Sections:
             flags = finder.strings[which].flags
             found.at = end
             if flags:
-                if flags & SINGLE_WORD and finder.touches_word(text, start, end, length):
+                if flags & SINGLE_WORD and finder.touches_word(text, found.begin, start, end, length):
                     continue
                 if flags & LSTRIP:
                     start = _after_text(text, done, start, finder.space)
