@@ -8,7 +8,8 @@ The tree means the same whatever it was read from. Where the two differ:
     {n}?            {n}             lazy; Oniguruma reads {n}? as "{n} or nothing"
     $  ^            \\z  \\A          the end and the start of the text; Oniguruma's are those of every line
     (?s:.)          (?m:.)          any character, newlines too
-    \\w              [\\w--\\u200c\\u200d]  Oniguruma's has no joiners, but the Latin-1 numbers \u00b2\u00b3\u00b9\u00bc\u00bd\u00be
+    \\w              [\\w--\\u200c\\u200d]  Oniguruma's has no joiners, but outside of a class the Latin-1 numbers
+                                    \u00b2\u00b3\u00b9\u00bc\u00bd\u00be
     [[:alpha:]]     [A-Za-z]        POSIX classes are Unicode's in Oniguruma
 
 `\\p{N}{1,3}+` in a tokenizer.json is therefore not what it is in tiktoken: it takes a whole run of digits at once.
@@ -446,7 +447,7 @@ class Parser:
         if self.at == len(self.pattern):
             raise self.error("a group that is not closed", start)
 
-    def escape(self, start: int) -> CharSet:
+    def escape(self, start: int, in_class: bool = False) -> CharSet:
         """The set that an escape stands for; self.at is after the backslash."""
         char = self.next("an escape")
         if char in CONTROLS:
@@ -468,7 +469,9 @@ class Parser:
                 found = CharSet("property", name.removeprefix("^"), name=name.removeprefix("^"))
             return CharSet("not", self.chars(found)) if (char == "P") != negated else found
         if char in "dDsSwWhH":
-            found = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower()) or word_set(self.dialect)
+            found = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower())
+            if found is None:
+                found = class_set(UNICODE_POSIX["word"]) if in_class and not self.rust else word_set(self.dialect)
             return CharSet("not", found) if char.isupper() else found
         if char.isalnum() and char.isascii():
             raise self.error(f"\\{char} is not a known escape", start)
@@ -560,7 +563,7 @@ class Parser:
             return CharSet.chars(8)
         if self.take("0"):
             return CharSet.chars(0)
-        return self.escape(start)
+        return self.escape(start, in_class=True)
 
 
 def parse(pattern: str, dialect: Dialect = "rust") -> Node:

@@ -418,7 +418,9 @@ class Tokenizer:
         from ..formats.reading import parse
 
         found = find(path, download)
-        return cls(parse(found, split, special_tokens), name=printable(path), source=found.origin())
+        tok = cls(parse(found, split, special_tokens), name=printable(path), source=found.origin())
+        tok.core.scanner  # noqa: B018  a split pattern that cannot run is an error of the file
+        return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
         """A tiktoken.Encoding that gives the same ids. Raises ConversionError if no object can, as for Picky BPE.
