@@ -416,10 +416,14 @@ class Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         from ..formats.finding import find
         from ..formats.reading import parse
+        from ..split.names import is_named
+        from ..split.splitter import tables_of
 
         found = find(path, download)
         tok = cls(parse(found, split, special_tokens), name=printable(path), source=found.origin())
-        tok.core.scanner  # noqa: B018  a split pattern that cannot run is an error of the file
+        for pattern in tok.vocabulary.split_patterns:
+            if not is_named(pattern):
+                tables_of(pattern)  # a pattern that cannot run is an error of the file
         return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
