@@ -11,7 +11,7 @@ from split_strategies import data, ends_of, patterns, reference_ends, texts
 from tokenmill.split import Splitter
 from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.names import is_plain_word
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.split.patterns import CHAINS, PATTERNS
 
 FACTOR = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 NAMED = sorted(PATTERNS)
@@ -61,6 +61,47 @@ def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room
 def test_several_patterns_one_inside_the_other(several, text, room):
     scanner = scanner_of(*several)
     assert ends_of(scanner, text, room) == reference_ends(tuple(several), text)
+
+
+AT_ONCE = [r"\p{N}", r"\p{N}{1,3}", "[日é]+", "a", "[ab]{1,2}", r"\s", r"\p{L}+|\s", "(?:ab?)+", r"\p{L}{2}", "n+"]
+
+
+@given(st.lists(st.sampled_from(AT_ONCE), min_size=1, max_size=2), patterns(), data(60), ROOMS, ROOMS)
+@settings(max_examples=40 * FACTOR, deadline=None)
+def test_patterns_that_run_as_one_transducer(outer, inner, text, room, other_room):
+    scanner = scanner_of(*outer, inner)
+    expected = reference_ends(splitter_of(*outer, inner).patterns, text)
+    assert ends_of(scanner, text, room) == expected
+    if scanner.composed is not None:  # any end is a start
+        at = expected[len(expected) // 2] if expected else 0
+        assert [end for end in expected if end > at] == [at + end for end in ends_of(scanner, text[at:], other_room)]
+
+
+@pytest.mark.parametrize(
+    "chain", [CHAINS["deepseek-v3"], (r"\p{N}{1,3}", "cl100k"), *((r"\p{N}", name) for name in NAMED)]
+)
+@given(data(), ROOMS)
+@settings(max_examples=40 * FACTOR, deadline=None)
+def test_named_chains_on_any_bytes(chain, text, room):
+    splitter = Splitter(*chain)
+    assert splitter.scanner.composed is not None
+    assert ends_of(splitter.scanner, text, room) == reference_ends(splitter.patterns, text)
+
+
+@pytest.mark.parametrize("outer, inner", [("a{2}", "a"), (r"\p{N}{1,3}", r"\p{N}"), ("[ab]{1,2}", "a"), ("ab|a", "b")])
+def test_patterns_that_would_count_anew_after_a_cut_are_not_composed(outer, inner):
+    splitter = splitter_of(outer, inner)
+    assert splitter.scanner.composed is None
+    for room in (1, 3, 100):
+        text = b"aaabab1234567aab" * 30
+        assert ends_of(splitter.scanner, text, room) == reference_ends(splitter.patterns, text)
+
+
+@pytest.mark.parametrize("unit", ["  \n", " \n ", "a", "1", "日", "    1\n\n "])
+def test_a_long_run_in_a_chain_is_cut_in_linear_time(unit):
+    text = (unit * 1_000_000)[:1_000_000].encode()
+    scanner = Splitter("deepseek-v3").scanner
+    assert ends_of(scanner, text, 1 << 20) == ends_of(scanner, text, 200)
 
 
 @given(st.one_of(st.sampled_from(NAMED), patterns()), data(60), data(60), data(60))

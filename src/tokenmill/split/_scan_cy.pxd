@@ -31,6 +31,7 @@ cdef class Scanner:
     cdef readonly object tables
     cdef readonly bint uses_simd
     cdef readonly Scanner inner
+    cdef readonly Scanner composed
     cdef readonly bytes joins
     cdef const uint8_t* joined
     cdef const uint8_t* ascii
@@ -58,7 +59,7 @@ cdef class Scanner:
 
     # The parts of scan.
     cdef bint joins_at(self, const uint8_t* text, size_t at) noexcept nogil
-    cdef Py_ssize_t scan_one(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
+    cdef Py_ssize_t scan_one(self, Scanner machine, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil
     cdef Py_ssize_t scan_chain(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil
     cdef size_t class_of(self, const uint8_t* p, size_t left, size_t* size) noexcept nogil
     cdef Py_ssize_t run_transducer(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped) noexcept nogil

@@ -34,16 +34,19 @@ def _numbers(data: bytes) -> cython.pointer(cython.const[uint16_t]):
 class Scanner:
     """A compiled pattern (compiler.Tables), and the scanner of the pattern that cuts its pretokens, if any.
 
+    composed: the tables of the transducer that has the cuts of this pattern and of all inner ones (composition.py), or None.
+        Then it takes the place of this pattern's own, and `inner` only serves where it cannot decide.
     uses_simd: whether _simd_scan.h runs: the pattern fits, the processor supports it, and `scalar` is false.
     joins: 8,192 bytes, a bit for each pair of bytes left << 8 | right, of a pattern without an inner one: two pretokens that
         end and begin with such a pair are not cut apart. None if all are.
     """
 
-    def __cinit__(self, tables, inner=None, scalar=False, joins: bytes | None = None):
+    def __cinit__(self, tables, inner=None, scalar=False, joins: bytes | None = None, composed=None):
         self.joins = joins
         self.joined = _bytes(joins) if joins is not None else cython.NULL
         self.tables = tables  # owns the bytes that the pointers below refer to
         self.inner = inner
+        self.composed = None if composed is None else Scanner(composed, None, scalar)
         self.width = tables.width
         self.invalid = tables.invalid
         self.ascii = _bytes(tables.ascii)
@@ -125,9 +128,13 @@ class Scanner:
     def scan_pretokens(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
                        ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
         if self.inner is None:
-            return self.scan_one(text, start, length, ends, room)
+            return self.scan_one(self, text, start, length, ends, room, cython.NULL)
         state: tm_chain_state = tm_chain_take(cython.cast(cython.p_void, self), text, start, length)
-        n: cython.Py_ssize_t = self.scan_chain(text, start, length, ends, room, state.known)
+        n: cython.Py_ssize_t
+        if self.composed is None:
+            n = self.scan_chain(text, start, length, ends, room, state.known)
+        else:
+            n = self.scan_one(self.composed, text, start, length, ends, room, state.known)
         if n > 0 and ends[n - 1] < length:
             state.at = ends[n - 1]
             tm_chain_save(cython.address(state))
@@ -139,47 +146,54 @@ class Scanner:
     def scan_chain(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
                    ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
                    known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
-        """The pretokens of the inner patterns. `known[0]` is the end of the outer pretoken around `start`, or 0 if a new
-        one begins there; `known[1]` is the same for the next pattern, and so on."""
+        """The pretokens of the inner patterns. `known[0]` is the end of the outer pretoken around `start`, or not after
+        `start` if a new one begins there; `known[1]` is the same for the next pattern, and so on."""
         if self.inner is None:
-            return self.scan_one(text, start, length, ends, room)
+            return self.scan_one(self, text, start, length, ends, room, cython.NULL)
         n: cython.Py_ssize_t = 0
         at: cython.size_t = start
         outer: cython.size_t[4]
         while at < length and n < room:
-            if known[0] == 0:
-                self.scan_one(text, at, length, outer, 4)
-                known[0] = outer[0]
+            if known[0] <= at:
+                if self.composed is None:
+                    self.scan_one(self, text, at, length, outer, 4, cython.NULL)
+                    known[0] = outer[0]
+                else:  # a pattern that knows its cuts at once
+                    known[0] = self.next_pretoken(text, at, length)
             n += self.inner.scan_chain(text, at, known[0], ends + n, room - n, known + 1)
             at = ends[n - 1]
-            if at == known[0]:
-                known[0] = 0
         return n
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def scan_one(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-                 ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The pretokens of this pattern alone."""
+    def scan_one(self, machine: Scanner, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+                 ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
+                 known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+        """The pretokens of this pattern alone if `known` is NULL, else of the inner ones; known: as for scan_chain.
+
+        machine: the scanner whose transducer finds them, this one or the composed one."""
         n: cython.Py_ssize_t = 0
         stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
             stopped = length
-            if self.uses_simd and room - n >= TM_SIMD_ROOM:
+            if machine.uses_simd and room - n >= TM_SIMD_ROOM:
                 n += tm_simd_scan(
-                    cython.address(self.simd), text, at, length, ends + n, room - n, cython.address(stopped))
-            elif self.steps != cython.NULL and room - n >= 3:
-                n += self.run_transducer(text, at, length, ends + n, room - n, cython.address(stopped))
+                    cython.address(machine.simd), text, at, length, ends + n, room - n, cython.address(stopped))
+            elif machine.steps != cython.NULL and room - n >= 3:
+                n += machine.run_transducer(text, at, length, ends + n, room - n, cython.address(stopped))
             if stopped == NONE:
                 return n
             if n > 0:
                 at = ends[n - 1]
-            # The automaton runs until it has passed the place where the transducer stopped.
+            # The automata run until they have passed the place where the transducer stopped.
             while at <= stopped and at < length and n < room:
-                at = self.next_pretoken(text, at, length)
-                ends[n] = at
+                if known == cython.NULL:
+                    ends[n] = self.next_pretoken(text, at, length)
+                else:
+                    self.scan_chain(text, at, length, ends + n, 1, known)
+                at = ends[n]
                 n += 1
         return n
 

@@ -6,7 +6,7 @@ from array import array
 
 from .alphabet import Alphabet
 from .automaton import DEAD, Automaton, compile_tree, sets_of
-from .simd_tables import make_simd_tables
+from .composition import transducer_tables
 from .syntax import NotRegular, parse
 from .tables import Tables
 from .transducer import Maker, certain_cuts, sure_states
@@ -48,18 +48,13 @@ def compile_pattern(pattern: str) -> Tables:
         matches += [0xFFFF if state == DEAD else state * width for state in row] + [0xFFFF]
         accepts += bytes(accept >> c & 1 for c in range(width))
 
-    steps: list[int] = []
-    actions, simd = bytearray(), None
     transducer = Maker(automaton).make()
-    if transducer is not None and len(transducer.steps) * width < 0xFFFF:
-        for cells, end in zip(transducer.steps, transducer.ends, strict=True):
-            steps += [state * width for state, _ in cells] + [0]
-            actions += bytes([action for _, action in cells] + [end])
-        simd = make_simd_tables(transducer, alphabet)
+    tables = None if transducer is None else transducer_tables(transducer, alphabet)
+    steps, actions, simd = (b"", b"", None) if tables is None else (tables.steps, tables.actions, tables.simd)
 
     certain = certain_cuts(automaton)
     rows = [bytes(certain[c] >> b & 1 for b in range(width)) for c in alphabet.ascii]
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
-        array("H", steps).tobytes(), bytes(actions), array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,
+        steps, actions, array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,
     )  # fmt: skip

@@ -45,6 +45,18 @@ def tables_of(pattern: str) -> Tables | str:
     return tables
 
 
+@functools.lru_cache(MOST_COMPILED)
+def composed_tables(patterns: tuple[str, ...]) -> Tables | None:
+    """The transducer of all these patterns, each inside the one before; None if there is none that is small and exact."""
+    outer = tables_of(patterns[0])
+    inner = tables_of(patterns[1]) if len(patterns) == 2 else composed_tables(patterns[1:])
+    if not isinstance(outer, Tables) or not isinstance(inner, Tables):
+        return None
+    from .composition import compose
+
+    return compose(outer, inner)
+
+
 def _ends(scanner: Scanner, data: bytes) -> array[int]:
     ends = array("Q")
     while (start := ends[-1] if ends else 0) < len(data):
@@ -125,11 +137,13 @@ class Splitter:
                     "splits instead: the pretokens are the same, but it is much slower.",
                     stacklevel=2,
                 )
-        for tables in reversed(compiled):
+        scalar = bool(os.environ.get("TOKENMILL_SCALAR"))
+        for i, tables in reversed(list(enumerate(compiled))):
             if isinstance(tables, str):
                 self.scanner = None
                 break
-            self.scanner = Scanner(tables, self.scanner, bool(os.environ.get("TOKENMILL_SCALAR")), joins)
+            composed = composed_tables(self.patterns[i:]) if self.scanner is not None else None
+            self.scanner = Scanner(tables, self.scanner, scalar, joins, composed)
         self._joins = joins
         if joins is not None and (self.scanner is None or len(self.patterns) != 1):
             raise UsageError(
