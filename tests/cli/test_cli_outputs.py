@@ -43,8 +43,8 @@ def contents(path):
         ("extend tok a.txt --vocab-size 267 -o out", "out"),
         ("prune tok --ids ids -o out", "out"),
         ("prune tok --ids ids -o tok", "tok"),
-        ("shrink tok a.txt -o out", "out"),
-        ("replace tok a.txt -o out", "out"),
+        ("prune tok a.txt -o out", "out"),
+        ("extend tok a.txt --reuse 0 -o out", "out"),
         ("prune tok --ids ids -o new --id-map out", "out"),
         ("convert tok out --to huggingface", "out"),
         ("convert tok out --to tiktoken", "out"),
@@ -87,7 +87,7 @@ def test_what_is_there_is_named(tmp_path):
     refuse_existing(tmp_path / "nothing", tmp_path / "folder")
     for name in "abcd":
         (tmp_path / "folder" / name).touch()
-    with pytest.raises(OutputError, match=r"file exists: a file of 1,234 bytes. .*overwrite=True \(--force\)"):
+    with pytest.raises(OutputError, match=r"file exists: a file of 1,234 bytes. .*overwrite=True"):
         refuse_existing(tmp_path / "file")
     with pytest.raises(OutputError, match=r"folder exists: a folder with a, b, c, \.\.\."):
         refuse_existing(tmp_path / "folder")
@@ -154,7 +154,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
                 job.save("state", 1)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("tokenmill.token_files.encode_files", interrupted)
+    monkeypatch.setattr("tokenmill.token_files.job.encode_files", interrupted)
     for saved in (False, True):
         result = run(folder, *"encode a.txt --tokenizer tok --no-end-of-text -o t.bin".split())
         assert result.exit_code == 130 and "stopped" in result.stderr

@@ -95,7 +95,7 @@ def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(threads.Counter, "count", fail_at_last)
-    job = JobOptions(num_workers=1, checkpoint_every=0.0)
+    job = JobOptions(num_threads=1, checkpoint_every=0.0)
     with pytest.raises(KeyboardInterrupt):
         count_to_folder(corpus, "resumed", WORDS, options, job=job)
     monkeypatch.setattr(threads.Counter, "count", original)

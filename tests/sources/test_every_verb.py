@@ -132,7 +132,7 @@ def test_files_of_many_documents(tmp_path, tok, name):
 
 def outputs(folder, paths, tok, threads):
     """The bytes of all files that the verbs write."""
-    job = JobOptions(num_workers=threads)
+    job = JobOptions(num_threads=threads)
     read = ReadOptions("line")
     count_to_folder(paths, folder / "counts", "cl100k", CountOptions(read=read), job=job)
     encode_files(tok, paths, folder / "t.bin", "bin", EncodeOptions(read=read), job=job)

@@ -95,7 +95,7 @@ def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, t
     outputs = []
     for threads in (1, 2, 5):
         folder = tmp_path / str(threads)
-        tokenmill.encode_files(tok, paths, folder / "t.x", format, job=JobOptions(num_workers=threads))
+        tokenmill.encode_files(tok, paths, folder / "t.x", format, job=JobOptions(num_threads=threads))
         outputs.append(files_in(folder))
     monkeypatch.setattr(encoding, "TASK_BYTES", 10_000)
     monkeypatch.setattr("tokenmill.jobs.ray.finished_tasks", here)
@@ -311,5 +311,5 @@ def test_ids_go_to_the_disk_meanwhile_and_an_error_there_is_raised(tok, sources,
 def test_caches_stay_small_however_many_pretokens_there_are(tmp_path):
     tok = tokenizer()
     (tmp_path / "a.txt").write_text(" ".join(map(str, range(10**6, 10**6 + 600_000))))
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", job=JobOptions(num_workers=1))
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", job=JobOptions(num_threads=1))
     assert all(held <= 32 << 20 for held, *_ in tok.core.kernel.statistics())

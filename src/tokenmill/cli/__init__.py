@@ -21,10 +21,10 @@ def entry() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
     arguments = sys.argv[1:]
-    if arguments in ([], ["-h"], ["--help"]) and "_TOKENMILL_COMPLETE" not in os.environ:
+    if arguments in ([], ["-h"], ["--help"], ["help"]) and "_TOKENMILL_COMPLETE" not in os.environ:
         print(help_text())
         sys.exit(0 if arguments else 2)
-    if arguments == ["--version"]:
+    if arguments in (["--version"], ["-V"]):
         from .. import __version__
 
         print(f"tokenmill {__version__}")

@@ -46,6 +46,6 @@ def why_binary(head: bytes, binary: Binary = "error") -> str | None:
     if binary == "skip":
         return ""
     return (
-        f"looks binary: {found}. Leave it out, or use binary='skip' to leave out such files or binary='count' to count "
-        "their bytes (--binary skip, --binary count)"
+        f"looks binary: {found}. Leave it out, or let the option binary skip such files or "
+        "count their bytes"
     )

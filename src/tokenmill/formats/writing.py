@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..errors import ConversionError, UsageError
+from ..errors import ConversionError, OptionName, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
 from ..vocabulary import Vocabulary
 from . import ddtok, events_file, tokenmill_json
@@ -48,7 +48,9 @@ def write(
         )
     if format == LONGEST_MATCH and not lossy:
         raise ConversionError(
-            "text encoded by longest match gets other ids than by events. Pass lossy=True (--lossy) to write it."
+            "text encoded by longest match gets other ids than by events. Pass ",
+            OptionName("lossy", True),
+            " to write it.",
         )
     check_output(path, format, overwrite=overwrite)
     target, notes = Path(path), []

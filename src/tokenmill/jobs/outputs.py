@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from ..errors import OutputError
+from ..errors import OptionName, OutputError
 
 
 @contextlib.contextmanager
@@ -31,7 +31,8 @@ def refuse_existing(*paths: str | os.PathLike, overwrite: bool = False) -> None:
         else:
             found = f"a file of {path.stat().st_size:,} bytes" if path.is_file() else "no file" * path.exists()
         if found:
-            raise OutputError(f"{path} exists: {found}. Choose another output, or pass overwrite=True (--force).")
+            name = OptionName("overwrite", True)
+            raise OutputError(f"{path} exists: {found}. Choose another output, or pass ", name, ".")
 
 
 @contextlib.contextmanager

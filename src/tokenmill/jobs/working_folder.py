@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
 from ..kernels.machine import lock_file
 from ..sources.find import size_of
 from .outputs import atomic_file, output_errors, replace_folder
@@ -43,7 +43,7 @@ class WorkingFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise UsageError(f"{path} cannot be read: {error}. {self._how_to_restart()}") from error
+            raise UsageError(f"{path} cannot be read: {error}. ", *self._how_to_restart()) from error
 
     def save(self, name: str, value: Any, *, sync: bool = True) -> None:
         """Write a state: a value that JSON can hold. The files that it describes must be on disk.
@@ -91,11 +91,12 @@ class WorkingFolder:
             if not isinstance(manifest, dict) or manifest.get(name) != value:
                 raise UsageError(
                     f"{self.path} holds an unfinished job with different {name}. To resume it, use the same {name} "
-                    f"(sources must not have changed). {self._how_to_restart()}"
+                    "(sources must not have changed). ",
+                    *self._how_to_restart(),
                 )
 
-    def _how_to_restart(self) -> str:
-        return f"To start again, delete {self.path} (or use resume=False, --no-resume)."
+    def _how_to_restart(self) -> tuple[Any, ...]:
+        return f"To start again, delete {self.path} (or use ", OptionName("resume", False), ")."
 
 
 @contextlib.contextmanager

@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
-from ..jobs.work import JobOptions, Task, do_parts, group_by_size
+from ..jobs.work import OUTPUT, JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
+from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .output import HEADERS, build
@@ -34,17 +35,22 @@ Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
 
 @dataclass(frozen=True)
-class EncodeOptions:
+class EncodeOptions(Options):
     """What is encoded, and how.
 
     end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
         where the rows separate the documents), False none.
-    special: whether text that spells a special token becomes that token. Otherwise it is ordinary text.
-    read: what a document is, and which field or column holds its text. A text file is one document by default.
     """
 
-    end_of_text: str | bool = True
-    special: bool = False
+    end_of_text: Annotated[
+        str | bool,
+        Option(
+            "Token files: the token after each document. [default: <|endoftext|>, in Parquet none]",
+            off="--no-end-of-text",
+            section=OUTPUT,
+        ),
+    ] = True
+    special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
@@ -63,6 +69,7 @@ class Summary:
     text_bytes: int
     skipped: int = 0
     resumed_bytes: int = 0
+    seconds: float = 0.0
 
 
 def encode_files(
@@ -146,7 +153,7 @@ class EncodeParts:
         self._tok = tok
         self._groups = groups
         self._settings = settings
-        self._num_threads = 1 if job.engine == "ray" and job.num_workers is None else job.num_workers
+        self._num_threads = 1 if job.engine == "ray" and job.num_threads is None else job.num_threads
         self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
 
     @staticmethod

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FormatError, UsageError
+from ..errors import FormatError, OptionName, UsageError
 from ..sources.blocks import ReadOptions
 
 if TYPE_CHECKING:
@@ -113,7 +113,11 @@ def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
     there = ", ".join(map(repr, list(specials)[:12])) or "none"
     raise UsageError(
         f"the tokenizer has no special token {wanted!r} to put after each document; its special tokens are: {there}. "
-        "Name one of them (end_of_text=..., --end-of-text), or encode without one (end_of_text=False, --no-end-of-text)."
+        "Name one of them (",
+        OptionName("end_of_text", ...),
+        "), or encode without one (",
+        OptionName("end_of_text", False),
+        ").",
     )
 
 

@@ -3,16 +3,13 @@
 from .extend import extend_vocabulary
 from .options import Options
 from .prefix import prefix
-from .superwords import Superwords, take_superwords
 from .trainer import Training, estimate_memory, train_from_counts
 
 __all__ = [
     "Options",
-    "Superwords",
     "Training",
     "estimate_memory",
     "extend_vocabulary",
     "prefix",
-    "take_superwords",
     "train_from_counts",
 ]
