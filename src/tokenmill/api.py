@@ -204,6 +204,16 @@ def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
     return load(name, download=download)
 
 
+@suggests_options()
+def get_encoding(name: str, *, download: bool = False) -> Tokenizer:
+    """Load a published encoding ("cl100k_base"), as tiktoken's function of this name. Options as for `load`."""
+    from .vocabulary.names import encoding_name, nearest
+
+    if encoding_name(name) is None:
+        raise UsageError(f"no published encoding is known by the name {name!r}.{nearest(name, encodings=True)}")
+    return load(name, download=download)
+
+
 def list_encoding_names() -> list[str]:
     """The names of the published encodings, which `load` takes."""
     from .formats import PUBLISHED

@@ -115,7 +115,9 @@ class Options:
                 other, value = field.option.only
                 if getattr(self, other) != value:
                     needed = OptionName(other, value)
-                    raise UsageError(OptionName(field.name), " is only for ", needed, ": give that too, or leave it out")
+                    raise UsageError(
+                        OptionName(field.name), " is only for ", needed, ": give that too, or leave it out"
+                    )
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         """For the path that these options choose: its name, and those of the options that it does not use."""

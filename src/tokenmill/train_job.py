@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
@@ -49,9 +49,9 @@ class Train(Options):
     tokenmill train --parity --language en=en/ hi=hi/ --dev en=dev.en hi=dev.hi --vocab-size 32k -o fair
     """
 
-    output: Annotated[
-        Path | None, Option("The folder to write the tokenizer to.", "--output", "-o", needed=True)
-    ] = None
+    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "--output", "-o", needed=True)] = (
+        None
+    )
     vocab_size: Annotated[
         Any,
         Option(
@@ -60,7 +60,9 @@ class Train(Options):
             parse=_sizes,
         ),
     ]
-    sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")] = ()
+    sources: Annotated[
+        Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")
+    ] = ()
     split: Split = ()
     text: Annotated[
         Sequence[str | os.PathLike[str]],
@@ -157,14 +159,18 @@ class Train(Options):
             raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
         if self.superwords and self.counted_before and not self.text:
             text = OptionName("text", ...)
-            raise UsageError(OptionName("superwords", ...), " reads the text again: name with ", text, " what was counted")
+            raise UsageError(
+                OptionName("superwords", ...), " reads the text again: name with ", text, " what was counted"
+            )
         for folder in self.folders().values():
             if os.path.lexists(folder):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
                 check_output(folder, overwrite=self.job.overwrite)
 
-    def run(self, progress: Progress | None = None, note: Note = lambda text: None, keep_counts: bool = False) -> Trained:
+    def run(
+        self, progress: Progress | None = None, note: Note = lambda text: None, keep_counts: bool = False
+    ) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
         from .counting.weights import scaled
         from .kernels.machine import free_memory, resident_memory
@@ -245,7 +251,9 @@ class Train(Options):
             (source,) = self.sources
             counts = WordCounts.load(source, self.min_count)
             if counts.split_patterns and self.split:
-                raise UsageError(f"{source} holds word counts, whose split pattern is fixed: leave out ", OptionName("split"))
+                raise UsageError(
+                    f"{source} holds word counts, whose split pattern is fixed: leave out ", OptionName("split")
+                )
             if not counts.split_patterns and not self.split:
                 raise UsageError(
                     f"{source} holds word counts without their split pattern: name it with ", OptionName("split", ...)

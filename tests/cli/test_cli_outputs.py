@@ -154,7 +154,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
                 job.save("state", 1)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("tokenmill.token_files.job.encode_files", interrupted)
+    monkeypatch.setattr("tokenmill.token_files.encoding.encode_files", interrupted)
     for saved in (False, True):
         result = run(folder, *"encode a.txt --tokenizer tok --no-end-of-text -o t.bin".split())
         assert result.exit_code == 130 and "stopped" in result.stderr

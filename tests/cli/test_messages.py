@@ -87,7 +87,12 @@ def test_completion_offers_values_and_leaves_files_to_the_shell(monkeypatch):
 
     assert complete("tokenmill train --superwords ") == ["plain,superbpe", "plain,boundless"]
     assert complete("tokenmill clean w") == ["plain,wikipedia"]
-    for words in ("tokenmill train cor", "tokenmill train -o ou", "tokenmill encode --tokenizer to", "tokenmill inspect to"):
+    for words in (
+        "tokenmill train cor",
+        "tokenmill train -o ou",
+        "tokenmill encode --tokenizer to",
+        "tokenmill inspect to",
+    ):
         assert complete(words) == [f"file,{words.split()[-1]}"], words
 
 

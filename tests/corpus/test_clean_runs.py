@@ -299,9 +299,9 @@ def test_filters_and_lengths_are_obeyed(corpus, tmp_path):
             lambda clean: clean("books"),
             "the kind 'books' is not known; known are wikipedia, stackexchange, fineweb, text",
         ),
-        (lambda clean: CleanOptions("csv"), "the output format 'csv' is not known"),
+        (lambda clean: CleanOptions("csv"), "format is 'csv'; known are"),
         (lambda clean: clean("text", CleanOptions(filters=("x",))), "there is no filter 'x'"),
-        (lambda clean: CleanOptions(min_chars=-1), "must not be negative"),
+        (lambda clean: CleanOptions(min_chars=-1), "must be at least 0"),
         (lambda clean: CleanOptions(time_limit=0), "time_limit is 0; it must be above 0"),
     ],
 )

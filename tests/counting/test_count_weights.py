@@ -174,7 +174,7 @@ def test_wrong_weights(corpus, weights, message, tmp_path):
 def test_what_weights_do_not_go_with(corpus):
     with pytest.raises(UsageError, match="leave one of them out"):
         CountOptions(weights={"a.txt": 2}, approximate_prune=True)
-    with pytest.raises(UsageError, match="not for superwords"):
+    with pytest.raises(UsageError, match="not used by superwords"):
         tokenmill.train(corpus, 400, weights={"a.txt": 2}, superwords="superbpe", stage1_size=300)
     counts = count(corpus, "cl100k", CountOptions(weights={"a.txt": 2}))
     with pytest.raises(UsageError, match="not for weighted word counts"):

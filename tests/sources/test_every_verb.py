@@ -26,7 +26,9 @@ from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources import blocks, jsonl, read_ahead, xml
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.token_files import EncodeOptions, encode_files, parts
+from tokenmill.token_files import parts
+from tokenmill.token_files.encoding import encode_files
+from tokenmill.token_files.settings import EncodeOptions
 from tokenmill.tokenizer.check import document_texts
 
 WHOLE = r"[\s\S]+"  # each document is one pretoken

@@ -11,7 +11,7 @@ from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
-from tokenmill.token_files import FORMATS
+from tokenmill.token_files.settings import FORMATS
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from tokenmill.errors import FormatError, InputError, OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
-from tokenmill.token_files import FORMATS, EncodeOptions, encoding, output, parts
-from tokenmill.token_files.settings import dtype_for
+from tokenmill.token_files import encoding, output, parts
+from tokenmill.token_files.settings import FORMATS, EncodeOptions, dtype_for
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
 def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     tok = tokenizer(["<|bos|>"])
-    with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*--no-end-of-text"):
+    with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*end_of_text=False"):
         tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|bos|>"))
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, 319]

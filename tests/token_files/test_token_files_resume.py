@@ -14,7 +14,8 @@ from token_file_examples import corpus, text, tokenizer
 import tokenmill
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import FORMATS, EncodeOptions, parts
+from tokenmill.token_files import parts
+from tokenmill.token_files.settings import FORMATS, EncodeOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}

@@ -5,7 +5,6 @@ def count(job: Count, json: Annotated[bool, Option("Print the summary as JSON.",
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import operator
 from collections.abc import Callable, Iterator
@@ -144,7 +143,9 @@ class Verb(click.Command):
         for field in self.fields.values():  # a value in the place of an argument that was left out
             if isinstance(field.option, Argument) and field.choices and given[field.name] not in (None, *field.choices):
                 missing = [field, *(each for each in missing if not isinstance(each.option, Argument))]
-        names = ["/".join(names_of(field)) + (f" ({', '.join(field.choices)})" if field.choices else "") for field in missing]
+        names = [
+            "/".join(names_of(field)) + (f" ({', '.join(field.choices)})" if field.choices else "") for field in missing
+        ]
         raise UsageError(f"Missing {', '.join(names)}. See tokenmill {self.name} --help.")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -228,5 +229,7 @@ def _arguments(definition: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 def nearest(name: str, known: list[str]) -> str:
     """A hint at the nearest of the known names."""
+    import difflib
+
     close = difflib.get_close_matches(name, known, 1)
     return f" Did you mean {close[0]!r}?" if close else ""

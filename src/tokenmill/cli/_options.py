@@ -8,7 +8,6 @@ from typing import Annotated
 
 from ..jobs.work import OUTPUT
 from ..options import Argument, Option
-from ..tokenizer.opening import Opening as Opening
 
 Tokenizer = Annotated[str, Argument("A tokenizer: a file or folder of any format, or a name.")]
 TokenizerOption = Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..errors import UsageError
 from ..options import Argument, Option
 from ..sources.blocks import ReadOptions
+from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import console, progress_bar, report, say
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    opening: opt.Opening,
+    opening: Opening,
     read: ReadOptions,
     *,
     tokenizer: opt.Tokenizer,
@@ -65,7 +66,7 @@ def agreement_rows(found: Agreement) -> dict[str, Any]:
     return {**rows, "refused": found.refused}
 
 
-def _load(path: str, opening: opt.Opening) -> Tokenizer:
+def _load(path: str, opening: Opening) -> Tokenizer:
     """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
     from ..api import load
 

@@ -9,13 +9,13 @@ from ..errors import UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..sources.blocks import ReadOptions
-from . import _options as opt
+from ..tokenizer.opening import Opening
 from ._console import progress_bar
 from ._tables import Forms
 
 
 def compare(
-    opening: opt.Opening,
+    opening: Opening,
     read: ReadOptions,
     forms: Forms,
     *,

@@ -13,6 +13,7 @@ from ..errors import InputError, OptionName, UnknownTokenError, UsageError
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..token_files.job import Encode
+from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips
 
@@ -63,7 +64,7 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
 
 
 def decode(
-    opening: opt.Opening,
+    opening: Opening,
     *,
     tokenizer: opt.TokenizerOption,
     source: Annotated[Path | None, Argument("A token file, or a file of ids; by default stdin.")] = None,
@@ -86,7 +87,7 @@ def decode(
     import json
 
     from ..jobs.outputs import atomic_file, refuse_existing
-    from ..token_files import is_token_file, load_tokens
+    from ..token_files.reading import is_token_file, load_tokens
 
     if output is not None:
         refuse_existing(output, overwrite=overwrite)

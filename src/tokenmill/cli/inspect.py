@@ -8,23 +8,23 @@ from typing import Annotated
 from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..quality import InspectionOptions
+from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import progress_bar
 from ._tables import Forms
 
 
 def inspect(
-    opening: opt.Opening,
+    opening: Opening,
     options: InspectionOptions,
     forms: Forms,
     *,
     tokenizer: opt.Tokenizer,
     sources: Annotated[
-        Sequence[str], Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language.")
+        Sequence[str],
+        Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language."),
     ] = (),
-    top: Annotated[
-        int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)
-    ] = None,
+    top: Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)] = None,
     baseline: Annotated[str | None, Option("A tokenizer to compare the number of tokens with.")] = None,
     num_threads: Threads = None,
 ) -> None:

@@ -50,11 +50,10 @@ def run(command: Callable[[], Any], verb: Callable[[], Verb | None] = lambda: No
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in (errno.ENOSPC, errno.EBADF):
             raise
-        fail(
-            f"cannot write {error.filename or 'the output'}: {error.strerror}. Free some space, and run the command again."
-        )
+        advice = " Free some space, and run the command again." if error.errno == errno.ENOSPC else ""
+        fail(f"cannot write {error.filename or 'the output'}: {error.strerror}.{advice}")
         sys.exit(1)
 
 

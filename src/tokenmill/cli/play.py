@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
-from . import _options as opt
+from ..tokenizer.opening import Opening
 from ._console import progress_bar, report, say
 
 if TYPE_CHECKING:
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 
 def play(
-    opening: opt.Opening,
+    opening: Opening,
     *,
-    tokenizers: Annotated[
-        Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings.")
-    ] = (),
+    tokenizers: Annotated[Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings.")] = (),
     port: Annotated[
         int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)
     ] = None,

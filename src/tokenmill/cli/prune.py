@@ -44,7 +44,9 @@ def _run(job: Prune | Extend, sample: Any, as_json: bool) -> tuple[Changed, dict
     if changed.certificate is not None:
         say(str(changed.certificate))
         rows["id_map"] = str(job.id_map_path)
-    cost = cost_of_export(changed.tok, sample, as_json, changed.counts, job.read) if changed.counts or sample else {}
+    cost = {}
+    if changed.counts is not None or changed.certificate is not None or sample:
+        cost = cost_of_export(changed.tok, sample, as_json, changed.counts, job.read)
     if not as_json:
         return changed, rows
     if changed.certificate is not None:

@@ -50,7 +50,9 @@ def train(
     compares = len(job.sizes) > 1 or bool(held_out)
     if html is not None and not compares:
         several, held = OptionName("vocab_size"), OptionName("held_out")
-        raise UsageError(OptionName("html"), " shows the sizes of ", several, ": give several, e.g. 16k,32k,64k, or ", held)
+        raise UsageError(
+            OptionName("html"), " shows the sizes of ", several, ": give several, e.g. 16k,32k,64k, or ", held
+        )
     if job.parity and sample:
         raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
     if log is not None:

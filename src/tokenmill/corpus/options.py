@@ -51,8 +51,12 @@ class CleanOptions(Options):
     keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True
     strict: Annotated[bool, Option("Stop at the first document that cannot be read.", section=INPUT)] = False
     time_limit: Annotated[float, Option("Seconds of processor time for one document.", section=EXECUTION)] = 30.0
-    document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = 1 << 30
-    shard_bytes: Annotated[int, Option("Close a shard after this much text.", "--shard-size", section=OUTPUT)] = 256 << 20
+    document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = (
+        1 << 30
+    )
+    shard_bytes: Annotated[int, Option("Close a shard after this much text.", "--shard-size", section=OUTPUT)] = (
+        256 << 20
+    )
     no_filter: Annotated[Sequence[str], Option("A filter not to apply. Repeatable.")] = ()
     read: ReadOptions = FILES
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Option, Options, fields_of
-from ..sources.blocks import ReadOptions
-from .options import CountOptions, SkipDamaged, Sources, SpecialTokens, Split, Summary
+from ..sources.blocks import ReadOptions, SkipDamaged
+from .options import CountOptions, Sources, SpecialTokens, Split, Summary
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
@@ -50,7 +50,9 @@ class Count(Options):
         self.refuse_unused()
         if self.output is None and not self.estimate:
             estimate = OptionName("estimate", True)
-            raise UsageError("name the folder for the word counts with ", OptionName("output"), ", or only predict with ", estimate)
+            raise UsageError(
+                "name the folder for the word counts with ", OptionName("output"), ", or only predict with ", estimate
+            )
         if self.output is not None and self.output.suffix in (".ddfreq", ".tsv") and not self.merge:
             raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {self.output}")
 

@@ -42,7 +42,9 @@ Split = Annotated[
 BinaryOption = Annotated[Binary, Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT)]
 MemoryLimit = Annotated[
     str | int | None,
-    Option("Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION),
+    Option(
+        "Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION
+    ),
 ]
 MinCount = Annotated[int, Option("Leave out pretokens with a lower count, at the end.", min=1, section=TRAINING)]
 Weights = Annotated[
@@ -58,10 +60,6 @@ Weights = Annotated[
 ]
 SpecialTokens = Annotated[
     Sequence[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)
-]
-SkipDamaged = Annotated[
-    bool,
-    Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT),
 ]
 
 

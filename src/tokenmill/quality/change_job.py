@@ -119,7 +119,9 @@ class Prune(Change):
 
     ios: Annotated[
         float | None,
-        Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True),
+        Option(
+            "Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True
+        ),
     ] = None
     script: Annotated[
         Sequence[str],
@@ -138,7 +140,14 @@ class Prune(Change):
     def check(self) -> None:
         if not self.sources and not self.script and self.ids is None:
             ids, script = OptionName("ids"), OptionName("script")
-            raise UsageError("name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", OptionName("ios"))
+            raise UsageError(
+                "name what to keep, a text or a ",
+                script,
+                ", or what to remove with ",
+                ids,
+                ", or a text and ",
+                OptionName("ios"),
+            )
         super().check()
 
     def run(self, progress: Progress | None = None) -> Changed:
@@ -176,7 +185,9 @@ class Extend(Change):
     ] = None
     reuse: Annotated[
         int | None,
-        Option("Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING),
+        Option(
+            "Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING
+        ),
     ] = None
     keep: Annotated[
         Sequence[str],

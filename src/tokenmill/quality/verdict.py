@@ -90,7 +90,7 @@ def _against_swallowed(tok: Tokenizer, places: int) -> str:
         in_event_order(tok, "")
     except UsageError:
         return how
-    return f"{how} Or drop them with `tokenmill prune TOKENIZER --ios {JUNK} --counts TEXT -o OUT`."
+    return f"{how} Or drop them with `tokenmill prune TOKENIZER TEXT --ios {JUNK} -o OUT`."
 
 
 def _unused(judged: Judgement, figures: Figures) -> Finding:
@@ -104,9 +104,9 @@ def _unused(judged: Judgement, figures: Figures) -> Finding:
     elif over:
         action = "Train on text like yours."
         if can_lose_tokens(vocabulary):
-            action += " Or drop these tokens with `tokenmill shrink TOKENIZER TEXT -o OUT`."
+            action += " Or drop these tokens with `tokenmill prune TOKENIZER TEXT -o OUT`."
             if vocabulary.alphabet == "bytes" and (vocabulary.order != "events" or vocabulary.refine is not None):
-                action += " Or give their ids to others with `tokenmill replace TOKENIZER TEXT -o OUT`."
+                action += " Or give their ids to others with `tokenmill extend TOKENIZER TEXT --reuse 0 -o OUT`."
     else:
         action = "Nothing needs to be done."
     return Finding(
@@ -230,7 +230,7 @@ def compared(
                 "Unused tokens cost rows of the embedding table. A larger vocabulary leaves more unused on the same text.",
                 "Compare vocabularies of one size"
                 + (
-                    ", or drop unused tokens with `tokenmill shrink TOKENIZER TEXT -o OUT`."
+                    ", or drop unused tokens with `tokenmill prune TOKENIZER TEXT -o OUT`."
                     if all(can_lose_tokens(of.tok.vocabulary) for of in judged.values())
                     else "."
                 ),

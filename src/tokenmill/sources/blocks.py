@@ -36,6 +36,12 @@ Cut = Callable[[bytearray, int, int], int]
 Span = tuple[int, int]
 
 
+SkipDamaged = Annotated[
+    bool,
+    Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT),
+]
+
+
 @dataclass(frozen=True)
 class ReadOptions(Options):
     """How sources are cut into documents.
@@ -52,9 +58,7 @@ class ReadOptions(Options):
             section=INPUT,
         ),
     ] = "file"
-    separator: Annotated[
-        str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))
-    ] = ""
+    separator: Annotated[str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))] = ""
     field: Annotated[
         str, Option("The field of JSON objects, or the column of Parquet, that has the text.", section=INPUT)
     ] = "text"

@@ -182,7 +182,9 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
     binary = (kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view)
     if not any(test(plain) for test in text + binary):
-        raise InputError(f"{source}: the column {column!r} holds {kind}, not text. Name one of strings: ", OptionName("field", ...))
+        raise InputError(
+            f"{source}: the column {column!r} holds {kind}, not text. Name one of strings: ", OptionName("field", ...)
+        )
 
 
 def _first_line(error: BaseException) -> str:

@@ -9,20 +9,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
-from ..jobs.work import OUTPUT, JobOptions, Task, do_parts, group_by_size
+from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..options import Option, Options
-from ..sources.blocks import ReadOptions
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .output import HEADERS, build
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import Settings, dtype_for, end_of_text_id, output_path
+from .settings import EncodeOptions, Settings, Summary, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -32,44 +30,6 @@ TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; bu
 MAX_TASKS = 10_000
 
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
-
-
-@dataclass(frozen=True)
-class EncodeOptions(Options):
-    """What is encoded, and how.
-
-    end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
-        where the rows separate the documents), False none.
-    """
-
-    end_of_text: Annotated[
-        str | bool,
-        Option(
-            "Token files: the token after each document. [default: <|endoftext|>, in Parquet none]",
-            off="--no-end-of-text",
-            section=OUTPUT,
-        ),
-    ] = True
-    special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
-    read: ReadOptions = field(default_factory=ReadOptions)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What was written.
-
-    path: the file with the ids.
-    resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
-    """
-
-    path: Path
-    dtype: str
-    documents: int
-    tokens: int
-    text_bytes: int
-    skipped: int = 0
-    resumed_bytes: int = 0
-    seconds: float = 0.0
 
 
 def encode_files(

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
-from ..counting.options import SkipDamaged
 from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
+from ..sources.blocks import SkipDamaged
 from ..tokenizer.opening import Opening
-from .encoding import EncodeOptions, Summary, encode_files
+from .settings import EncodeOptions, Summary
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
@@ -68,7 +68,9 @@ class Encode(Options):
         if format != "text" and (not self.sources or self.output is None):
             raise UsageError(f"a token file ({format}) needs sources, and ", OptionName("output"), " with its name")
         if suffix not in (None, format) and (format, suffix) != ("megatron", "bin"):
-            raise UsageError(f"{self.output} has the suffix of the format {suffix}, not of {format}: choose one of both")
+            raise UsageError(
+                f"{self.output} has the suffix of the format {suffix}, not of {format}: choose one of both"
+            )
 
     def run(
         self, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
@@ -78,11 +80,11 @@ class Encode(Options):
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()
         skip = (on_skip or (lambda skip: None)) if self.skip_damaged else None
         if self.chosen_format != "text":
+            from .encoding import encode_files
+
             output, format = self.output or "", self.chosen_format
             options, job = self.options, self.job
-            summary = encode_files(
-                tok, self.sources, output, format, options, on_skip=skip, job=job, progress=progress
-            )
+            summary = encode_files(tok, self.sources, output, format, options, on_skip=skip, job=job, progress=progress)
             return replace(summary, seconds=time.perf_counter() - start)
         from ..jobs.outputs import atomic_file, refuse_existing
         from ..sources.documents import read_documents

@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ..errors import FormatError, OptionName, UsageError
+from ..jobs.work import OUTPUT
+from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 
 if TYPE_CHECKING:
@@ -18,6 +20,44 @@ FORMATS = ("bin", "npy", "megatron", "parquet")
 VERSION = 1
 KIND = "tokenmill token file"
 SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parquet"}
+
+
+@dataclass(frozen=True)
+class EncodeOptions(Options):
+    """What is encoded, and how.
+
+    end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
+        where the rows separate the documents), False none.
+    """
+
+    end_of_text: Annotated[
+        str | bool,
+        Option(
+            "Token files: the token after each document. [default: <|endoftext|>, in Parquet none]",
+            off="--no-end-of-text",
+            section=OUTPUT,
+        ),
+    ] = True
+    special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
+    read: ReadOptions = field(default_factory=ReadOptions)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was written.
+
+    path: the file with the ids.
+    resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
+    """
+
+    path: Path
+    dtype: str
+    documents: int
+    tokens: int
+    text_bytes: int
+    skipped: int = 0
+    resumed_bytes: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,9 @@ class Options(AnyOptions):
 
     def without_superwords(self, **changes: Any) -> Options:
         """The options of a training that makes no superwords."""
-        return replace(self, superwords=None, stage1_size=None, stage2_split=None, max_words=None, colon_veto=None, **changes)
+        return replace(
+            self, superwords=None, stage1_size=None, stage2_split=None, max_words=None, colon_veto=None, **changes
+        )
 
     def _check_superwords(self) -> None:
         if self.alphabet != "bytes" or self.algorithm != "heap":
@@ -141,7 +143,9 @@ class Options(AnyOptions):
             return
         if self.refine is not None:
             boundless = OptionName("superwords", "boundless")
-            raise UsageError("SuperBPE is trained without ", OptionName("refine"), "; leave it out, or give ", boundless)
+            raise UsageError(
+                "SuperBPE is trained without ", OptionName("refine"), "; leave it out, or give ", boundless
+            )
         if self.stage1_size is None:
             stage = OptionName("stage1_size")
             raise UsageError(OptionName(*SUPERBPE), " needs ", stage, ": at how many tokens stage 2 begins")
