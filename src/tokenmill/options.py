@@ -162,6 +162,8 @@ def checked(field: Field, value: Any) -> Any:
     elif str in field.kinds and isinstance(value, str):
         return value
     elif Path in field.kinds and isinstance(value, str | os.PathLike):
+        if not os.fspath(value):
+            raise UsageError(name, " is empty: name a path")
         return Path(value)
     elif float not in field.kinds or isinstance(value, bool) or not isinstance(value, int | float):
         kinds = {int: "a whole number", float: "a number", str: "text", bool: "True or False", Path: "a path"}

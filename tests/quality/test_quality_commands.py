@@ -111,7 +111,7 @@ def test_prune_by_ios(folder):
     told = run(folder, *wanted).stderr
     assert "certificate: " in told and "without events, merged by rank" in told
     assert "what to remove with --ids" in run(folder, "prune", "plain", "--ios", "0.9", "-o", "no", code=2).stderr
-    assert "encodes by events already" in run(folder, *wanted[:1], "cleaned", *wanted[2:6], "-o", "no", code=2).stderr
+    assert "encodes by events already" in run(folder, *wanted[:1], "cleaned", *wanted[2:5], "-o", "no", code=2).stderr
 
 
 def test_replace(folder):

@@ -115,6 +115,10 @@ def check(
     """
     if fuzz < 0:
         raise UsageError(f"fuzz is {fuzz}; give the number of texts to generate, 0 or more")
+    if not callable(getattr(texts, "__next__", None)):
+        texts = list(texts)
+        if wrong := [each for each in texts if not isinstance(each, tuple)]:
+            raise UsageError(f"texts has {wrong[0]!r}; give each text as (source, text)")
     trial = _Trial(tokenizer, other, library)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
