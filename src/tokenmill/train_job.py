@@ -134,7 +134,7 @@ class Train(Options):
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         how = {"unit", "separator", "field", "binary"}
         if not self.parity:
-            path = ("a training without ", OptionName("parity", True))
+            path: tuple[Any, ...] = ("a training without ", OptionName("parity", True))
             yield path, {"language", "dev", *fields_of(Parity)}
         else:
             path = (OptionName("parity", True), ", which takes its text from ", OptionName("language"))
@@ -177,7 +177,8 @@ class Train(Options):
         from .training import estimate_memory
 
         self.check()
-        options, seconds = self.options, {}
+        options = self.options
+        seconds: dict[str, float] = {}
         with self._working_folder() as folder:
             with _timed(seconds, "load" if self.sources and self.counted_before else "count"):
                 fair = self._count_languages(progress) if self.parity else None
