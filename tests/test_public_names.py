@@ -7,8 +7,19 @@ import pytest
 
 import tokenmill
 
+PUBLIC = """
+AddedToken Agreement Changed Clean CleanOptions CleaningReport Comparison Convert Converted Count
+CountOptions Difference Document Encode EncodeOptions ExportLoss Extend Inspection InspectionOptions JobOptions
+MergeOptions Prune Pruned ReadOptions Replaced Report Splitter TokenFile Tokenizer Train Trained
+TrainingEvent TrainingOptions Vocabulary WordCounts add_up check clean compare count count_iterator
+count_to_folder encode_files encoding_for_model errors export_loss extend get_encoding inspect
+list_encoding_names load load_tokens prune read_documents replace report shrink train
+train_from_counts train_from_iterator train_parity
+"""
+
 
 def test_every_public_name_is_there():
+    assert tokenmill.__all__ == PUBLIC.split()
     for name in tokenmill.__all__:
         assert getattr(tokenmill, name) is not None
     assert sorted(tokenmill.__all__) == dir(tokenmill)

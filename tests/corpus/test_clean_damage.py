@@ -92,7 +92,7 @@ def dump(path, *pages, head="<mediawiki><siteinfo/>"):
 
 def cleaned(kind, source, folder, **options):
     """The texts kept, and what was skipped, without the folder of the sources."""
-    report = clean(kind, source, folder / "out", CleanOptions(**options), job=JobOptions(num_workers=1))
+    report = clean(kind, source, folder / "out", CleanOptions(**options), job=JobOptions(num_threads=1))
     texts = [d.text for d in read_documents((folder / "out").glob("shard-*"))]
     return texts, [str(skip).replace(f"{folder}/", "") for skip in report.skipped]
 
@@ -222,7 +222,7 @@ from tokenmill.corpus import CleanOptions, clean
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 options = CleanOptions(read=ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES))
-report = clean(*sys.argv[1:], options, job=JobOptions(num_workers=1))
+report = clean(*sys.argv[1:], options, job=JobOptions(num_threads=1))
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([report.documents_kept, [str(skip) for skip in report.skipped], peak // 1024]))
 """

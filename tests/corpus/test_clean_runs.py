@@ -86,7 +86,7 @@ def expected(corpus, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "PART_BYTES", 200_000)
         patch.setattr(blocks, "BLOCK", 8_000)
-        clean("text", corpus, folder, OPTIONS, job=JobOptions(num_workers=1))
+        clean("text", corpus, folder, OPTIONS, job=JobOptions(num_threads=1))
     return digest(folder)
 
 
@@ -118,7 +118,7 @@ def test_the_report_adds_up(corpus, tmp_path):
 
 @pytest.mark.parametrize("num_workers", [2, 5])
 def test_the_same_bytes_for_any_number_of_workers(corpus, expected, tmp_path, small_parts, num_workers):
-    clean("text", corpus, tmp_path, OPTIONS, job=JobOptions(num_workers=num_workers))
+    clean("text", corpus, tmp_path, OPTIONS, job=JobOptions(num_threads=num_workers))
     assert digest(tmp_path) == expected
     assert len(expected) > 6
 
@@ -142,7 +142,7 @@ def counting(*arguments):
     return count(*arguments)
 
 cleaning._count = counting
-clean("text", sys.argv[4:], sys.argv[3], CleanOptions(shard_bytes=50_000), job=JobOptions(num_workers=2))
+clean("text", sys.argv[4:], sys.argv[3], CleanOptions(shard_bytes=50_000), job=JobOptions(num_threads=2))
 """
 
 
@@ -299,9 +299,9 @@ def test_filters_and_lengths_are_obeyed(corpus, tmp_path):
             lambda clean: clean("books"),
             "the kind 'books' is not known; known are wikipedia, stackexchange, fineweb, text",
         ),
-        (lambda clean: CleanOptions("csv"), "the output format 'csv' is not known"),
+        (lambda clean: CleanOptions("csv"), "format is 'csv'; known are"),
         (lambda clean: clean("text", CleanOptions(filters=("x",))), "there is no filter 'x'"),
-        (lambda clean: CleanOptions(min_chars=-1), "must not be negative"),
+        (lambda clean: CleanOptions(min_chars=-1), "must be at least 0"),
         (lambda clean: CleanOptions(time_limit=0), "time_limit is 0; it must be above 0"),
     ],
 )

@@ -27,7 +27,9 @@ from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources import blocks, decompress, jsonl, xml
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.token_files import EncodeOptions, encode_files, parts
+from tokenmill.token_files import parts
+from tokenmill.token_files.encoding import encode_files
+from tokenmill.token_files.settings import EncodeOptions
 
 WHOLE = r"[\s\S]+"  # each document is one pretoken
 TEXTS = ["one two", "caf\u00e9 \u5b57", "x" * 3000, "last one"]
@@ -132,7 +134,7 @@ def test_files_of_many_documents(tmp_path, tok, name):
 
 def outputs(folder, paths, tok, threads):
     """The bytes of all files that the verbs write."""
-    job = JobOptions(num_workers=threads)
+    job = JobOptions(num_threads=threads)
     read = ReadOptions("line")
     count_to_folder(paths, folder / "counts", "cl100k", CountOptions(read=read), job=job)
     encode_files(tok, paths, folder / "t.bin", "bin", EncodeOptions(read=read), job=job)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError, OutputError, require
+from ..errors import InputError, OptionName, OutputError, require
 from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
@@ -98,7 +98,7 @@ class CleanParts:
         self.sizes = [sum(size for _, size in part) for part in parts]
         self.kind, self.options, self.parts = kind, options, parts
         self._folder = folder
-        self._num_workers = job.num_workers or (1 if job.engine == "ray" else available_cores())
+        self._num_workers = job.num_threads or (1 if job.engine == "ray" else available_cores())
 
     def settings(self) -> dict[str, Any]:
         """All that decides the output, as JSON has it."""
@@ -249,8 +249,9 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
     elif working_path.exists() or not any(folder.glob("shard-*")):
         return None
     raise OutputError(
-        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or pass "
-        "overwrite=True (--force)."
+        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or pass ",
+        OptionName("overwrite", True),
+        ".",
     )
 
 

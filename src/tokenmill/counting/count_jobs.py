@@ -91,7 +91,7 @@ class CountWhole:
         self._sources = sources
         self._splitter = splitter
         self._options = options
-        self._num_threads = job.num_workers
+        self._num_threads = job.num_threads
         self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
 
     def do(self, part: int, task: Task) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
 
 from ..errors import suggests_options
 from ..jobs.progress import Progress
+from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.gc_pause import gc_paused
@@ -36,20 +38,18 @@ from .verdict import subject_of, summary, verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectionOptions:
+class InspectionOptions(Options):
     """What an inspection counts and lists.
 
     thresholds: count the tokens whose IoS reaches each of these values.
-    junk_at: list the tokens whose IoS reaches this value.
-    rare_below: list the tokens used fewer times than this.
-    embeddings: a file with a model's embedding table, .npy or .safetensors, to list under-trained tokens.
-    read: how text files are cut into documents, and which field or column holds the text.
     """
 
     thresholds: Sequence[float] = THRESHOLDS
-    junk_at: float = 0.9
-    rare_below: int = 100
-    embeddings: str | os.PathLike[str] | None = None
+    junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
+    rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
+    embeddings: Annotated[
+        Path | None, Option("A model's embedding table, .safetensors or .npy, to list under-trained tokens.")
+    ] = None
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
