@@ -162,7 +162,7 @@ def train_parity(
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
     from .training import Options
-    from .training.parity import Parity
+    from .training.options import Parity
     from .training.parity import train_parity as counted
 
     given: dict[str, Any] = {**options}

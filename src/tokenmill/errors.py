@@ -112,6 +112,18 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         ) from error
 
 
+def lazy_names(package: str, **modules: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that imports its names, listed by module, when they are used."""
+
+    def get(name: str) -> Any:
+        module = next((module for module, names in modules.items() if name in names.split()), None)
+        if module is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{module}"), name)
+
+    return get
+
+
 def printable(path: str | os.PathLike[str]) -> str:
     """A path as text that can be printed and written as UTF-8: other bytes of a file name become U+FFFD."""
     return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")

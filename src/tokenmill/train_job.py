@@ -13,13 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .counting.options import BinaryOption, CountOptions, MemoryLimit, Sources, Split, Weights
+from .counting.options import Binary, CountOptions, MemoryLimit, Sources, Split, Weights
 from .errors import OptionName, UsageError
 from .jobs.work import JobOptions
 from .options import Argument, Option, checked, fields_of, whole_number
 from .sources.blocks import ReadOptions
-from .training import Options
-from .training.parity import PARITY, Parity, by_name
+from .training.options import PARITY, Options, Parity, by_name
 
 if TYPE_CHECKING:
     from .counting import WordCounts
@@ -87,7 +86,7 @@ class Train(Options):
     ] = ()
     fairness: Parity = field(default_factory=Parity)
     read: ReadOptions = field(default_factory=ReadOptions)
-    binary: BinaryOption = "error"
+    binary: Binary = "error"
     weights: Weights = ()
     memory_limit: MemoryLimit = None
     job: JobOptions = field(default_factory=JobOptions)

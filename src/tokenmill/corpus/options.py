@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from ..errors import OptionName, UsageError
 from ..jobs.work import EXECUTION, OUTPUT
 from ..options import Option, Options
-from ..sources.blocks import INPUT, MAX_DOCUMENT_BYTES, ReadOptions
+from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 from .filters import chosen_filters
 
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
@@ -25,11 +25,10 @@ class CleanOptions(Options):
     """How documents are read, cleaned and written.
 
     filters: the names of filters and of sets of filters to apply (see `filters`).
-    strict: otherwise a document that cannot be read is skipped and counted.
-    time_limit, document_memory: a document that takes more is skipped and counted.
+    time_limit, document_memory: a document that takes more cannot be read.
     read: what a document is, and which field or column holds its text. By default a text file is one. A file longer than
-        half of max_document_bytes is cut into several, at blank lines if it has any; other documents are skipped if they
-        are longer than that limit.
+        half of max_document_bytes is cut into several, at blank lines if it has any; other documents longer than that
+        limit cannot be read. What cannot be read is an InputError, or skipped and counted with skip_damaged.
     """
 
     format: Annotated[
@@ -49,7 +48,6 @@ class CleanOptions(Options):
         int | None, Option("Drop shorter documents. [default: 100 for wikipedia and stackexchange, else 1]", min=0)
     ] = None
     keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True
-    strict: Annotated[bool, Option("Stop at the first document that cannot be read.", section=INPUT)] = False
     time_limit: Annotated[float, Option("Seconds of processor time for one document.", section=EXECUTION)] = 30.0
     document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = (
         1 << 30

@@ -56,6 +56,7 @@ def count_to_folder(
     interrupted: a call with the same sources and options resumes an interrupted one.
     """
     options, job, output = options or CountOptions(), job or JobOptions(), named(output)
+    on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)
     if job.engine == "ray" and options.approximate_prune:

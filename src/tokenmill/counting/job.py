@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Option, Options, fields_of
-from ..sources.blocks import ReadOptions, SkipDamaged
+from ..sources.blocks import ReadOptions
 from .options import CountOptions, Sources, SpecialTokens, Split, Summary
 
 if TYPE_CHECKING:
@@ -33,14 +33,13 @@ class Count(Options):
     estimate: Annotated[bool, Option("Only predict memory, disk and time, from a sample.", "--estimate")] = False
     split: Split = ()
     special_tokens: SpecialTokens = ()
-    skip_damaged: SkipDamaged = False
     options: CountOptions = field(default_factory=CountOptions)
     job: JobOptions = field(default_factory=JobOptions)
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         running = {"engine", "ray_address", "resume"}
         if self.merge:
-            text = {"split", "special_tokens", "skip_damaged", "binary", "approximate_prune", "num_threads", "estimate"}
+            text = {"split", "special_tokens", "binary", "approximate_prune", "num_threads", "estimate"}
             yield (OptionName("merge", True),), text | running | {*fields_of(ReadOptions)}
         if self.estimate:
             yield (OptionName("estimate", True),), {"output", "overwrite", "skip_damaged"} | running
@@ -57,7 +56,7 @@ class Count(Options):
             raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {self.output}")
 
     def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> Summary | Estimate:
-        """Count, add up or predict. on_skip: called for what is left out with `skip_damaged`."""
+        """Count, add up or predict. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
         from ..split import Splitter
 
         self.check()
@@ -84,7 +83,7 @@ class Count(Options):
         else:
             from .count_jobs import count_to_folder
 
-            skip = (on_skip or (lambda skip: None)) if self.skip_damaged else None
+            skip = on_skip if options.read.skip_damaged else None
             summary = count_to_folder(
                 self.sources, self.output, splitter, options, on_skip=skip, job=job, progress=progress
             )

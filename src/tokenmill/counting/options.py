@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..errors import OptionName, UsageError
 from ..jobs.work import EXECUTION
 from ..options import Argument, Option, Options
 from ..sources.blocks import INPUT, ReadOptions
-from ..split import Splitter
-from .text_sources import Binary
 from .weights import checked_weights
+
+if TYPE_CHECKING:
+    from ..split import Splitter
 
 TRAINING = "Training"  # the heading of its options in help texts
 
@@ -39,7 +40,10 @@ Split = Annotated[
         section=TRAINING,
     ),
 ]
-BinaryOption = Annotated[Binary, Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT)]
+Binary = Annotated[
+    Literal["error", "skip", "count"],
+    Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT),
+]
 MemoryLimit = Annotated[
     str | int | None,
     Option(
@@ -84,7 +88,7 @@ class CountOptions(Options):
         bool, Option("At each spill, drop pretokens seen only once since the last one.", section=EXECUTION)
     ] = False
     read: ReadOptions = field(default_factory=ReadOptions)
-    binary: BinaryOption = "error"
+    binary: Binary = "error"
     weights: Weights = ()  # a mapping; afterwards a tuple of (source, "3/2")
 
     def __post_init__(self) -> None:
@@ -123,6 +127,8 @@ class Summary:
 
 def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
     """A Splitter for the name of a split pattern or a regular expression, or for several of them."""
+    from ..split import Splitter
+
     if isinstance(split, Splitter):
         return split
     return Splitter(split) if isinstance(split, str) else Splitter(*split)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 from ..sources.blocks import BlockSource, Cut, ReadOptions, Span
 from ..sources.documents import open_source
 from ..sources.find import Source
 from ..sources.streams import Pause
 from ..split import Splitter
-
-Binary = Literal["error", "skip", "count"]
+from .options import Binary
 
 
 def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = False) -> Callable[..., BlockSource]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from ..errors import InputError, OptionName, UsageError
 from ..options import Option, Options
 from ._cut_cy import not_utf8
-from .find import Skip, Source, shown
+from .find import OnSkip, Skip, Source, shown, warn_of_skip
 from .streams import ByteStream, Pause
 
 if TYPE_CHECKING:
@@ -34,12 +34,6 @@ INPUT = "Input"  # the heading of its options in help texts
 
 Cut = Callable[[bytearray, int, int], int]
 Span = tuple[int, int]
-
-
-SkipDamaged = Annotated[
-    bool,
-    Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT),
-]
 
 
 @dataclass(frozen=True)
@@ -63,6 +57,10 @@ class ReadOptions(Options):
         str, Option("The field of JSON objects, or the column of Parquet, that has the text.", section=INPUT)
     ] = "text"
     max_document_bytes: int | None = None  # longer documents are skipped, which bounds the memory
+    skip_damaged: Annotated[
+        bool,
+        Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT),
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,6 +70,10 @@ class ReadOptions(Options):
             raise UsageError(
                 OptionName("max_document_bytes"), f" is {self.max_document_bytes}; it must be at least 1, or None"
             )
+
+    def skipper(self, on_skip: OnSkip | None = None) -> OnSkip | None:
+        """What to call for each thing that cannot be read: `on_skip`, or a warning; None if that is an error."""
+        return on_skip or (warn_of_skip if self.skip_damaged else None)
 
 
 @dataclass(frozen=True, slots=True)

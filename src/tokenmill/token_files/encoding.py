@@ -58,6 +58,7 @@ def encode_files(
     18211734
     """
     options, job = options or EncodeOptions(), job or JobOptions()
+    on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
     path = output_path(named(output), format)
     found = find_sources(sources, on_skip)

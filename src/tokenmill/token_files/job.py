@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
-from ..sources.blocks import SkipDamaged
 from ..tokenizer.opening import Opening
 from .settings import EncodeOptions, Summary, output_path
 
@@ -43,7 +42,6 @@ class Encode(Options):
         Literal["text", "bin", "npy", "megatron", "parquet"] | None,
         Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]"),
     ] = None
-    skip_damaged: SkipDamaged = False
     opening: Opening = field(default_factory=Opening)
     options: EncodeOptions = field(default_factory=EncodeOptions)
     job: JobOptions = field(default_factory=JobOptions)
@@ -73,7 +71,8 @@ class Encode(Options):
         """Encode. out: where lines of ids go without an output. Returns what is in the token file; None for lines of ids."""
         self.check()
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()
-        skip = (on_skip or (lambda skip: None)) if self.skip_damaged else None
+        read = self.options.read
+        skip = on_skip if read.skip_damaged else None
         if self.chosen_format != "text":
             from .encoding import encode_files
 
@@ -85,12 +84,10 @@ class Encode(Options):
         from ..sources.documents import read_documents
 
         allowed = "all" if self.options.special else frozenset()
-        read = self.options.read
-        how = {"unit": read.unit, "separator": read.separator, "field": read.field, "max_document_bytes": None}
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite)
         with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out) as file:
-            for document in read_documents(self.sources or ["-"], **how, on_skip=skip):
+            for document in read_documents(self.sources or ["-"], **asdict(read), on_skip=skip):
                 ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
                 file.write(" ".join(map(str, ids)) + "\n")
         return None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING, MinCount, SpecialTokens
 from ..errors import OptionName, UsageError
 from ..jobs.work import Threads
 from ..options import Option
 from ..options import Options as AnyOptions
-from ..split import Splitter
-from ..vocabulary.validation import checked_special_tokens
+
+if TYPE_CHECKING:
+    from ..split import Splitter
 
 SUPERWORDS = "Superwords"  # the heading of their options in help texts
 MOST_WORDS = 62
@@ -97,6 +98,8 @@ class Options(AnyOptions):
     ] = None
 
     def __post_init__(self) -> None:
+        from ..vocabulary.validation import checked_special_tokens
+
         super().__post_init__()
         special_tokens = checked_special_tokens(self.special_tokens)
         if self.unknown_token is not None:
@@ -114,6 +117,8 @@ class Options(AnyOptions):
 
     def splitter(self, split: str | Iterable[str]) -> Splitter:
         """The Splitter for these patterns, which cuts the special tokens out of the text unless they are learned as text."""
+        from ..split import Splitter
+
         patterns = [split] if isinstance(split, str) else list(split)
         return Splitter(*patterns, special_tokens=() if self.special_tokens_as_text else self.special_tokens)
 
@@ -177,3 +182,76 @@ def check_share(name: str, value: object) -> None:
     """Raise UsageError if `value` is not a number above 0 and at most 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
         raise UsageError(OptionName(name), f" is {value!r}; it is a share, above 0 and at most 1")
+
+
+PARITY = "Parity"  # the heading of its options in help texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parity(AnyOptions):
+    """The options of parity-aware BPE. Raises UsageError for an invalid option.
+
+    ratios: by language, the target for its bytes per token, relative to the others; None if development texts decide.
+    window: W, how many choices the window holds; None for no window.
+    alpha: how many times its equal share of the window a language may take, at least 1.
+    global_merges: M, how many merges of plain BPE come first.
+    """
+
+    ratios: Annotated[
+        Any,
+        Option(
+            "Without --dev: target bytes per token of a language, relative.",
+            "--ratio",
+            metavar="NAME=N...",
+            many=True,
+            section=PARITY,
+        ),
+    ] = None
+    window: Annotated[
+        int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)
+    ] = None
+    alpha: Annotated[
+        Any, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)
+    ] = 2
+    global_merges: Annotated[int, Option("Number of plain merges to make first.", min=0, section=PARITY)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        alpha = _rational(self.alpha)
+        if alpha is None or alpha < 1:
+            raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
+        if alpha != 2 and self.window is None:
+            raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
+        given = self.ratios
+        if given is not None and not isinstance(given, Mapping):
+            given = {name: values[-1] for name, values in by_name(given).items()}
+        ratios = None if given is None else {name: _rational(ratio) for name, ratio in given.items()}
+        for name, ratio in (ratios or {}).items():
+            if ratio is None or ratio <= 0:
+                raise UsageError(f"the ratio of {name} is {given[name]!r}; it must be a number above 0")
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "ratios", ratios)
+
+
+def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+    """Values by name. Of "NAME=VALUE" texts, a value without a name belongs to the name before it."""
+    if isinstance(texts, Mapping):
+        return texts
+    named: dict[str, list[str]] = {}
+    name = ""
+    for text in texts:
+        before, sign, value = text.partition("=")
+        if sign:
+            name, text = before.strip(), value
+        if not name or not text:
+            raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it like en=SRC")
+        named.setdefault(name, []).append(text)
+    return named
+
+
+def _rational(value: object) -> Fraction | None:
+    """The number as it is written; None for what is not a number."""
+    try:
+        return Fraction(str(value).strip())
+    except (ValueError, ZeroDivisionError):
+        return None

@@ -20,24 +20,22 @@ Hybrid: the first M merges are those of plain BPE on the training texts of all l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from ..counting import CountOptions, WordCounts, count_each
 from ..counting.file_count import Paths
 from ..counting.word_counts import check_patterns
-from ..errors import InputError, OptionName, UsageError
+from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
-from ..options import Option
-from ..options import Options as AnyOptions
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import byte_alphabet
-from .options import Options
+from .options import Options, Parity
 from .trainer import Training, by_falling_count, estimate_memory, pair_weight
 from .watching import Watch
 
@@ -48,71 +46,6 @@ if TYPE_CHECKING:
     from ._parity_cy import LanguageLoop
 
 _TOLD = 256  # merges between two calls of `progress`
-
-
-PARITY = "Parity"  # the heading of its options in help texts
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parity(AnyOptions):
-    """The options of parity-aware BPE. Raises UsageError for an invalid option.
-
-    ratios: by language, the target for its bytes per token, relative to the others; None if development texts decide.
-    window: W, how many choices the window holds; None for no window.
-    alpha: how many times its equal share of the window a language may take, at least 1.
-    global_merges: M, how many merges of plain BPE come first.
-    """
-
-    ratios: Annotated[
-        Any,
-        Option(
-            "Without --dev: target bytes per token of a language, relative.",
-            "--ratio",
-            metavar="NAME=N...",
-            many=True,
-            section=PARITY,
-        ),
-    ] = None
-    window: Annotated[
-        int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)
-    ] = None
-    alpha: Annotated[
-        Any, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)
-    ] = 2
-    global_merges: Annotated[int, Option("Number of plain merges to make first.", min=0, section=PARITY)] = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        alpha = _rational(self.alpha)
-        if alpha is None or alpha < 1:
-            raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
-        if alpha != 2 and self.window is None:
-            raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
-        given = self.ratios
-        if given is not None and not isinstance(given, Mapping):
-            given = {name: values[-1] for name, values in by_name(given).items()}
-        ratios = None if given is None else {name: _rational(ratio) for name, ratio in given.items()}
-        for name, ratio in (ratios or {}).items():
-            if ratio is None or ratio <= 0:
-                raise UsageError(f"the ratio of {name} is {given[name]!r}; it must be a number above 0")
-        object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(self, "ratios", ratios)
-
-
-def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
-    """Values by name. Of "NAME=VALUE" texts, a value without a name belongs to the name before it."""
-    if isinstance(texts, Mapping):
-        return texts
-    named: dict[str, list[str]] = {}
-    name = ""
-    for text in texts:
-        before, sign, value = text.partition("=")
-        if sign:
-            name, text = before.strip(), value
-        if not name or not text:
-            raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it like en=SRC")
-        named.setdefault(name, []).append(text)
-    return named
 
 
 @dataclass(frozen=True)
@@ -330,11 +263,3 @@ def check_parity(
     for name in given or {}:
         if name not in training:
             raise UsageError(f"{name} has a {what}, but no training text; the languages are {', '.join(training)}")
-
-
-def _rational(value: object) -> Fraction | None:
-    """The number as it is written; None for what is not a number."""
-    try:
-        return Fraction(str(value).strip())
-    except (ValueError, ZeroDivisionError):
-        return None
