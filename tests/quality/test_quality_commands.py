@@ -40,7 +40,7 @@ def table(result, key):
 
 
 def test_inspect(folder):
-    result = run(folder, "inspect", "large", "a.txt", "b.txt", "--json", "--top", "5", "--baseline", "small")
+    result = run(folder, "inspect", "large", "a.txt", "b.txt", "--json", "--top", "5")
     answer = json.loads(result.stdout)
     tok = tokenmill.load(folder / "large")
     assert answer["fingerprint"] == tok.vocabulary.fingerprint() and answer["domains"] == ["a", "b"]
@@ -48,8 +48,6 @@ def test_inspect(folder):
     assert rows["a"]["tokens"] == len(tok.encode(TEXT)) and rows["a"]["bytes"] == len(TEXT)
     assert rows["a"]["tokens_per_word"] == len(tok.encode(TEXT)) / len(TEXT.split())
     assert table(result, "longest")["total"] == 278 and len(table(result, "longest")["rows"]) == 5
-    base = table(result, "baseline")["rows"][0]
-    assert base["baseline_tokens"] == len(tokenmill.load(folder / "small").encode(TEXT))
     assert {row["t"] for row in table(result, "thresholds")["rows"]} == {0.6, 0.7, 0.8, 0.9, 1.0}
 
 

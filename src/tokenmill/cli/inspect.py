@@ -25,14 +25,12 @@ def inspect(
         Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language."),
     ] = (),
     top: Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)] = None,
-    baseline: Annotated[str | None, Option("A tokenizer to compare the number of tokens with.")] = None,
     num_threads: Threads = None,
 ) -> None:
     """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
-    from ..api import load
     from ..quality import inspect as inspect_tokenizer
     from ..quality.names import tokenizer_name
 
@@ -42,9 +40,7 @@ def inspect(
         found = inspect_tokenizer(
             tok,
             list(sources) or None,
-            baseline=None if baseline is None else load(baseline, download=opening.download),
             name=tokenizer_name(tokenizer),
-            baseline_name=None if baseline is None else tokenizer_name(baseline),
             options=options,
             num_threads=num_threads,
             progress=progress,
