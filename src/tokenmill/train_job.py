@@ -68,8 +68,7 @@ class Train(Options):
         Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords"),
     ] = ()
     parity: Annotated[
-        bool,
-        Option("Parity-aware BPE: the language compressed worst chooses each merge.", "--parity", section=PARITY),
+        bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", "--parity", section=PARITY)
     ] = False
     language: Annotated[
         Any,
@@ -182,13 +181,7 @@ class Train(Options):
             with _timed(seconds, "load" if self.sources and self.counted_before else "count"):
                 fair = self._count_languages(progress) if self.parity else None
                 counts = self._count(folder, progress) if fair is None else fair.counts
-            counted = Counted(
-                counts.documents,
-                counts.total_bytes,
-                len(counts),
-                counts.counted_bytes,
-                counts.mixture,
-            )
+            counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
             kept = counts if keep_counts else None
             if options.algorithm == "heap":
                 least = scaled(options.min_count, counts.scale)

@@ -32,7 +32,7 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
     skips: list[Skip] = []
     output = job.output
     if job.chosen_format == "text":
-        job.run(None, skips.append, sys.stdout)
+        job.run(None, skips.append)
     else:
         from ..token_files.settings import output_path
 

@@ -6,6 +6,7 @@ A verb is a function in a module of this folder, which is imported when the verb
 from __future__ import annotations
 
 import errno
+import itertools
 import sys
 import warnings
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from ..errors import TokenmillError, UsageError
 from ..jobs import outputs
 from . import _options as opt
 from ._commands import Verb, all_fields, command_of, nearest, spelled
-from ._console import fail, say, verbosity
+from ._console import SHOWN_SKIPS, fail, say, verbosity
 from ._verbs import PANELS, help_text
 
 VERBS = {name: summary for verbs in PANELS.values() for name, summary in verbs.items()}
@@ -60,6 +61,14 @@ def run(command: Callable[[], Any], verb: Callable[[], Verb | None] = lambda: No
         sys.exit(1)
 
 
+def _note(message: str, number: int) -> None:
+    """Print the first notes, or with --verbose all."""
+    if verbosity.verbose or number <= SHOWN_SKIPS:
+        say(f"note: {message}")
+    elif number == SHOWN_SKIPS + 1:
+        say("note: and more; --verbose lists all")
+
+
 class _Verbs(click.Group):
     verb: Verb | None = None  # the one that runs
 
@@ -93,7 +102,8 @@ class _Verbs(click.Group):
         self.verb = None
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
-            warnings.showwarning = lambda message, *_: say(f"note: {message}")
+            shown = itertools.count(1)
+            warnings.showwarning = lambda message, *_: _note(str(message), next(shown))
             code = run(lambda: super(_Verbs, self).main(*args, standalone_mode=False, **extra), lambda: self.verb)
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)

@@ -10,16 +10,7 @@ from ..errors import OptionName, UsageError
 from ..options import Option
 from ..train_job import Train
 from . import _options as opt
-from ._console import (
-    check_sample,
-    cost_of_export,
-    progress_bar,
-    report,
-    resumable,
-    say,
-    say_long_documents,
-    shares_row,
-)
+from ._console import check_sample, cost_of_export, progress_bar, report, resumable, say, say_long_documents, shares_row
 from ._events import event_log, watching
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ def _weighted(text: str) -> tuple[str, str]:
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Sources = Annotated[
-    Sequence[str | os.PathLike[str]],
-    Argument("Files, folders, globs, URLs, plain or compressed; - is standard input."),
+    Sequence[str | os.PathLike[str]], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")
 ]
 Split = Annotated[
     Sequence[str],

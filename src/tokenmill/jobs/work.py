@@ -133,11 +133,7 @@ class Result(NamedTuple):
 
 
 def do_parts(
-    work: Work,
-    folder: WorkingFolder,
-    job: JobOptions,
-    on_skip: OnSkip | None = None,
-    progress: Progress | None = None,
+    work: Work, folder: WorkingFolder, job: JobOptions, on_skip: OnSkip | None = None, progress: Progress | None = None
 ) -> list[Result]:
     """Do all parts that are not finished, and return the results of all, in order."""
     sizes = work.sizes

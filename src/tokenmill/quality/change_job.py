@@ -37,8 +37,7 @@ class Change(Options):
     sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
     output: Annotated[Path, Option("The folder to write the tokenizer to.", "--output", "-o")]
     id_map: Annotated[
-        Path | None,
-        Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT),
+        Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)
     ] = None
     ids: Annotated[Path | None, Option("A file of the tokens to remove or replace: one id per line.")] = None
     opening: Opening = field(default_factory=Opening)
@@ -134,8 +133,7 @@ class Prune(Change):
         ),
     ] = None
     script: Annotated[
-        Sequence[str],
-        Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable."),
+        Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")
     ] = ()
     min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
 
@@ -200,8 +198,7 @@ class Extend(Change):
         ),
     ] = None
     keep: Annotated[
-        Sequence[str],
-        Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING),
+        Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)
     ] = ()
     special_tokens: SpecialTokens = ()
     min_count: MinCount = 1

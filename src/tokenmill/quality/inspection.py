@@ -26,13 +26,7 @@ from .replacing import worth_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table
-from .token_lists import (
-    duplicates_tables,
-    events_table,
-    longest_table,
-    rare_table,
-    unused_table,
-)
+from .token_lists import duplicates_tables, events_table, longest_table, rare_table, unused_table
 from .usage import Usage, ordinary_tokens
 from .verdict import subject_of, summary, verdict
 

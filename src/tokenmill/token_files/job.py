@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -68,7 +69,7 @@ class Encode(Options):
     def run(
         self, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
     ) -> Summary | None:
-        """Encode. out: where lines of ids go without an output. Returns what is in the token file; None for lines of ids."""
+        """Encode. out: where lines of ids go without an output, by default stdout. Returns what is in the token file; None for lines of ids."""
         self.check()
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()
         read = self.options.read
@@ -86,7 +87,7 @@ class Encode(Options):
         allowed = "all" if self.options.special else frozenset()
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite)
-        with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out) as file:
+        with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out or sys.stdout) as file:
             for document in read_documents(self.sources or ["-"], **asdict(read), on_skip=skip):
                 ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
                 file.write(" ".join(map(str, ids)) + "\n")

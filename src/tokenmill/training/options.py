@@ -28,8 +28,7 @@ Refine = Annotated[
     Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING),
 ]
 VocabSize = Annotated[
-    int,
-    Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING),
+    int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)
 ]
 SUPERBPE = ("superwords", "superbpe")
 
@@ -54,23 +53,16 @@ class Options(AnyOptions):
     ] = "bytes"
     coverage: Annotated[
         float,
-        Option(
-            "The share of all characters to keep.",
-            share=True,
-            only=("alphabet", "characters"),
-            section=TRAINING,
-        ),
+        Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING),
     ] = 1.0
     unknown_token: Annotated[
-        str | None,
-        Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING),
+        str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)
     ] = None
     algorithm: Annotated[
         Literal["heap", "naive"], Option("heap, or naive: the textbook loop, for study.", section=TRAINING)
     ] = "heap"
     special_tokens_as_text: Annotated[
-        bool,
-        Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING),
+        bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)
     ] = False
     superwords: Annotated[
         Literal["superbpe", "boundless"] | None,
@@ -189,13 +181,7 @@ PARITY = "Parity"  # the heading of its options in help texts
 
 @dataclass(frozen=True, kw_only=True)
 class Parity(AnyOptions):
-    """The options of parity-aware BPE. Raises UsageError for an invalid option.
-
-    ratios: by language, the target for its bytes per token, relative to the others; None if development texts decide.
-    window: W, how many choices the window holds; None for no window.
-    alpha: how many times its equal share of the window a language may take, at least 1.
-    global_merges: M, how many merges of plain BPE come first.
-    """
+    """The options of parity-aware BPE. Raises UsageError for an invalid option."""
 
     ratios: Annotated[
         Any,
