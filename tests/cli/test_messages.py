@@ -27,7 +27,7 @@ from tokenmill.errors import OptionName, UsageError
         ("train", OptionName("min_pair_count"), "--min-pair-count"),
         ("train", OptionName("overwrite", True), "--force"),
         ("clean", OptionName("kind"), "KIND"),
-        ("inspect", OptionName("on_skip", ...), "--skip-damaged"),  # not of this verb
+        ("inspect", OptionName("on_skip", ...), "--skip-damaged"),
     ],
 )
 def test_options_are_spelt_as_the_command_line_has_them(verb, option, expected):
