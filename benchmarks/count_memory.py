@@ -47,7 +47,7 @@ def job(path: str, split: str, limit: str) -> None:
         output = Path(folder) / "counts"
         start = time.perf_counter()
         summary = count_to_folder(
-            path, output, split, CountOptions(memory_limit=int(limit)), job=JobOptions(num_workers=2)
+            path, output, split, CountOptions(memory_limit=int(limit)), job=JobOptions(num_threads=2)
         )
         seconds = time.perf_counter() - start
         digest = hashlib.sha256()

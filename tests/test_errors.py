@@ -63,3 +63,75 @@ def test_the_extra_brings_what_web_addresses_need():
 
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
     assert any(name.startswith("aiohttp") for name in project["optional-dependencies"]["corpus"])
+
+
+def test_wrong_types_give_our_errors(tmp_path):
+    import numpy as np
+
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low lower lowest"], np.int64(258))
+    (tmp_path / "a.txt").write_text("low")
+    with pytest.raises(errors.UsageError, match=r"memory_limit is 1.5; it must be text or a whole number"):
+        tokenmill.count(tmp_path / "a.txt", memory_limit=1.5)
+    with pytest.raises(errors.UsageError, match=r"vocab_size is 300.0; it must be a whole number"):
+        tokenmill.train(tmp_path / "a.txt", 300.0)
+    with pytest.raises(errors.UnknownOptionError, match="no option 'allow_special'"):
+        tok.encode_batch(["low"], allow_special="all")
+    with pytest.raises(errors.UsageError, match=r"not of 'cl100k_base'; for a file or a name: tokenmill.load"):
+        tokenmill.Tokenizer("cl100k_base")
+    with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):
+        tokenmill.check(tok, tok, "he")
+    with pytest.raises(errors.UsageError, match="no published encoding is known by the name 'cl100k-bas'"):
+        tokenmill.get_encoding("cl100k-bas")
+
+
+def test_the_port_of_play_is_checked():
+    from click.testing import CliRunner
+
+    from tokenmill.cli.main import app
+
+    result = CliRunner().invoke(app, ["play", "--port", "99999999"])
+    assert result.exit_code == 2 and "--port is 99999999; it must be at most 65535" in result.stderr
+    result = CliRunner().invoke(app, ["count", "a.txt", "-o", ""])
+    assert result.exit_code == 2 and "--output is empty" in result.stderr
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+def test_a_closed_stream_is_no_traceback(tmp_path, closed):
+    import shlex
+    import subprocess
+    import sys
+
+    import tokenmill
+
+    tokenmill.train_from_iterator(["low lower lowest"], 258).save(tmp_path / "tok")
+    (tmp_path / "a.txt").write_text("low")
+    command = [
+        sys.executable,
+        "-m",
+        "tokenmill",
+        "encode",
+        str(tmp_path / "a.txt"),
+        "--tokenizer",
+        str(tmp_path / "tok"),
+    ]
+    ended = subprocess.run(
+        f"{shlex.join(command)} {closed}>&-", shell=True, capture_output=True, text=True, timeout=120
+    )
+    assert "Traceback" not in ended.stderr and ended.returncode == (1 if closed == "1" else 0)
+    assert ("cannot write the output" in ended.stderr) == (closed == "1")
+
+
+def test_a_training_of_several_sizes_in_python(tmp_path):
+    """As on the command line: sizes, the certificate of a change, and an estimate."""
+    import tokenmill
+
+    (tmp_path / "a.txt").write_text("low lower lowest newer newest " * 20)
+    sources = [str(tmp_path / "a.txt")]
+    trained = tokenmill.Train(sources=sources, vocab_size=(258, 262), output=tmp_path / "out").run()
+    assert {size: tok.n_vocab for size, tok in trained.toks.items()} == {258: 258, 262: 262}
+    assert tokenmill.load(tmp_path / "out" / "258").n_vocab == 258
+    smaller = tokenmill.Prune(tokenizer=trained.tok, script=["Greek"], output=tmp_path / "small").run()
+    assert smaller.certificate is not None and smaller.certificate.ids == smaller.tok.n_vocab
+    assert tokenmill.Count(sources=sources, estimate=True).run().total_bytes == 30 * 20

@@ -7,8 +7,19 @@ import pytest
 
 import tokenmill
 
+PUBLIC = """
+AddedToken Agreement Changed Clean CleanOptions CleaningReport Comparison Convert Converted Count
+CountOptions Difference Document Encode EncodeOptions ExportLoss Extend Inspection InspectionOptions JobOptions
+MergeOptions Prune Pruned ReadOptions Replaced Report Splitter TokenFile Tokenizer Train Trained
+TrainingEvent TrainingOptions Vocabulary WordCounts add_up check clean compare count count_iterator
+count_to_folder encode_files encoding_for_model errors export_loss extend get_encoding inspect
+list_encoding_names load load_tokens prune read_documents replace report shrink train
+train_from_counts train_from_iterator train_parity
+"""
+
 
 def test_every_public_name_is_there():
+    assert tokenmill.__all__ == PUBLIC.split()
     for name in tokenmill.__all__:
         assert getattr(tokenmill, name) is not None
     assert sorted(tokenmill.__all__) == dir(tokenmill)
@@ -31,3 +42,12 @@ def test_import_is_light():
         [sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_help_is_light():
+    code = "import sys; sys.argv = ['tokenmill', 'train', '--help']; from tokenmill.cli import entry; entry()"
+    command = [sys.executable, "-X", "importtime", "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "--vocab-size" in ran.stdout and "tokenmill.train_job" in ran.stderr
+    for module in ("numpy", "tokenmill.training.trainer", "tokenmill.counting.threads", "tokenmill.split"):
+        assert module not in ran.stderr, module

@@ -89,8 +89,8 @@ def test_a_program_has_no_any_in_it_and_typos_are_errors(tmp_path):
 def test_the_typed_options_are_those_of_training():
     import dataclasses
 
-    from tokenmill.training import Options, Superwords
+    from tokenmill.training import Options
 
-    fields = {field.name for kind in (Options, Superwords) for field in dataclasses.fields(kind)}
+    fields = {field.name for field in dataclasses.fields(Options)}
     assert tokenmill.TrainingOptions.__optional_keys__ == fields - {"vocab_size"} | {"progress"}
     assert tokenmill.MergeOptions.__optional_keys__ < tokenmill.TrainingOptions.__optional_keys__

@@ -79,7 +79,7 @@ def train(
     sources: Sources,
     vocab_size: int,
     *,
-    split: str | Iterable[str] = "cl100k",
+    split: str | Iterable[str] = (),
     weights: Mapping[str, Weight] | None = None,
     **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
@@ -94,13 +94,14 @@ def train(
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    from .counting import CountOptions, count
+    from .train_job import Train
 
-    if weights and options.get("superwords") is not None:
-        raise UsageError("weights are not for superwords: stage 2 reads the text as it is; leave one of them out")
-    counting = CountOptions(weights=weights or {})
-    counted = lambda splitter, **run: count(sources, splitter, counting, **run)  # noqa: E731
-    return _train(counted, split, vocab_size, options, partial(_file_text, sources))
+    given: dict[str, Any] = {**options}
+    progress = given.pop("progress", None)
+    paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    patterns = [split] if isinstance(split, str) else list(split)
+    job = Train(sources=paths, vocab_size=vocab_size, split=patterns, weights=weights or (), **given)
+    return job.run(progress).tok
 
 
 @suggests_options(*OPTIONS)
@@ -161,7 +162,7 @@ def train_parity(
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
     from .training import Options
-    from .training.parity import Parity
+    from .training.options import Parity
     from .training.parity import train_parity as counted
 
     given: dict[str, Any] = {**options}
@@ -203,6 +204,16 @@ def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
     return load(name, download=download)
 
 
+@suggests_options()
+def get_encoding(name: str, *, download: bool = False) -> Tokenizer:
+    """Load a published encoding ("cl100k_base"), as tiktoken's function of this name. Options as for `load`."""
+    from .split.names import encoding_name, nearest
+
+    if encoding_name(name) is None:
+        raise UsageError(f"no published encoding is known by the name {name!r}.{nearest(name, encodings=True)}")
+    return load(name, download=download)
+
+
 def list_encoding_names() -> list[str]:
     """The names of the published encodings, which `load` takes."""
     from .formats import PUBLISHED
@@ -233,11 +244,11 @@ def _train(
 
     text: opens what is counted, for superwords.
     """
-    from .training import Options, Training, take_superwords
+    from .training import Options, Training
 
     given: dict[str, Any] = {**options}
     progress = given.pop("progress", None)
-    checked = Options(vocab_size=vocab_size, superwords=take_superwords(given), **given)
+    checked = Options(vocab_size=vocab_size, **given)
     splitter, run = checked.splitter(split), {"num_threads": checked.num_threads, "progress": progress}
     if checked.superwords is not None:
         from .superwords import SuperwordTraining

@@ -23,7 +23,7 @@ import importlib
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from typing import ParamSpec
@@ -32,8 +32,27 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+class OptionName(NamedTuple):
+    """An option in an error message. Python and the command line each print their own spelling of it.
+
+    >>> str(OptionName("resume", False)), str(OptionName("field"))
+    ('resume=False', 'field')
+    """
+
+    name: str
+    value: Any = None  # None: only the name; ...: any value
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.name
+        return f"{self.name}=..." if self.value is ... else f"{self.name}={self.value!r}"
+
+
 class TokenmillError(Exception):
-    """The base class of all errors that tokenmill raises deliberately."""
+    """The base class of all errors that tokenmill raises deliberately. Its arguments together are the message: text and options."""
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args))
 
 
 class UsageError(TokenmillError, ValueError):
@@ -54,8 +73,6 @@ class UnknownOptionError(UsageError, TypeError):
 
 class UnknownTokenError(UsageError, KeyError):
     """An id or a token that the vocabulary does not have."""
-
-    __str__ = Exception.__str__  # KeyError's shows the repr of the message
 
 
 class InputError(TokenmillError):
@@ -93,6 +110,18 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             f"{purpose} needs the module {module!r}, which is not installed. "
             f"Install it with: pip install 'tokenmill[{extra}]'"
         ) from error
+
+
+def lazy_names(package: str, **modules: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that imports its names, listed by module, when they are used."""
+
+    def get(name: str) -> Any:
+        module = next((module for module, names in modules.items() if name in names.split()), None)
+        if module is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{module}"), name)
+
+    return get
 
 
 def printable(path: str | os.PathLike[str]) -> str:

@@ -91,8 +91,8 @@ def test_mistakes_with_token_files(folder, tmp_path):
     encode = ["encode", tmp_path / "a.txt", "--tokenizer", folder]
     for arguments, code, message in (
         (["-o", tmp_path / "t.bin"], 2, b"--no-end-of-text"),
-        (["--format", "npy"], 2, b"-o with its name"),
-        (["-o", tmp_path / "t", "--format", "zip"], 2, b"known are bin, npy, megatron, parquet"),
+        (["--format", "npy"], 2, b"--output with its name"),
+        (["-o", tmp_path / "t", "--format", "zip"], 2, b"known are text, bin, npy, megatron, parquet"),
         (["-o", tmp_path / "t.bin", "--no-end-of-text", "--end-of-text", "<|end|>"], 2, b"exclude each other"),
         (["-o", tmp_path / "t.bin", "--no-end-of-text", "--unit", "page"], 2, b"unit is 'page'; known are"),
     ):

@@ -44,8 +44,8 @@ def contents(path):
         ("extend tok a.txt --vocab-size 267 -o out", "out"),
         ("prune tok --ids ids -o out", "out"),
         ("prune tok --ids ids -o tok", "tok"),
-        ("shrink tok a.txt -o out", "out"),
-        ("replace tok a.txt -o out", "out"),
+        ("prune tok a.txt -o out", "out"),
+        ("extend tok a.txt --reuse 0 -o out", "out"),
         ("prune tok --ids ids -o new --id-map out", "out"),
         ("convert tok out --to huggingface", "out"),
         ("convert tok out --to tiktoken", "out"),
@@ -87,7 +87,7 @@ def test_what_is_there_is_named(tmp_path):
     refuse_folder(tmp_path / "folder", Path.is_file)
     for name in "abcd":
         (tmp_path / "folder" / name).touch()
-    with pytest.raises(OutputError, match=r"file exists: a file of 1,234 bytes. .*overwrite=True \(--force\)"):
+    with pytest.raises(OutputError, match=r"file exists: a file of 1,234 bytes. .*overwrite=True"):
         refuse_existing(tmp_path / "file")
     with pytest.raises(OutputError, match=r"folder exists: a folder with a, b, c, \.\.\."):
         refuse_folder(tmp_path / "folder", Path.is_file)
@@ -157,7 +157,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
                 job.save("state", 1)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("tokenmill.token_files.encode_files", interrupted)
+    monkeypatch.setattr("tokenmill.token_files.encoding.encode_files", interrupted)
     for saved in (False, True):
         result = run(folder, *"encode a.txt --tokenizer tok --no-end-of-text -o t.bin".split())
         assert result.exit_code == 130 and "stopped" in result.stderr
@@ -217,7 +217,7 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
         "play tok --export cp --force": "cp is a folder with other files: a.txt",
         "encode a.txt --tokenizer tok --no-end-of-text -o a.txt --format bin --force": "one of the sources",
         "encode a.txt --tokenizer tok -o cp --force": "a folder has that name",
-        "train a.txt --vocab-size 260 -o ": "the name is empty",
+        "train a.txt --vocab-size 260 -o ": "--output is empty",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.npy --format bin": "suffix of another format",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.idx --format bin": "suffix of another format",
         "encode a.txt --tokenizer tok -o x.npy --format text": "suffix of another format",
@@ -260,14 +260,14 @@ def test_a_replacement_appears_whole(folder, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tokenmill.jobs.outputs.publish", stop)
-    stopped = run(folder, *"replace tok a.txt -o out".split())
+    stopped = run(folder, *"extend tok a.txt --reuse 0 -o out".split())
     assert stopped.exit_code == 130 and not (folder / "out").exists()
     monkeypatch.undo()
     monkeypatch.setattr("tokenmill.quality.certificate.certify", stop)
-    stopped = run(folder, *"replace tok a.txt -o elsewhere --id-map map.npy".split())
+    stopped = run(folder, *"extend tok a.txt --reuse 0 -o elsewhere --id-map map.npy".split())
     assert stopped.exit_code == 130 and "elsewhere" in stopped.stderr.partition("finished before: ")[2], stopped.stderr
     monkeypatch.undo()
-    assert run(folder, *"replace tok a.txt -o out".split()).exit_code == 0
+    assert run(folder, *"extend tok a.txt --reuse 0 -o out".split()).exit_code == 0
     assert {"tokenizer.json", "id_map.npy", "new_rows.json"} <= {path.name for path in (folder / "out").iterdir()}
 
 

@@ -15,8 +15,6 @@ VERBS = {
     "inspect": ["gpt-4o"],
     "play": ["gpt-4o", "--no-browser"],
     "prune": ["gpt-4o", "-o", "out", "--ids", "ids"],
-    "shrink": ["gpt-4o", "a.txt", "-o", "out"],
-    "replace": ["gpt-4o", "a.txt", "-o", "out"],
 }
 
 

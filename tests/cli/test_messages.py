@@ -9,32 +9,91 @@ import pytest
 from click import Context
 from click.testing import CliRunner
 
-from tokenmill.cli._messages import name_options
+import tokenmill
+from tokenmill.cli._commands import spelled
 from tokenmill.cli.main import app
+from tokenmill.errors import OptionName, UsageError
 
 
 @pytest.mark.parametrize(
-    ("verb", "message", "expected"),
+    ("verb", "option", "expected"),
     [
-        ("decode", "Skip it with any_tokenizer=True (--any-tokenizer).", "Skip it with --any-tokenizer."),
-        ("decode", 'Name it: dtype="uint16" (--dtype uint16) or "uint32".', 'Name it: --dtype uint16 or "uint32".'),
-        ("decode", "dtype is 'object'; give", "--dtype is 'object'; give"),
-        ("count", "delete x (or use resume=False, --no-resume).", "delete x (or use --no-resume)."),
-        ("count", "or use resume=False.", "or use --no-resume."),
-        ("count", "Pass on_skip=... to leave it out", "Pass --skip-damaged to leave it out"),
-        ("count", "pass binary='skip' to", "pass --binary skip to"),
-        ("encode", "with end_of_text=False it", "with --no-end-of-text it"),
-        ("encode", "(end_of_text=..., --end-of-text), or", "(--end-of-text), or"),
-        ("train", "min_pair_count is 0; it must be", "--min-pair-count is 0; it must be"),
-        ("train", "coverage and unknown_token are for", "coverage and --unknown-token are for"),
-        ("train", "vocab_size is 3, but", "--vocab-size is 3, but"),
-        ("extend", "Leave out refine=... to", "Leave out --refine to"),
-        ("train", "min_count.txt, a/vocab_size, split_pattern", "min_count.txt, a/vocab_size, split_pattern"),
-        ("inspect", "on_skip=True is not of this verb", "on_skip=True is not of this verb"),
+        ("decode", OptionName("any_tokenizer", True), "--any-tokenizer"),
+        ("decode", OptionName("dtype", "uint16"), "--dtype uint16"),
+        ("count", OptionName("resume", False), "--no-resume"),
+        ("count", OptionName("on_skip", ...), "--skip-damaged"),
+        ("encode", OptionName("end_of_text", False), "--no-end-of-text"),
+        ("encode", OptionName("end_of_text", ...), "--end-of-text"),
+        ("train", OptionName("min_pair_count"), "--min-pair-count"),
+        ("train", OptionName("overwrite", True), "--force"),
+        ("clean", OptionName("kind"), "KIND"),
+        ("inspect", OptionName("on_skip", ...), "--skip-damaged"),
     ],
 )
-def test_arguments_become_options(verb, message, expected):
-    assert name_options(message, app.get_command(Context(app), verb)) == expected
+def test_options_are_spelt_as_the_command_line_has_them(verb, option, expected):
+    command = app.get_command(Context(app), verb)
+    quoted = "'<|--end-of-text|>' and min_count=0 stay"
+    assert spelled(UsageError(option, f": {quoted}"), command.fields) == f"{expected}: {quoted}"
+
+
+def test_python_spells_options_as_arguments():
+    error = UsageError(OptionName("resume", False), " or ", OptionName("unit", ...), " or ", OptionName("field"))
+    assert str(error) == "resume=False or unit=... or field"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "path"),
+    [
+        ("encode {text} --tokenizer {tok} --end-of-text x", "--end-of-text", "lines of ids"),
+        ("encode {text} --tokenizer {tok} --no-end-of-text", "--no-end-of-text", "lines of ids"),
+        ("encode {text} --tokenizer {tok} --num-threads 2", "--num-threads", "lines of ids"),
+        ("encode {text} --tokenizer {tok} --json", "--json", "lines of ids"),
+        ("count {text} --estimate --engine ray", "--engine", "--estimate"),
+        ("count --merge {text} -o {out} --split gpt2", "--split", "--merge"),
+        ("count --merge {text} -o {out} --unit line", "--unit", "--merge"),
+        ("train {text} --vocab-size 300 -o {out} --window 3", "--window", "--parity"),
+        ("train {text} --vocab-size 300 -o {out} --coverage 0.5", "--coverage", "--alphabet characters"),
+        ("train {text} --vocab-size 300 -o {out} --engine ray", "--engine", "--superwords"),
+        ("train {text} --vocab-size 300 -o {out} --separator x", "--separator", "--unit separator"),
+        ("prune {tok} --script Latin --min-uses 2 -o {out}", "--min-uses", "without text"),
+        ("extend {tok} {text} --reuse 3 --vocab-size 300 -o {out}", "--vocab-size", "--reuse"),
+    ],
+)
+def test_an_option_that_is_not_used_is_refused(tmp_path, arguments, option, path):
+    text, tok = tmp_path / "a.txt", tmp_path / "tok"
+    text.write_text("low lower lowest")
+    tokenmill.train(text, 260).save(tok)
+    words = arguments.format(text=text, tok=tok, out=tmp_path / "out").split()
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2 and option in result.stderr and path in result.stderr, result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_verbs_and_their_help():
+    assert "Did you mean 'train'" in CliRunner().invoke(app, ["trian"]).stderr
+    assert CliRunner().invoke(app, ["help"]).stdout == CliRunner().invoke(app, ["--help"]).stdout
+    shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["train", "--help"]).stdout
+    assert CliRunner(env={"COLUMNS": "80"}).invoke(app, ["help", "train"]).stdout == shown
+    assert len(shown.splitlines()) <= 100
+    assert shown.index("tokenmill train corpus") < shown.index("Required:") < shown.index("Training:")
+
+
+def test_completion_offers_values_and_leaves_files_to_the_shell(monkeypatch):
+    def complete(words):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+        monkeypatch.setenv("_TOKENMILL_COMPLETE", "bash_complete")
+        return CliRunner().invoke(app, [], prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE").stdout.split()
+
+    assert complete("tokenmill train --superwords ") == ["plain,superbpe", "plain,boundless"]
+    assert complete("tokenmill clean w") == ["plain,wikipedia"]
+    for words in (
+        "tokenmill train cor",
+        "tokenmill train -o ou",
+        "tokenmill encode --tokenizer to",
+        "tokenmill inspect to",
+    ):
+        assert complete(words) == [f"file,{words.split()[-1]}"], words
 
 
 @pytest.mark.parametrize("option", ["--min-count", "--vocab-size", "--max-token-bytes"])
@@ -67,11 +126,15 @@ def test_results_in_a_pipe_are_utf8_whatever_the_locale(tmp_path):
         (["train", "text.txt"], "--output"),
         (["convert"], "TOKENIZER"),
         (["inspect"], "TOKENIZER"),
-        (["compare"], "TOKENIZERS"),
+        (["compare"], "TOKENIZERS, --on"),
+        (["encode", "a.txt", "-o", "t.bin"], "--tokenizer"),
+        (["convert", "tok"], "OUTPUT, --to"),
         (["count"], "SOURCES"),
+        (["clean", "dump.xml.bz2", "-o", "out"], "KIND"),
+        (["clean", "text", "-o", "out"], "SOURCES"),
         (["prune"], "TOKENIZER"),
         (["extend"], "TOKENIZER"),
-        (["clean"], "KIND"),
+        (["clean"], "KIND (wikipedia, stackexchange, fineweb, text), SOURCES, --output"),
     ],
 )
 def test_what_is_missing_is_named(arguments, missing):

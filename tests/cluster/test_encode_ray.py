@@ -9,7 +9,7 @@ from killed_driver import kill_driver
 import tokenmill
 from tokenmill.errors import InputError
 from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import encode_files
+from tokenmill.token_files.encoding import encode_files
 
 pytest.importorskip("ray")
 

@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import py7zr
@@ -14,11 +15,20 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from tokenmill.corpus import CleanOptions, clean, read_documents
+import tokenmill
+from tokenmill.corpus import CleanOptions, read_documents
 from tokenmill.errors import InputError, TokenmillError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.jobs.worker_pool import WorkerPool
 from tokenmill.sources.blocks import ReadOptions
+
+
+def clean(kind, sources, output, options=None, **run):
+    """`clean` that leaves out what is damaged."""
+    options = options or CleanOptions()
+    options = replace(options, read=replace(options.read, skip_damaged=True))
+    return tokenmill.clean(kind, sources, output, options, **run)
+
 
 SENTENCE = "The quick brown fox jumps over a lazy dog while nobody in particular looks at what it does. "
 BODY = SENTENCE * 3
@@ -92,7 +102,7 @@ def dump(path, *pages, head="<mediawiki><siteinfo/>"):
 
 def cleaned(kind, source, folder, **options):
     """The texts kept, and what was skipped, without the folder of the sources."""
-    report = clean(kind, source, folder / "out", CleanOptions(**options), job=JobOptions(num_workers=1))
+    report = clean(kind, source, folder / "out", CleanOptions(**options), job=JobOptions(num_threads=1))
     texts = [d.text for d in read_documents((folder / "out").glob("shard-*"))]
     return texts, [str(skip).replace(f"{folder}/", "") for skip in report.skipped]
 
@@ -132,7 +142,7 @@ def test_damaged_pages_cost_only_themselves(tmp_path):
         "a page without its end",
     ]
     with pytest.raises(InputError, match="Opening and ending tag mismatch"):
-        clean("wikipedia", source, tmp_path / "strict", CleanOptions(strict=True))
+        tokenmill.clean("wikipedia", source, tmp_path / "strict")
 
 
 def test_a_page_that_takes_too_long(tmp_path):
@@ -213,7 +223,7 @@ def test_dumps_that_were_cut_off(tmp_path, suffix):
     assert len(skipped) == 1
     assert "damaged or cut off after" in skipped[0]
     with pytest.raises(InputError, match="damaged or cut off after"):
-        clean("stackexchange", path, tmp_path / "strict", CleanOptions(strict=True))
+        tokenmill.clean("stackexchange", path, tmp_path / "strict")
 
 
 MEASURE = """
@@ -221,8 +231,8 @@ import json, sys
 from tokenmill.corpus import CleanOptions, clean
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
-options = CleanOptions(read=ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES))
-report = clean(*sys.argv[1:], options, job=JobOptions(num_workers=1))
+options = CleanOptions(read=ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES, skip_damaged=True))
+report = clean(*sys.argv[1:], options, job=JobOptions(num_threads=1))
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([report.documents_kept, [str(skip) for skip in report.skipped], peak // 1024]))
 """

@@ -20,7 +20,7 @@ at a few columns, as files are.
 
 The last.
 """
-ONE = JobOptions(num_workers=1)
+ONE = JobOptions(num_threads=1)
 
 
 def documents(folder):

@@ -9,18 +9,28 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import zstandard
 from click.testing import CliRunner
 
+import tokenmill
 from tokenmill.cli.main import app
-from tokenmill.corpus import CleaningReport, CleanOptions, clean, cleaning, read_documents
+from tokenmill.corpus import CleaningReport, CleanOptions, cleaning, read_documents
 from tokenmill.corpus.cleaning import report_path
 from tokenmill.errors import InputError, OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks
+
+
+def clean(kind, sources, output, options=None, **run):
+    """`clean` that leaves out what is damaged."""
+    options = options or CleanOptions()
+    options = replace(options, read=replace(options.read, skip_damaged=True))
+    return tokenmill.clean(kind, sources, output, options, **run)
+
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 WORDS = [
@@ -86,7 +96,7 @@ def expected(corpus, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "PART_BYTES", 200_000)
         patch.setattr(blocks, "BLOCK", 8_000)
-        clean("text", corpus, folder, OPTIONS, job=JobOptions(num_workers=1))
+        clean("text", corpus, folder, OPTIONS, job=JobOptions(num_threads=1))
     return digest(folder)
 
 
@@ -118,7 +128,7 @@ def test_the_report_adds_up(corpus, tmp_path):
 
 @pytest.mark.parametrize("num_workers", [2, 5])
 def test_the_same_bytes_for_any_number_of_workers(corpus, expected, tmp_path, small_parts, num_workers):
-    clean("text", corpus, tmp_path, OPTIONS, job=JobOptions(num_workers=num_workers))
+    clean("text", corpus, tmp_path, OPTIONS, job=JobOptions(num_threads=num_workers))
     assert digest(tmp_path) == expected
     assert len(expected) > 6
 
@@ -130,6 +140,8 @@ from tokenmill.corpus import CleanOptions, clean, cleaning
 from tokenmill.sources import blocks
 from tokenmill.jobs.work import JobOptions
 cleaning.PART_BYTES, blocks.BLOCK = 200_000, 8_000
+READ = blocks.ReadOptions(max_document_bytes=blocks.MAX_DOCUMENT_BYTES, skip_damaged=True)
+OPTIONS = CleanOptions(shard_bytes=50_000, read=READ)
 left, seconds, count = int(sys.argv[1]), float(sys.argv[2]), cleaning._count
 
 def counting(*arguments):
@@ -142,7 +154,7 @@ def counting(*arguments):
     return count(*arguments)
 
 cleaning._count = counting
-clean("text", sys.argv[4:], sys.argv[3], CleanOptions(shard_bytes=50_000), job=JobOptions(num_workers=2))
+clean("text", sys.argv[4:], sys.argv[3], OPTIONS, job=JobOptions(num_threads=2))
 """
 
 
@@ -224,7 +236,17 @@ def test_two_runs_cannot_write_to_one_folder(corpus, tmp_path):
 
 
 def test_ctrl_c_stops_within_a_second_and_leaves_nothing_half_written(corpus, tmp_path):
-    command = [sys.executable, "-m", "tokenmill", "clean", "text", *map(str, corpus * 30), "-o", str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "tokenmill",
+        "clean",
+        "text",
+        *map(str, corpus * 30),
+        "--skip-damaged",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while not list(tmp_path.glob("out/.shard-*.part")):
             assert process.poll() is None
@@ -259,7 +281,18 @@ def test_a_full_disk_is_one_error_and_the_run_goes_on_when_there_is_room(
 
 def test_a_limit_on_files_is_one_error_and_the_run_goes_on_without_it(corpus, tmp_path):
     """It stands for a full disk where none can be mounted."""
-    command = [sys.executable, "-m", "tokenmill", "clean", "text", *map(str, corpus), "--format", "text", "-o"]
+    command = [
+        sys.executable,
+        "-m",
+        "tokenmill",
+        "clean",
+        "text",
+        *map(str, corpus),
+        "--skip-damaged",
+        "--format",
+        "text",
+        "-o",
+    ]
     limited = ["bash", "-c", 'ulimit -f 50; exec "$@"', "bash", *command, str(tmp_path / "out")]
     result = subprocess.run(limited, capture_output=True, text=True, timeout=60)
     assert result.returncode == 1
@@ -299,9 +332,9 @@ def test_filters_and_lengths_are_obeyed(corpus, tmp_path):
             lambda clean: clean("books"),
             "the kind 'books' is not known; known are wikipedia, stackexchange, fineweb, text",
         ),
-        (lambda clean: CleanOptions("csv"), "the output format 'csv' is not known"),
+        (lambda clean: CleanOptions("csv"), "format is 'csv'; known are"),
         (lambda clean: clean("text", CleanOptions(filters=("x",))), "there is no filter 'x'"),
-        (lambda clean: CleanOptions(min_chars=-1), "must not be negative"),
+        (lambda clean: CleanOptions(min_chars=-1), "must be at least 0"),
         (lambda clean: CleanOptions(time_limit=0), "time_limit is 0; it must be above 0"),
     ],
 )
@@ -327,7 +360,7 @@ def test_an_unfinished_run_of_other_options_is_left_alone(corpus, tmp_path, monk
 
 def test_the_command(corpus, tmp_path):
     runner = CliRunner()
-    arguments = ["clean", "text", str(corpus[0]), "-o", str(tmp_path / "out")]
+    arguments = ["clean", "text", str(corpus[0]), "--skip-damaged", "-o", str(tmp_path / "out")]
     ran = runner.invoke(
         app, [*arguments, "--json", "--no-filter", "urls", "--no-filter", "long-runs", "--min-chars", "50"]
     )
@@ -348,11 +381,12 @@ def test_the_command(corpus, tmp_path):
     ):
         assert shown in ran.stderr
     assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 1
-    assert runner.invoke(app, [*arguments, "--force", "--strict"]).exit_code == 1
+    arguments.remove("--skip-damaged")
+    assert runner.invoke(app, [*arguments, "--force"]).exit_code == 1
     assert runner.invoke(app, ["clean", "books", "x", "-o", "y"]).exit_code == 2
 
 
-def test_strict_stops_at_the_first_damage(corpus, tmp_path):
+def test_the_first_damage_ends_the_run(corpus, tmp_path):
     with pytest.raises(InputError, match=r"line 14: not JSON"):
-        clean("text", corpus, tmp_path / "out", CleanOptions(strict=True))
+        tokenmill.clean("text", corpus, tmp_path / "out")
     assert not list((tmp_path / "out").glob("*shard*"))

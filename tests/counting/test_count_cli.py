@@ -47,12 +47,12 @@ def test_counting_saves_and_reports(tmp_path):
     [
         (["nothing.txt"], 1, "nothing.txt: no such file"),
         (["b.bin"], 1, "b.bin: looks binary"),
-        (["a.txt", "--binary", "maybe"], 2, "'error', 'skip' or 'count'"),
+        (["a.txt", "--binary", "maybe"], 2, "--binary is 'maybe'; known are error, skip, count"),
         (["a.txt", "--num-threads", "0"], 2, "at least 1"),
         (["a.txt", "--memory-limit", "1kB"], 2, "at least 100MB"),
         (["--merge", "a.txt"], 2, "a.txt is neither a folder of word counts"),
         (["a.txt", "-o", "c.tsv"], 2, "tokenmill count --merge FOLDER -o c.tsv"),
-        ([], 2, "Missing argument"),
+        ([], 2, "Missing SOURCES"),
     ],
 )
 def test_mistakes_are_one_message(tmp_path, arguments, code, message):
@@ -88,7 +88,7 @@ def test_a_prediction(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     result = run("a.txt", cwd=tmp_path)
     assert result.returncode == 2
-    assert "name the folder for the word counts with -o" in result.stderr
+    assert "name the folder for the word counts with --output" in result.stderr
 
 
 def test_ctrl_c_stops_at_once_and_leaves_nothing(tmp_path):

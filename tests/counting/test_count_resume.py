@@ -40,7 +40,7 @@ def count(self, block, group):
 threads.Counter.count = count
 import pyarrow.parquet
 print("begin", flush=True)
-summary = count_to_folder(sys.argv[1], sys.argv[2], r" [^ ]*|[^ ]+", job=JobOptions(num_workers=2, checkpoint_every=0.01))
+summary = count_to_folder(sys.argv[1], sys.argv[2], r" [^ ]*|[^ ]+", job=JobOptions(num_threads=2, checkpoint_every=0.01))
 print(summary.resumed_bytes)
 """
 
@@ -113,7 +113,7 @@ def interrupted(corpus, output, monkeypatch, after):
         patch.setattr(threads.Counter, "count", failing)
         patch.setattr("tokenmill.sources.blocks.BLOCK", 3000)
         with pytest.raises(RuntimeError, match="power cut"):
-            count_to_folder(corpus, output, WORDS, job=JobOptions(num_workers=1, checkpoint_every=0))
+            count_to_folder(corpus, output, WORDS, job=JobOptions(num_threads=1, checkpoint_every=0))
     return sum(seen)
 
 

@@ -54,7 +54,7 @@ def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
     whole = count(corpus, WORDS, memory_limit="1GB")
     whole.save(tmp_path / "whole")
     summary = count_to_folder(
-        corpus, tmp_path / "spilled", WORDS, CountOptions(memory_limit=1), job=JobOptions(num_workers=num_threads)
+        corpus, tmp_path / "spilled", WORDS, CountOptions(memory_limit=1), job=JobOptions(num_threads=num_threads)
     )
     assert summary.spills >= 10
     assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
@@ -125,14 +125,14 @@ def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
 
     monkeypatch.setattr(threads.Counter, "make_room", watching)
     monkeypatch.setattr(threads, "BUFFERS", 0)
-    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1 << 20), job=JobOptions(num_workers=2))
+    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1 << 20), job=JobOptions(num_threads=2))
     assert max(seen) <= (1 << 20) // 2 + 4000  # and a block's long pretokens, which is more than was foreseen
 
 
 @pytest.mark.parametrize("limit", ["0", "much", "4XB", "-1", 1000, "1MB", "5 B i"])
 def test_limits_that_make_no_sense(tmp_path, limit):
     (tmp_path / "a.txt").write_text("a")
-    with pytest.raises(UsageError, match=r"is not a size|must be at least 100MB"):
+    with pytest.raises(UsageError, match=r"is not a whole number|must be at least 100MB"):
         count(tmp_path / "a.txt", WORDS, memory_limit=limit)
 
 
@@ -149,7 +149,7 @@ import re, sys
 from tokenmill.counting import CountOptions
 from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.jobs.work import JobOptions
-options, job = CountOptions(memory_limit="100MB"), JobOptions(num_workers=int(sys.argv[3]))
+options, job = CountOptions(memory_limit="100MB"), JobOptions(num_threads=int(sys.argv[3]))
 summary = count_to_folder(sys.argv[1], sys.argv[2], options=options, job=job)
 print(summary.spills, int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) // 1000)
 """
@@ -212,10 +212,10 @@ def test_a_count_goes_on_when_the_disk_has_room_again(full_disk, corpus, tiny, t
         (small / name).write_text((corpus / name).read_text()[:20_000])
     filler.write_bytes(bytes(200_000))
     with pytest.raises(OutputError, match="No space left on device"):
-        count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_workers=1))
+        count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_threads=1))
     assert not output.exists()
     filler.unlink()
-    summary = count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_workers=1))
+    summary = count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_threads=1))
     assert summary.resumed_bytes > 0
     count(small, WORDS).save(tmp_path / "whole")
     assert folder_bytes(output) == folder_bytes(tmp_path / "whole")

@@ -95,7 +95,7 @@ def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(threads.Counter, "count", fail_at_last)
-    job = JobOptions(num_workers=1, checkpoint_every=0.0)
+    job = JobOptions(num_threads=1, checkpoint_every=0.0)
     with pytest.raises(KeyboardInterrupt):
         count_to_folder(corpus, "resumed", WORDS, options, job=job)
     monkeypatch.setattr(threads.Counter, "count", original)
@@ -178,7 +178,7 @@ def test_wrong_weights(corpus, weights, message, tmp_path):
 def test_what_weights_do_not_go_with(corpus):
     with pytest.raises(UsageError, match="leave one of them out"):
         CountOptions(weights={"a.txt": 2}, approximate_prune=True)
-    with pytest.raises(UsageError, match="not for superwords"):
+    with pytest.raises(UsageError, match="not used by superwords"):
         tokenmill.train(corpus, 400, weights={"a.txt": 2}, superwords="superbpe", stage1_size=300)
     counts = count(corpus, "cl100k", CountOptions(weights={"a.txt": 2}))
     with pytest.raises(UsageError, match="not for weighted word counts"):

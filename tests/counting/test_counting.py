@@ -175,7 +175,7 @@ def test_wrong_calls():
         count_iterator("a text")
     with pytest.raises(UsageError, match="one is int: 5"):
         count_iterator(["a", 5])
-    with pytest.raises(UsageError, match="'error', 'skip' or 'count'"):
+    with pytest.raises(UsageError, match="known are error, skip, count"):
         count("x", options=CountOptions(binary="maybe"))
 
 

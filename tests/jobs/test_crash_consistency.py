@@ -18,7 +18,7 @@ from tokenmill.sources import blocks
 from tokenmill.token_files import parts
 
 WORDS = r" [^ ]*|[^ ]+"
-FORCED = JobOptions(num_workers=1, checkpoint_every=0, overwrite=True)
+FORCED = JobOptions(num_threads=1, checkpoint_every=0, overwrite=True)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_clean(root_folder, tmp_path, monkeypatch):
     options = CleanOptions("text", filters=(), shard_bytes=6000)
 
     def job():
-        clean("text", source, root_folder / "out", options, job=JobOptions(num_workers=1))
+        clean("text", source, root_folder / "out", options, job=JobOptions(num_threads=1))
 
     for when, _, (folder, report), (shards, new_report) in replay(
         root_folder, job, ["out", "out.report.json"], every=4

@@ -126,7 +126,7 @@ def test_a_folder_with_other_files_is_never_replaced(tmp_path, monkeypatch):
     target.mkdir()
     refuse_folder(target, is_own)
     (target / "a.own").touch()
-    with pytest.raises(OutputError, match=r"t exists: a folder with a\.own\. .*--force"):
+    with pytest.raises(OutputError, match=r"t exists: a folder with a\.own\. .*overwrite=True"):
         refuse_folder(target, is_own)
     refuse_folder(target, is_own, overwrite=True)
     (target / "b").touch()

@@ -173,9 +173,9 @@ def test_groups_hold_about_as_much(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"engine": "spark"}, "'local' or 'ray'"),
-        ({"ray_address": "auto"}, "engine is not 'ray'"),
-        ({"num_workers": 0}, "must be at least 1"),
+        ({"engine": "spark"}, "known are local, ray"),
+        ({"ray_address": "auto"}, "only for engine='ray'"),
+        ({"num_threads": 0}, "must be at least 1"),
     ],
 )
 def test_options_that_cannot_be_right(options, message):

@@ -15,7 +15,8 @@ import tokenmill
 from naive_parity import length, merge_word, pair_counts, segmented
 from tokenmill.formats.byte_alphabet import to_text
 from tokenmill.training import Options
-from tokenmill.training.parity import Parity, ParityTraining
+from tokenmill.training.options import Parity
+from tokenmill.training.parity import ParityTraining
 
 trainers = pytest.importorskip("tokenizers.trainers", reason="needs a release of tokenizers with trainers")
 if not hasattr(trainers, "ParityBpeTrainer"):

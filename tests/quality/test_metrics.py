@@ -16,7 +16,6 @@ from tokenmill.quality import evaluation_text
 from tokenmill.quality import usage as usage_module
 from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.quality.metrics import (
-    baseline_table,
     mean_token_characters,
     renyi_efficiency,
     scripts_table,
@@ -109,13 +108,6 @@ def test_scripts():
     assert figures["Latin"] == (8 + 3, 11, 1.0, 10 / 11, 11 / 3)
     assert figures["Han"][0] == 6 and figures["Hiragana"][0] == 12 and figures["Other"][0] == 3
     assert figures["no letters"][:2] == (25, 25) and figures["no letters"][4] is None
-
-
-def test_baseline():
-    tok = Tokenizer(LOW)
-    ours, theirs = measure_usage(tok, COUNTS), measure_usage(Tokenizer(make_vocabulary(BYTES, [])), COUNTS)
-    (row,) = baseline_table({"all": ours}, {"all": theirs}, "bytes").rows
-    assert row == ("all", 23, 52, 23 / 52, 52 / 23)
 
 
 def test_lists():

@@ -48,7 +48,7 @@ def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at(tok):
         tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": 3}, tok.vocabulary.split_patterns)}), "unused"
     )
     assert (long.level, short.level) == ("look", "good")
-    assert "tokenmill shrink" in long.advice and "more text" in short.advice
+    assert "tokenmill prune" in long.advice and "more text" in short.advice
 
 
 def test_unreachable_tokens():
@@ -77,8 +77,8 @@ def test_advice_names_only_commands_that_take_the_vocabulary(kind, tmp_path):
     found = tokenmill.inspect(tok, path)
     commands = {
         ("swallowed", "prune"): lambda: tokenmill.prune(tok, ios=0.9, counts=path),
-        ("unused", "shrink"): lambda: tokenmill.shrink(tok, path),
-        ("unused", "replace"): lambda: tokenmill.replace(tok, path, number=1),
+        ("unused", "prune"): lambda: tokenmill.shrink(tok, path),
+        ("unused", "extend"): lambda: tokenmill.replace(tok, path, number=1),
     }
     for (key, command), run in commands.items():
         of = finding(found, key)

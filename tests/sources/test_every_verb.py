@@ -27,7 +27,9 @@ from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources import blocks, decompress, jsonl, xml
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.token_files import EncodeOptions, encode_files, parts
+from tokenmill.token_files import parts
+from tokenmill.token_files.encoding import encode_files
+from tokenmill.token_files.settings import EncodeOptions
 
 WHOLE = r"[\s\S]+"  # each document is one pretoken
 TEXTS = ["one two", "caf\u00e9 \u5b57", "x" * 3000, "last one"]
@@ -113,7 +115,7 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
         found = estimate(path, WHOLE, CountOptions(read=read))
         assert (found.sampled, found.distinct) == (counts.total_bytes, len(counts))
         domain = EvaluationText([path])
-        assert dict(domain._count(domain.parts[domain.names[0]], (WHOLE,), None).items()) == dict(counts.items())
+        assert dict(domain._count(domain.sources[domain.names[0]], (WHOLE,), None).items()) == dict(counts.items())
 
 
 def assert_alike(path, tok, folder, read, expected, on_skip=None):
@@ -132,7 +134,7 @@ def test_files_of_many_documents(tmp_path, tok, name):
 
 def outputs(folder, paths, tok, threads):
     """The bytes of all files that the verbs write."""
-    job = JobOptions(num_workers=threads)
+    job = JobOptions(num_threads=threads)
     read = ReadOptions("line")
     count_to_folder(paths, folder / "counts", "cl100k", CountOptions(read=read), job=job)
     encode_files(tok, paths, folder / "t.bin", "bin", EncodeOptions(read=read), job=job)
@@ -253,7 +255,9 @@ def test_standard_input(tmp_path, tok):
 def test_a_file_name_that_is_not_utf8(tmp_path, tok):
     name = os.fsdecode(b"caf\xe9.jsonl")
     write(tmp_path / name, JSONL + "no json\n")
-    report = clean("text", tmp_path / name, tmp_path / "out", CleanOptions(min_chars=0))
+    report = clean(
+        "text", tmp_path / name, tmp_path / "out", CleanOptions(min_chars=0, read=ReadOptions(skip_damaged=True))
+    )
     assert report.documents_kept == 4
     assert report.skipped[0].source.endswith("caf\\xe9.jsonl")
     assert "caf\\\\xe9" in (tmp_path / "out.report.json").read_text(encoding="utf-8")
@@ -296,7 +300,7 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
         "inspect": lambda: tokenmill.quality.inspect(tok, [folder]),
         "compare": lambda: tokenmill.quality.compare([tok, tok], [folder]),
         "check": lambda: list(document_texts([folder])),
-        "clean": lambda: clean("text", folder, tmp_path / "clean", CleanOptions(strict=True)),
+        "clean": lambda: clean("text", folder, tmp_path / "clean", CleanOptions()),
     }
     for verb in [*(lambda do=do: do(None) for do in verbs.values()), *loud.values()]:
         with pytest.raises(tokenmill.errors.InputError, match=message):
@@ -313,3 +317,27 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     assert [str(skip).rpartition("/")[2] for skip in skips] == [
         "bad.txt, line 2: not UTF-8: the byte 0xe5 at 1 (invalid continuation byte)"
     ]
+
+
+def test_skip_damaged_in_every_command(tmp_path, tok):
+    """A line that is not JSON is an error with its position, or is left out and reported."""
+    tok.save(tmp_path / "tok")
+    tok.save(tmp_path / "copy")
+    write(tmp_path / "a.jsonl", JSONL + "no json\n")
+    for command in (
+        "train a.jsonl --vocab-size 260 -o out",
+        "train a.jsonl --vocab-size 300 --superwords superbpe --stage1-size 270 -o superwords",
+        "count a.jsonl -o counts",
+        "encode a.jsonl --tokenizer tok",
+        "clean text a.jsonl -o clean --min-chars 1",
+        "inspect tok a.jsonl",
+        "compare tok copy --on a.jsonl",
+        "check tok --against tok a.jsonl --fuzz 0",
+        "prune tok a.jsonl -o pruned",
+    ):
+        arguments = [sys.executable, "-m", "tokenmill", *command.split()]
+        refused = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
+        message = " ".join(refused.stderr.split())
+        assert refused.returncode == 1 and "line 5: not JSON" in message and "pass --skip-damaged" in message, command
+        ran = subprocess.run([*arguments, "--skip-damaged"], cwd=tmp_path, capture_output=True, text=True)
+        assert ran.returncode == 0 and "line 5: not JSON" in ran.stderr, (command, ran.stderr)

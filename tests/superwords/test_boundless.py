@@ -178,7 +178,7 @@ def test_documents_are_encoded_apart(picky):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stage1_size": 300}, "has no options of its own"),
+        ({"stage1_size": 300}, "only for superwords='superbpe'"),
         ({"algorithm": "naive"}, "by the heap"),
         ({"split": ["digits-3", "gpt2"]}, "one split pattern"),
         ({"split": r"(a)\1|."}, "one split pattern"),

@@ -17,10 +17,10 @@ from tokenmill.errors import UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.jobs.working_folder import path_beside, working_folder
 from tokenmill.superwords import FileText, SuperwordTraining, parts, passes
-from tokenmill.training import Options, Superwords
+from tokenmill.training import Options
 
 pytest.importorskip("pyarrow")
-KINDS = {"superbpe": Superwords(stage1_size=400), "boundless": "boundless"}
+KINDS = {"superbpe": {"stage1_size": 400}, "boundless": {"refine": 0.9}}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def small_parts(monkeypatch):
 
 
 def train(corpus, kind, folder=None, progress=None, memory_limit=None, running=None, size=700):
-    options = Options(vocab_size=size, superwords=KINDS[kind], refine=0.9 if kind == "boundless" else None)
+    options = Options(vocab_size=size, superwords=kind, **KINDS[kind])
     counts = tokenmill.count(corpus)
     training = SuperwordTraining(counts, FileText(corpus), options, memory_limit, progress, folder, running)
     return training.run().fingerprint()

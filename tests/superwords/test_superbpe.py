@@ -89,7 +89,7 @@ def test_special_tokens_are_counted_and_come_last():
     ("options", "message"),
     [
         ({"superwords": "superbpe"}, "needs stage1_size"),
-        ({"stage1_size": 300}, 'give superwords="superbpe"'),
+        ({"stage1_size": 300}, "only for superwords='superbpe'"),
         ({"superwords": "words", "stage1_size": 300}, "superwords is 'words'"),
         ({"superwords": "superbpe", "stage1_size": 255}, "stage1_size is 255"),
         ({"superwords": "superbpe", "stage1_size": 500}, "stage1_size is 500"),

@@ -11,7 +11,7 @@ from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
-from tokenmill.token_files import FORMATS
+from tokenmill.token_files.settings import FORMATS
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_decode_refuses_other_types_too(tok, tmp_path):
     (tmp_path / "t.bin").write_bytes(os.urandom(64))
     command = [sys.executable, "-m", "tokenmill", "decode", tmp_path / "t.bin", "--tokenizer", tmp_path / "tok"]
     done = subprocess.run([*command, "--any-tokenizer", "--dtype", "object"], capture_output=True, text=True)
-    assert done.returncode == 2 and "--dtype is 'object'; give" in done.stderr
+    assert done.returncode == 2 and "--dtype is 'object'; known are uint16, uint32" in done.stderr
 
 
 @pytest.mark.parametrize("dtype", ["uint16", "<u2", ">u2", "uint32", "<u4", ">u4", np.uint16, np.dtype(">u4")])

@@ -12,8 +12,8 @@ from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
-from tokenmill.token_files import FORMATS, EncodeOptions, encoding, output, parts
-from tokenmill.token_files.settings import dtype_for
+from tokenmill.token_files import encoding, output, parts
+from tokenmill.token_files.settings import FORMATS, EncodeOptions, dtype_for
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, t
     outputs = []
     for threads in (1, 2, 5):
         folder = tmp_path / str(threads)
-        tokenmill.encode_files(tok, paths, folder / "t.x", format, job=JobOptions(num_workers=threads))
+        tokenmill.encode_files(tok, paths, folder / "t.x", format, job=JobOptions(num_threads=threads))
         outputs.append(files_in(folder))
     monkeypatch.setattr(encoding, "TASK_BYTES", 10_000)
     monkeypatch.setattr("tokenmill.jobs.ray.finished_tasks", here)
@@ -171,7 +171,7 @@ def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
 def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     tok = tokenizer(["<|bos|>"])
-    with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*--no-end-of-text"):
+    with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*end_of_text=False"):
         tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|bos|>"))
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, 319]
@@ -288,5 +288,5 @@ def test_arrays_have_the_headers_that_numpy_writes():
 def test_caches_stay_small_however_many_pretokens_there_are(tmp_path):
     tok = tokenizer()
     (tmp_path / "a.txt").write_text(" ".join(map(str, range(10**6, 10**6 + 600_000))))
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", job=JobOptions(num_workers=1))
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", job=JobOptions(num_threads=1))
     assert all(held <= 32 << 20 for held, *_ in tok.core.kernel.statistics())

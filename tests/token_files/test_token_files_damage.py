@@ -9,7 +9,7 @@ from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import TokenmillError
-from tokenmill.token_files import FORMATS
+from tokenmill.token_files.settings import FORMATS
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 ROUNDS = 150 * SWEEP**4

@@ -14,7 +14,8 @@ from token_file_examples import corpus, text, tokenizer
 import tokenmill
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import FORMATS, EncodeOptions, parts
+from tokenmill.token_files import parts
+from tokenmill.token_files.settings import FORMATS, EncodeOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
@@ -36,7 +37,7 @@ parts.PartWriter.append = append
 tok = tokenmill.load(sys.argv[1])
 import pyarrow.parquet
 print("begin", flush=True)
-tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], sys.argv[5], job=JobOptions(num_workers=2, checkpoint_every=0.01))
+tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], sys.argv[5], job=JobOptions(num_threads=2, checkpoint_every=0.01))
 """
 
 # Dies without a word at the n-th of the calls that change the disk, for every n or every fourth; and each time goes on to the end.
@@ -53,7 +54,7 @@ folder, format = Path(sys.argv[3]), sys.argv[4]
 tok = tokenmill.load(sys.argv[1])
 
 def encode():
-    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, job=JobOptions(num_workers=2, checkpoint_every=0, overwrite=True))
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=True))
 
 def files():
     return {path.name: path.read_bytes() for path in folder.iterdir()}

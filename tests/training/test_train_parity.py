@@ -11,7 +11,8 @@ from naive_parity import train_naive_parity
 from tokenmill import WordCounts
 from tokenmill.errors import InputError, UsageError
 from tokenmill.training import Options, loops, train_from_counts
-from tokenmill.training.parity import Parity, ParityTraining
+from tokenmill.training.options import Parity
+from tokenmill.training.parity import ParityTraining
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]
@@ -149,7 +150,7 @@ LOW = {"en": {b"low": 3}, "de": {b"tief": 2}}
         ({"ratios": {"en": 1}}, "the language de has no ratio"),
         ({"ratios": {"en": 1, "de": 2, "fr": 1}}, "fr has a ratio, but no training text; the languages are en, de"),
         ({"ratios": {"en": 0, "de": 1}}, "the ratio of en is 0; it must be a number above 0"),
-        ({"development": LOW, "window": 0}, "window is 0; it must be a whole number of at least 1"),
+        ({"development": LOW, "window": 0}, "window is 0; it must be at least 1"),
         ({"development": LOW, "alpha": 0.5}, "alpha is 0.5; it must be a number of at least 1"),
         ({"development": LOW, "global_merges": -1}, "global_merges is -1"),
         ({"development": LOW, "refine": 0.9}, "neither refine nor superwords"),

@@ -1,110 +1,123 @@
-"""Commands of click made from functions: a parameter is an option or an argument as its annotation says.
+"""Commands of click, made from functions whose parameters are classes of options (tokenmill/options.py) and options.
 
-def count(sources: Annotated[list[str], Argument(help="...")], min_count: Annotated[int, Option(help="...")] = 1): ...
-
-Options that belong together are a Group, which a function takes as one parameter.
+def count(job: Count, json: Annotated[bool, Option("Print the summary as JSON.", "--json")] = False): ...
 """
 
 from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Any, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
+
+from ..errors import OptionName, TokenmillError, UsageError
+from ..options import Argument, Field, Options, checked, fields_of, whole_number
+
+SPELT = {"on_skip": "skip_damaged"}  # arguments of Python whose option has another name
 
 
-def path(text: Any) -> Path:
-    """A path. An empty one would be the current folder."""
-    if not str(text):
-        raise click.BadParameter("the name is empty; name a file or a folder")
-    return Path(text)
+def all_fields(definition: Any) -> Iterator[Field]:
+    """The options of a function or a class, and of the classes inside it."""
+    for field in fields_of(definition).values():
+        if isinstance(field, Field):
+            yield field
+        else:
+            yield from all_fields(field)
 
 
-class Argument:
-    """A parameter that is told by its position. A list takes all values that are left."""
-
-    def __init__(self, help: str) -> None:
-        self.help = help
-
-    def make(self, name: str, kind: Any, default: Any) -> click.Parameter:
-        several = get_origin(kind) is list
-        made = click.Argument(
-            [name],
-            type=get_args(kind)[0] if several else kind,
-            nargs=-1 if several else 1,
-            **_required_or(default),
-        )
-        made.about = self.help  # type: ignore[attr-defined]
-        return made
+def names_of(field: Field) -> tuple[str, ...]:
+    """The names on the command line; in the plural "Argument", upper case."""
+    if isinstance(field.option, Argument):
+        return (field.name.upper(),)
+    return field.option.names or ("--" + field.name.replace("_", "-"),)
 
 
-def _required_or(default: Any) -> dict[str, Any]:
-    """What tells click whether a parameter is required. To newer releases a default of None is a value."""
-    return {"required": True} if default is inspect.Parameter.empty else {"required": False, "default": default}
+def is_flag(field: Field) -> bool:
+    return field.kinds == (bool,)
 
 
-class Option:
-    """A parameter that is told by its name.
-
-    names: by default "--" and the name of the parameter; for a bool also "--no-" and its name.
-    panel: the heading in the help. metavar: SRC... takes every value up to the next option.
-    parser: makes the value of the text, also of the default. min, max: of a number.
-    """
-
-    def __init__(
-        self,
-        *names: str,
-        help: str,
-        panel: str = "Options",
-        metavar: str | None = None,
-        parser: Callable[[Any], Any] | None = None,
-        min: float | None = None,
-        max: float | None = None,
-    ) -> None:
-        self.names, self.help, self.panel, self.metavar = names, help, panel, metavar
-        self.parser, self.min, self.max = parser, min, max
-
-    def make(self, name: str, kind: Any, default: Any) -> click.Parameter:
-        several = get_origin(kind) is list
-        dashed = "--" + name.replace("_", "-")
-        both = f"{dashed}/--no-{dashed[2:]}"
-        type_: Any = self.parser or (get_args(kind)[0] if several else kind)
-        if self.min is not None or self.max is not None:
-            type_ = (click.IntRange if kind is int else click.FloatRange)(self.min, self.max)
-        made = click.Option(
-            [*(self.names or (both if kind is bool else dashed,)), name],
-            type=None if kind is bool else type_,
-            is_flag=True if kind is bool else None,  # False lets click take a value like -1 for an option
-            multiple=several,
-            **_required_or(default),
-            help=self.help,
-            metavar=self.metavar,
-            show_default=default not in (None, "") and default is not False,
-        )
-        made.panel = self.panel  # type: ignore[attr-defined]
-        return made
+def is_required(field: Field) -> bool:
+    return field.default is MISSING or field.option.needed
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
-class Group:
-    """Options that belong together: the annotated names of a subclass, with their defaults.
+def _convert(field: Field) -> Callable[[str], Any]:
+    """What makes a value of text."""
+    if field.option.parse:
+        return field.option.parse
+    if int in field.kinds and str not in field.kinds:
+        return whole_number
+    return float if float in field.kinds else str
 
-    Not a dataclass: those compile their methods whenever the program starts.
-    """
 
-    def __init__(self, **given: Any) -> None:
-        vars(self).update(given)
+def _completions(field: Field) -> Callable[[Any, Any, str], list[CompletionItem]]:
+    def complete(ctx: Any, param: Any, begun: str) -> list[CompletionItem]:
+        if field.choices:
+            return [CompletionItem(value) for value in field.choices if value.startswith(begun)]
+        several = (field.option.metavar or "").endswith("...")
+        files = Path in field.kinds or isinstance(field.option, Argument) or several or "tokenizer" in field.name
+        return [CompletionItem(begun, type="file")] if files else []
+
+    return complete
+
+
+def parameters(field: Field) -> Iterator[click.Parameter]:
+    """The parameters of click for an option. Their value is None, or (), where it is not given."""
+    name, option = field.name, field.option
+    shared: dict[str, Any] = {"type": str, "shell_complete": _completions(field)}
+    if isinstance(option, Argument):
+        yield click.Argument([name], nargs=-1 if field.many else 1, required=False, **shared)
+        return
+    if is_flag(field):
+        dashed = names_of(field)
+        if not option.names:
+            dashed = (f"{dashed[0]}/--no-{dashed[0][2:]}",)
+        yield click.Option([*dashed, name], is_flag=True, default=None)
+        return
+    metavar = option.metavar or ("N" if int in field.kinds and str not in field.kinds else None)
+    yield click.Option([*names_of(field), name], multiple=field.many, metavar=metavar, **shared)
+    if option.off:
+        yield click.Option([option.off, f"no_{name}"], is_flag=True, default=None)
+
+
+def help_of(field: Field) -> str:
+    """The help text with the default."""
+    default, text = field.default, field.option.help
+    if default in (None, "", ()) or default in (MISSING, False) or field.many or field.option.off:
+        return text
+    if isinstance(default, int) and not isinstance(default, bool) and default >= 1 << 20:
+        default = f"{default >> 30}GiB" if default % (1 << 30) == 0 else f"{default >> 20}MiB"
+    return f"{text} [default: {'yes' if default is True else default}]"
+
+
+def spelled(error: TokenmillError, fields: dict[str, Field]) -> str:
+    """The message of an error, with the options of the command line in place of Python's."""
+
+    def spell(part: Any) -> str:
+        field = fields.get(SPELT.get(part.name, part.name)) if isinstance(part, OptionName) else None
+        if field is None:
+            return str(part)
+        name = next((each for each in names_of(field) if each.startswith("--")), names_of(field)[0])
+        if part.value in (None, ..., True):
+            return name
+        if part.value is False:
+            return field.option.off or f"--no-{name[2:]}"
+        return f"{name} {part.value}"
+
+    return "".join(map(spell, error.args))
 
 
 class Verb(click.Command):
-    """A command whose options with a metavar that ends with ... take every value up to the next option, with its help in panels.
+    """A command whose options with a metavar that ends with ... take every value up to the next option, with its help in sections.
 
     So the shell may expand a glob there: `--on SRC SRC ...`.
     """
+
+    fields: dict[str, Field]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         several = {name for param in self.params if (param.metavar or "").endswith("...") for name in param.opts}
@@ -118,53 +131,105 @@ class Verb(click.Command):
                 repeated.append(arg)
             else:
                 repeated += [after, arg] if after else [arg]
-        return super().parse_args(ctx, repeated)
+        rest = super().parse_args(ctx, repeated)
+        if not ctx.resilient_parsing:
+            self._refuse_missing(ctx.params)
+        return rest
+
+    def _refuse_missing(self, given: dict[str, Any]) -> None:
+        missing = [field for field in self.fields.values() if is_required(field) and given[field.name] in (None, ())]
+        if not missing:
+            return
+        for field in self.fields.values():  # a value in the place of an argument that was left out
+            if isinstance(field.option, Argument) and field.choices and given[field.name] not in (None, *field.choices):
+                missing = [field, *(each for each in missing if not isinstance(each.option, Argument))]
+        names = [
+            "/".join(names_of(field)) + (f" ({', '.join(field.choices)})" if field.choices else "") for field in missing
+        ]
+        raise UsageError(f"Missing {', '.join(names)}. See tokenmill {self.name} --help.")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Required": [], "Options": []}
+        ended = {name: [] for name in ("Training", "Superwords", "Parity", "Input", "Execution", "Output")}
+        sections |= ended
         for param in self.get_params(ctx):
+            field = self.fields.get(param.name or "")
             if isinstance(param, click.Argument):
-                panels["Arguments"].append((param.make_metavar(ctx), param.about))  # type: ignore[attr-defined]
-            elif record := param.get_help_record(ctx):
-                panels.setdefault(getattr(param, "panel", "Options"), []).append(record)
-        for panel, rows in filter(operator.itemgetter(1), panels.items()):
-            with formatter.section(panel):
-                formatter.write_dl(rows)
+                assert field is not None
+                sections["Arguments"].append((param.make_metavar(ctx), help_of(field)))
+                continue
+            record = param.get_help_record(ctx)
+            if record is None or (field is not None and not field.option.help):
+                continue
+            if field is None:
+                negated = self.fields.get((param.name or "").removeprefix("no_"))
+                section, text = ("Output", record[1]) if negated is None else (negated.option.section, "None of that.")
+            else:
+                section, text = "Required" if is_required(field) else field.option.section, help_of(field)
+            sections[section].append((record[0], text))
+        for section, rows in filter(operator.itemgetter(1), sections.items()):
+            with formatter.section(section):
+                formatter.write_dl(rows, col_max=24)
 
 
-def command_of(function: Callable[..., Any], run: Callable[..., Any], **shared: Any) -> Verb:
-    """The command that calls run(function, options of `shared`, arguments of the function).
+def command_of(function: Callable[..., Any], before: Callable[..., None], **shared: Field) -> Verb:
+    """The command that calls before(options of `shared`), and then the function.
 
-    shared: annotations of options that are not the function's own, by name.
+    Its help is that of the function, or of the class of its first parameter.
     """
-    parameters = inspect.signature(function).parameters
-    hints: dict[str, Any] = {}
-    groups: dict[str, type[Group]] = {}
-    defaults = {name: parameter.default for name, parameter in parameters.items()}
-    for name, annotation in get_type_hints(function, include_extras=True).items():
-        if isinstance(annotation, type) and issubclass(annotation, Group):
-            groups[name] = annotation
-            of_group = get_type_hints(annotation, include_extras=True)
-            hints |= of_group
-            defaults |= {each: getattr(annotation, each, inspect.Parameter.empty) for each in of_group}
-        elif name in parameters:
-            hints[name] = annotation
-    params = []
-    for name, annotation in {**hints, **shared}.items():
-        kind, info = get_args(annotation)
-        kinds = [each for each in get_args(kind) if each is not type(None)]
-        if type(None) in get_args(kind):
-            kind = kinds[0]
-        params.append(info.make(name, path if kind is Path else kind, defaults.get(name, False)))
+    fields = {field.name: field for field in reversed([*all_fields(function), *shared.values()])}
+    fields = dict(reversed(fields.items()))  # of two with a name the first
 
     def call(**given: Any) -> Any:
-        for name, value in given.items():
-            if isinstance(value, tuple):
-                given[name] = list(value) or defaults.get(name)
-        own = {name: value for name, value in given.items() if name in parameters}
-        for name, group in groups.items():
-            own[name] = group(**{each: given[each] for each in get_type_hints(group)})
-        return run(partial(function, **own), **{name: given[name] for name in shared})
+        values = {name: value for name, value in given.items() if value not in (None, ())}
+        for name, field in fields.items():
+            if values.pop(f"no_{name}", False):
+                if name in values:
+                    off = field.option.off
+                    raise UsageError(OptionName(name), f" and {off} exclude each other: leave one of them out")
+                values[name] = False
+            elif name in values and not is_flag(field):
+                values[name] = _value(field, values[name])
+        before(**{name: values.pop(name, False) for name in shared})
+        return function(**_arguments(function, values))
 
-    doc = inspect.cleandoc(function.__doc__ or "").replace("\n\ntokenmill ", "\n\n\b\ntokenmill ")  # not wrapped
-    return Verb(function.__name__, params=params, callback=call, help=doc)
+    definition = next((each for each in fields_of(function).values() if isinstance(each, type)), None)
+    doc = inspect.cleandoc(function.__doc__ or (definition and definition.__doc__) or "")
+    doc = doc.replace("\n\ntokenmill ", "\n\n\b\ntokenmill ")  # not wrapped
+    params = [param for field in fields.values() for param in parameters(field)]
+    verb = Verb(function.__name__.rstrip("_"), params=params, callback=call, help=doc)
+    verb.fields = fields
+    return verb
+
+
+def _value(field: Field, given: Any) -> Any:
+    """What the text given for an option means."""
+    convert = _convert(field)
+    try:
+        return [convert(each) for each in given] if field.many else checked(field, convert(given))
+    except UsageError as error:
+        if isinstance(error.args[0], OptionName):
+            raise
+        raise UsageError(OptionName(field.name), ": ", *error.args) from error
+    except ValueError as error:
+        raise UsageError(OptionName(field.name), f" is {given!r}; it must be a number") from error
+
+
+def _arguments(definition: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a function or a class of options, with the objects of the classes inside it."""
+    arguments: dict[str, Any] = {}
+    for name, field in fields_of(definition).items():
+        if isinstance(field, Field):
+            if name in values:
+                arguments[name] = values[name]
+        elif issubclass(field, Options):
+            arguments[name] = field(**_arguments(field, values))
+    return arguments
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A hint at the nearest of the known names."""
+    import difflib
+
+    close = difflib.get_close_matches(name, known, 1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -100,15 +100,15 @@ def say_long_documents(sources: Sequence[str], unit: str, becomes: str = "is one
 
 
 @contextlib.contextmanager
-def resumable(output: Path, working: Path | None = None) -> Iterator[None]:
+def resumable(output: Path | None, working: Path | None = None) -> Iterator[None]:
     """Say on Ctrl-C that the same command goes on, if the job has saved how far it came."""
     from ..jobs.working_folder import WorkingFolder, path_beside
 
     try:
         yield
     except KeyboardInterrupt:
-        if WorkingFolder(working or path_beside(output)).has_states():
-            say("What is done is kept: the same command goes on from there.")
+        if output is not None and WorkingFolder(working or path_beside(output)).has_states():
+            say("Progress is saved: the same command goes on from there.")
         raise
 
 
@@ -154,7 +154,7 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
     if as_json:
         import json
 
-        print(json.dumps(rows))
+        print(json.dumps(rows, ensure_ascii=False))
         return
     shown = {}
     for key, value in rows.items():
@@ -179,17 +179,17 @@ def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any
     return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f} %" for each in shares}}
 
 
-def check_sample(sample: list[str] | None) -> None:
+def check_sample(sample: Sequence[str]) -> None:
     """Raise InputError for a missing --sample before the long work begins."""
     from ..sources.find import find_sources
 
-    for source in sample or []:
+    for source in sample:
         find_sources(source)
 
 
 def cost_of_export(
     tok: Tokenizer,
-    sample: list[str] | None,
+    sample: Sequence[str],
     as_json: bool,
     trained_on: WordCounts | None = None,
     read: ReadOptions | None = None,
@@ -209,7 +209,7 @@ def cost_of_export(
             say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
         return {}
     superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
-    text = sample or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))
+    text = list(sample) or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))
     advice = (
         "note: merged by rank, a Picky vocabulary usually needs more tokens than plain BPE does. Better for Hugging Face: "
         "`tokenmill convert TOKENIZER OUT --to longest-match --lossy`. Better for tiktoken and other programs that know only "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..training.watching import TrainingEvent
 
 
-class Watching:
+class _Watching:
     """A progress callback that also gets the events of training."""
 
     def __init__(self, bar: Progress | None, event: Callable[[TrainingEvent], None]):
@@ -24,6 +24,11 @@ class Watching:
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         if self.bar is not None:
             self.bar(stage, done, total)
+
+
+def watching(bar: Progress | None, event: Callable[[TrainingEvent], None] | None) -> Progress | None:
+    """A progress callback that also passes on events, if there is a function for them."""
+    return bar if event is None else _Watching(bar, event)
 
 
 @contextlib.contextmanager

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from ..errors import UsageError
+from ..jobs.work import OUTPUT, Overwrite
+from ..options import Option, Options
 from . import _options as opt
 from ._console import say
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     from ..quality import Report, Table
 
 
-class Forms(opt.Group):
+@dataclass(frozen=True, kw_only=True)
+class Forms(Options):
     """The forms in which the report is wanted."""
 
-    html: Annotated[Path | None, opt.output(help="Write a report as one self-contained page.")] = None
-    json: Annotated[bool, opt.output("--json", help="Print the tables as JSON.")] = False
-    markdown: Annotated[bool, opt.output("--markdown", help="Print the tables as Markdown.")] = False
-    force: opt.Force = False
+    html: opt.Html = None
+    json: Annotated[bool, Option("Print the tables as JSON.", "--json", section=OUTPUT)] = False
+    markdown: Annotated[bool, Option("Print the tables as Markdown.", "--markdown", section=OUTPUT)] = False
+    overwrite: Overwrite = False
 
     def check(self) -> None:
         """Raise an error now, not after an hour of counting, for forms that cannot be made."""
@@ -31,7 +33,7 @@ class Forms(opt.Group):
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
-            refuse_existing(self.html, overwrite=self.force)
+            refuse_existing(self.html, overwrite=self.overwrite)
 
     def show(self, found: Report, top: int | None = None) -> None:
         """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all."""

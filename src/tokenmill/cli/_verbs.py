@@ -1,18 +1,19 @@
 """The list of the verbs, and the help of the whole program, which needs no library."""
 
-# The verbs in the order in which they are needed, with the first line of their help.
+# The verbs with the first line of their help: those that a newcomer needs, then all others in the order of the pipeline.
 PANELS = {
+    "Begin with": {
+        "train": "Train a byte-level BPE tokenizer, or several sizes of it at once",
+        "encode": "Encode text: a line of ids for each document, or a token file for training",
+        "play": "See tokens, compare tokenizers and step through training, in the browser",
+    },
     "Make a tokenizer": {
         "clean": "Clean a dump into shards of text, with a report beside them",
         "count": "Count the distinct pretokens of text and save them, to train on once or often",
-        "train": "Train a byte-level BPE tokenizer, or several sizes of it at once",
         "extend": "Train a tokenizer further, or only add special tokens; old ids keep their tokens",
         "prune": "Remove tokens; every token that remains can still be built",
-        "shrink": "Cut a vocabulary to a text, to scripts, or to both together",
-        "replace": "Replace tokens that a text does not use; all other ids keep their tokens",
     },
     "Use a tokenizer": {
-        "encode": "Encode text: a line of ids for each document, or a token file, which trainers read",
         "decode": "Decode a token file or lines of ids to the text that was encoded, byte for byte",
         "convert": "Convert a tokenizer to another format, and certify that both sides give the same ids",
     },
@@ -20,11 +21,10 @@ PANELS = {
         "inspect": "Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression",
         "compare": "Compare tokenizers on the same text: compression, fertility, junk",
         "check": "Prove or refute that two tokenizers give the same ids",
-        "play": "See tokens, compare tokenizers and step through training, in the browser",
     },
 }
 OPTIONS = {
-    "--version": "Print the version",
+    "-V, --version": "Print the version",
     "--completion SHELL": "Print the completion script of bash, zsh or fish",
     "-h, --help": "Print this help; tokenmill VERB --help explains a verb",
 }
@@ -32,7 +32,7 @@ OPTIONS = {
 
 def help_text() -> str:
     """The help of the whole program."""
-    lines = ["Usage: tokenmill VERB [OPTIONS] ...", "", "Make, use and judge byte-level BPE tokenizers."]
+    lines = ["Usage: tokenmill VERB [OPTIONS] ...", "", "Train, run and evaluate BPE tokenizers."]
     for panel, rows in {**PANELS, "Options": OPTIONS}.items():
         width = max(map(len, rows)) + 2
         lines += ["", f"{panel}:", *(f"  {name:<{width}}{summary}" for name, summary in rows.items())]

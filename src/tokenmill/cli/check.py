@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
+from ..options import Argument, Option
+from ..sources.blocks import ReadOptions
+from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import console, progress_bar, report, say
 
@@ -15,15 +19,16 @@ if TYPE_CHECKING:
 
 
 def check(
+    opening: Opening,
+    read: ReadOptions,
+    *,
     tokenizer: opt.Tokenizer,
-    against: Annotated[str, opt.Option(help="The other tokenizer.")],
-    opening: opt.Opening,
-    documents: opt.Documents,
-    sources: Annotated[list[str] | None, opt.Argument(help="Text to compare on: files, folders, globs.")] = None,
-    library: Annotated[bool, opt.Option("--library", help="Encode with the library of the other format.")] = False,
-    fuzz: Annotated[int, opt.Option(min=0, help="The number of generated texts.")] = 5000,
-    seed: Annotated[int, opt.Option(help="The seed of the generated texts.")] = 0,
-    json: Annotated[bool, opt.Option("--json", help="Print what was found as JSON on stdout.")] = False,
+    against: Annotated[str, Option("The other tokenizer.")],
+    sources: Annotated[Sequence[str], Argument("Text to compare on: files, folders, globs.")] = (),
+    library: Annotated[bool, Option("Encode with the library of the other format.", "--library")] = False,
+    fuzz: Annotated[int, Option("The number of generated texts.", min=0)] = 5000,
+    seed: Annotated[int, Option("The seed of the generated texts.")] = 0,
+    json: opt.Json = False,
 ) -> None:
     """Prove or refute that two tokenizers give the same ids.
 
@@ -40,7 +45,7 @@ def check(
     first, other = _load(tokenizer, opening), _load(against, opening)
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
-        texts = document_texts(sources or [], documents.read)
+        texts = document_texts(sources, read)
         found = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encoder, progress=progress)
     rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}
     if json:
@@ -64,7 +69,7 @@ def agreement_rows(found: Agreement) -> dict[str, Any]:
     return {**rows, "refused": found.refused}
 
 
-def _load(path: str, opening: opt.Opening) -> Tokenizer:
+def _load(path: str, opening: Opening) -> Tokenizer:
     """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
     from ..api import load
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
+from ..corpus.job import Clean
 from . import _options as opt
 from ._console import progress_bar, resumable, say, say_long_documents, say_skips
 from ._console import report as print_report
@@ -15,82 +15,16 @@ if TYPE_CHECKING:
     from ..corpus import CleaningReport
 
 
-class Limits(opt.Group):
-    """What a document may take."""
-
-    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = "16MiB"  # type: ignore[assignment]  # parsed like an argument
-    strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False
-    time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0
-    document_memory: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GiB"  # type: ignore[assignment]  # parsed like an argument
-    shard_size: Annotated[int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")] = (
-        "256MiB"  # type: ignore[assignment]  # parsed like an argument
-    )
-
-
-def clean(
-    kind: Annotated[str, opt.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
-    sources: opt.Sources,
-    documents: opt.Documents,
-    limits: Limits,
-    running: opt.Running,
-    result: opt.Result,
-    output: Annotated[Path, opt.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")],
-    format: Annotated[str, opt.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")] = "jsonl",
-    filters: Annotated[
-        str | None,
-        opt.Option(
-            help="Filters and sets of filters, with commas between; '' for none. By default careful for wikipedia and "
-            "stackexchange, minimal for fineweb and text. ddtokens is the stricter set of a published recipe."
-        ),
-    ] = None,
-    no_filter: Annotated[list[str] | None, opt.Option(help="A filter not to apply; may be given again.")] = None,
-    min_chars: Annotated[
-        int | None, opt.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
-    ] = None,
-    keep_code: Annotated[bool, opt.Option(help="Keep code blocks, exactly as they are.")] = True,
-) -> None:
-    """Clean a dump into shards of text, with a report beside them.
-
-    Run the same command again to resume an interrupted run.
-
-    tokenmill clean wikipedia enwiki-*-pages-articles-multistream.xml.bz2 -o wiki
-    """
-    from ..corpus import CleanOptions
-    from ..corpus import clean as clean_sources
-    from ..corpus.filters import chosen_filters
-
-    names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
-    unwanted = chosen_filters(no_filter or [])
-    filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind).filters or ()
-    chosen = tuple(name for name in filters_of_kind if name not in unwanted)
+def clean(job: Clean, *, json: opt.Json = False) -> None:
     start = time.perf_counter()
-    if kind == "text":
-        say_long_documents(sources, documents.unit, "is cut into documents of some megabytes")
-    with resumable(output, output / ".unfinished"), progress_bar() as progress:
-        report = clean_sources(
-            kind,
-            sources,
-            output,
-            CleanOptions(
-                format,
-                chosen,
-                min_chars,
-                keep_code,
-                limits.strict,
-                limits.time_limit,
-                limits.document_memory,
-                limits.shard_size,
-                replace(documents.read, max_document_bytes=limits.max_document),
-            ),
-            job=running.job(overwrite=result.force),
-            progress=progress,
-        )
-    if result.json:
-        import json
-
-        print(json.dumps(report.to_json(), ensure_ascii=False))
+    if job.kind == "text":
+        say_long_documents(job.sources, job.options.read.unit, "is cut into documents of some megabytes")
+    with resumable(job.output, job.output / ".unfinished"), progress_bar() as progress:
+        report = job.run(progress)
+    if json:
+        print_report(report.to_json(), True)
     else:
-        _show(report, output, time.perf_counter() - start)
+        _show(report, job.output, time.perf_counter() - start)
 
 
 def _show(report: CleaningReport, output: Path, seconds: float) -> None:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from ..errors import UsageError, printable
-from . import _options as opt
+from ..jobs.work import Threads
+from ..options import Argument, Option
+from ..sources.blocks import ReadOptions
+from ..tokenizer.opening import Opening
 from ._console import progress_bar
 from ._tables import Forms
 
 
 def compare(
-    tokenizers: Annotated[list[str], opt.Argument(help="Files, folders or names; the first is the baseline.")],
-    opening: opt.Opening,
-    documents: opt.Documents,
+    opening: Opening,
+    read: ReadOptions,
     forms: Forms,
+    *,
+    tokenizers: Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline.")],
     on: Annotated[
-        list[str] | None,
-        opt.Option(
-            metavar="SRC...", help="The text: files, folders, globs, saved word counts; LANG=SRC names its language."
-        ),
-    ] = None,
-    num_threads: opt.Threads = None,
+        Sequence[str],
+        Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC..."),
+    ],
+    num_threads: Threads = None,
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk.
 
@@ -30,15 +33,13 @@ def compare(
     from ..quality import compare as compare_tokenizers
 
     forms.check()
-    if not on:
-        raise UsageError("give --on SRC... to name the text to compare on")
     named = {name: opening.load(path) for name, path in zip(_names(tokenizers), tokenizers, strict=True)}
     with progress_bar() as progress:
-        found = compare_tokenizers(named, on, read=documents.read, num_threads=num_threads, progress=progress)
+        found = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
     forms.show(found)
 
 
-def _names(paths: list[str]) -> list[str]:
+def _names(paths: Sequence[str]) -> list[str]:
     """Short names if they are distinct, else the paths."""
     from ..quality.names import tokenizer_name
 

@@ -25,19 +25,26 @@ def demo(folder: Path) -> None:
     """Train, save, show the result and what to try next."""
     from rich.console import Console
 
-    from ..counting import CountOptions
-    from ..training import Options
-    from ._training import Input, Outputs, train_and_report
+    from ..api import load
+    from ..jobs.work import JobOptions
+    from ..train_job import Train
+    from .train import train
 
     out = Console(highlight=False)
     files = standard_library()
     out.print(
         f"[bold]tokenmill[/]: training {VOCAB_SIZE:,} tokens on the {len(files):,} source files of Python's standard library\n"
     )
-    options = Options(vocab_size=VOCAB_SIZE, special_tokens=["<|endoftext|>"])
-    reading = CountOptions(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
-    given = Input(list(map(str, files)), reading=reading)
-    tok = train_and_report(given, options, Outputs(folder, force=True))
+    job = Train(
+        sources=list(map(str, files)),
+        vocab_size=VOCAB_SIZE,
+        special_tokens=["<|endoftext|>"],
+        output=folder,
+        binary="skip",  # a few files of Python's own tests are deliberately in other encodings
+        job=JobOptions(overwrite=True),
+    )
+    train(job)
+    tok = load(folder)
 
     view = tok.show(SENTENCE)
     out.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")

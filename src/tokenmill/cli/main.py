@@ -6,12 +6,10 @@ A verb is a function in a module of this folder, which is imported when the verb
 from __future__ import annotations
 
 import errno
-import gc
-import os
+import itertools
 import sys
 import warnings
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -22,28 +20,18 @@ from .. import __version__
 from ..errors import TokenmillError, UsageError
 from ..jobs import outputs
 from . import _options as opt
-from ._commands import Verb, command_of
-from ._console import fail, say, verbosity
-from ._messages import name_options
+from ._commands import Verb, all_fields, command_of, nearest, spelled
+from ._console import SHOWN_SKIPS, fail, say, verbosity
 from ._verbs import PANELS, help_text
 
-# NumPy starts one thread per core for linear algebra, which tokenmill does not use; they spin for 0.1 s at exit.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Arrow's own allocator clears more fresh memory: 0.17 s of 1.4 s of CPU time (docs/experiments/counting.md).
-os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-
-# Imports make many objects that stay. To look for garbage among them takes 8 % of the CPU time of encoding one line (Intel Xeon,
-# 2026-11-22).
-gc.set_threshold(50_000)
-
 VERBS = {name: summary for verbs in PANELS.values() for name, summary in verbs.items()}
-MODULES = {"decode": "encode", "shrink": "prune"}  # verbs in modules of another name
+MODULES = {"decode": "encode", "extend": "prune"}  # verbs in modules of another name
 
 
-def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> Any:
+def run(command: Callable[[], Any], verb: Callable[[], Verb | None] = lambda: None) -> Any:
     """Call `command`; a user's mistake becomes one message and an exit code, never a traceback without --verbose.
 
-    verb: gives the click command that failed, whose options the message names.
+    verb: returns the command that failed, whose options the message names.
     """
     try:
         return command()
@@ -52,30 +40,38 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
             import traceback
 
             traceback.print_exc()
-        fail(name_options(str(error), verb()))
+        failed = verb()
+        fail(spelled(error, failed.fields if failed else {}))
         sys.exit(2 if isinstance(error, UsageError) else 1)
-    except KeyboardInterrupt as stop:
+    except click.ClickException as error:
+        fail(error.format_message())
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort) as stop:
         done = ", ".join(map(str, outputs.written[:3])) + ", ..." * (len(outputs.written) > 3)
         fail("stopped; nothing was left half-written" + f", and this was finished before: {done}" * bool(done))
-        sys.exit(128 + stop.args[0] if stop.args else 130)  # the number of the signal
+        signal = (stop.__cause__ or stop).args  # click raises Abort from a KeyboardInterrupt
+        sys.exit(128 + signal[0] if signal else 130)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in (errno.ENOSPC, errno.EBADF):
             raise
-        fail(
-            f"cannot write {error.filename or 'the output'}: {error.strerror}. Free some space, and run the command again."
-        )
+        advice = " Free some space, and run the command again." if error.errno == errno.ENOSPC else ""
+        fail(f"cannot write {error.filename or 'the output'}: {error.strerror}.{advice}")
         sys.exit(1)
 
 
-def _with_messages(call: Callable[[], Any], quiet: bool, verbose: bool) -> Any:
-    """Do what a verb does, with the options --quiet and --verbose, which every verb has."""
-    verbosity.quiet, verbosity.verbose = quiet, verbose
-    return call()
+def _note(message: str, number: int) -> None:
+    """Print the first notes, or with --verbose all."""
+    if verbosity.verbose or number <= SHOWN_SKIPS:
+        say(f"note: {message}")
+    elif number == SHOWN_SKIPS + 1:
+        say("note: and more; --verbose lists all")
 
 
 class _Verbs(click.Group):
+    verb: Verb | None = None  # the one that runs
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
@@ -83,27 +79,43 @@ class _Verbs(click.Group):
         if name not in VERBS:
             return None
         module = import_module(f".{MODULES.get(name, name)}", __package__)
-        return command_of(getattr(module, name), _with_messages, quiet=opt.Quiet, verbose=opt.Verbose)
+        shared = {field.name: field for field in all_fields(opt.messages)}
+        return command_of(getattr(module, name), opt.messages, **shared)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args[0] == "help":
+            args = [*args[1:2], "--help"]
+        if args[0] == "--help":
+            print(help_text())
+            ctx.exit()
+        if args[0] not in VERBS:
+            raise UsageError(f"{args[0]!r} is not a verb.{nearest(args[0], list(VERBS))} tokenmill --help lists all.")
+        self.verb = self.get_command(ctx, args[0])
+        return args[0], self.verb, args[1:]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(help_text())
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         verbosity.quiet = verbosity.verbose = False
         outputs.written.clear()
+        self.verb = None
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
-            warnings.showwarning = lambda message, *_: say(f"note: {message}")
-            # The verb is known once it is invoked.
-            return run(partial(super().invoke, ctx), lambda: self.get_command(ctx, ctx.invoked_subcommand or ""))
+            shown = itertools.count(1)
+            warnings.showwarning = lambda message, *_: _note(str(message), next(shown))
+            code = run(lambda: super(_Verbs, self).main(*args, standalone_mode=False, **extra), lambda: self.verb)
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else 0)
+        return code
 
 
 def _print_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
     """Print the script that completes verbs and options: eval "$(tokenmill --completion bash)"."""
     if shell:
-        made = get_completion_class(shell)
-        assert made is not None  # a choice of those that click has
-        print(made(ctx.command, {}, "tokenmill", "_TOKENMILL_COMPLETE").source())
+        completion = get_completion_class(shell)
+        assert completion is not None  # a choice of those that click has
+        print(completion(ctx.command, {}, "tokenmill", "_TOKENMILL_COMPLETE").source())
         ctx.exit()
 
 
@@ -121,4 +133,4 @@ app = _Verbs(
     callback=lambda: None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app = click.version_option(__version__, message="tokenmill %(version)s")(app)
+app = click.version_option(__version__, "--version", "-V", message="tokenmill %(version)s")(app)

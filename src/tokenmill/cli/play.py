@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from . import _options as opt
+from ..jobs.work import Overwrite
+from ..options import Argument, Option
+from ..tokenizer.opening import Opening
 from ._console import progress_bar, report, say
 
 if TYPE_CHECKING:
@@ -17,18 +20,17 @@ if TYPE_CHECKING:
 
 
 def play(
-    opening: opt.Opening,
-    tokenizers: Annotated[
-        list[str] | None, opt.Argument(help="Tokenizers: folders, files, or names of published encodings.")
+    opening: Opening,
+    *,
+    tokenizers: Annotated[Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings.")] = (),
+    port: Annotated[
+        int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)
     ] = None,
-    port: Annotated[int | None, opt.Option(help="The port on 127.0.0.1; by default 8765, or any free port.")] = None,
-    browser: Annotated[bool, opt.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
-    paths: Annotated[
-        bool, opt.Option("--paths", help="Let the page open any file of this machine by its path.")
-    ] = False,
-    counts: Annotated[Path | None, opt.Option(help="Word counts, to show each token's count and IoS.")] = None,
-    force: opt.Force = False,
-    export: Annotated[Path | None, opt.Option(help="Write a static site to this folder, for any file host.")] = None,
+    browser: Annotated[bool, Option("Open the page in the browser.")] = True,
+    paths: Annotated[bool, Option("Let the page open any file of this machine by its path.", "--paths")] = False,
+    counts: Annotated[Path | None, Option("Word counts, to show each token's count and IoS.")] = None,
+    overwrite: Overwrite = False,
+    export: Annotated[Path | None, Option("Write a static site to this folder, for any file host.")] = None,
 ) -> None:
     """See tokens, compare tokenizers and step through training, in the browser.
 
@@ -39,7 +41,7 @@ def play(
 
     loaded: dict[str, Tokenizer] = {}
     sources = {}
-    for path in tokenizers or []:
+    for path in tokenizers:
         name = free_name(tokenizer_name(path), loaded)
         loaded[name] = opening.load(path)
         sources[name] = Path(path).name
@@ -48,7 +50,7 @@ def play(
     if export is not None:
         from ..playground.export import export as write
 
-        sizes = write(vocabularies, export, usage, sources=sources, overwrite=force)
+        sizes = write(vocabularies, export, usage, sources=sources, overwrite=overwrite)
         files = {name: f"{size:,}" for name, size in sizes.items()}
         report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
         say(f"To see it here: python3 -m http.server 8000 --bind 127.0.0.1 --directory {shlex.quote(str(export))}")

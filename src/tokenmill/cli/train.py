@@ -2,145 +2,171 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
+from ..options import Option
+from ..train_job import Train
 from . import _options as opt
-from ._console import say_long_documents
-from ._parity import Parity
-from ._training import Input, Outputs, is_saved, train_and_report
+from ._console import check_sample, cost_of_export, progress_bar, report, resumable, say, say_long_documents, shares_row
+from ._events import event_log, watching
 
-
-class Alphabet(opt.Group):
-    """The tokens that training begins with, and its algorithm."""
-
-    special_tokens_as_text: Annotated[
-        bool,
-        opt.training("--special-tokens-as-text", help="Learn special tokens in the text like other text."),
-    ] = False
-    alphabet: Annotated[str, opt.training(help="The initial tokens: bytes or characters.")] = "bytes"
-    coverage: Annotated[float, opt.training(help="The share of all characters in --alphabet characters.")] = 1.0
-    unknown_token: Annotated[str | None, opt.training(help="The token for characters outside the alphabet.")] = None
-    algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap"
-
-
-class Superwords(opt.Group):
-    """Tokens that span words."""
-
-    superwords: Annotated[
-        str | None, opt.training(help="superbpe: tokens that span words; boundless: of whole pretokens.")
-    ] = None
-    stage1_size: Annotated[
-        int | None, opt.training(**opt.number, help="For --superwords: the number of tokens at which stage 2 begins.")
-    ] = None
-    stage2_split: Annotated[
-        str | None, opt.training(help="For --superwords: the split pattern of stage 2; by default that of SuperBPE.")
-    ] = None
-    max_words: Annotated[
-        int | None,
-        opt.training(**opt.number, help="For --superwords: the most words in a token, 4 by default; 0 for no limit."),
-    ] = None
-    colon_veto: Annotated[
-        bool | None,
-        opt.training(
-            "--colon-veto/--no-colon-veto",
-            help="For --superwords: make no token that contains a colon and a space after it (default).",
-        ),
-    ] = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options that were given, for training.take_superwords."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
-class Measuring(opt.Group):
-    """What is measured after the training."""
-
-    held_out: Annotated[
-        list[str] | None,
-        opt.Option(metavar="SRC...", help="Text that is not trained on, to measure bytes per token at each size."),
-    ] = None
-    html: Annotated[Path | None, opt.output(help="Write a report as one self-contained page.")] = None
+if TYPE_CHECKING:
+    from ..counting import WordCounts
+    from ..tokenizer import Tokenizer
+    from ..train_job import Trained
+    from ..training.parity import LanguageReport
 
 
 def train(
-    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
-    vocab_size: Annotated[
-        tuple[int, ...],
-        opt.training(
-            parser=opt.whole_numbers,
-            metavar="N[,N...]",
-            help="The number of ids, with bytes and special tokens; 32k is 32,000. Several, such as 16k,32k, come from one training.",
-        ),
-    ],
-    merging: opt.Merging,
-    start: Alphabet,
-    spanning: Superwords,
-    fairness: Parity,
-    documents: opt.Documents,
-    measuring: Measuring,
-    running: opt.Running,
-    result: opt.Result,
-    sources: Annotated[
-        list[str] | None,
-        opt.Argument(
-            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
-        ),
-    ] = None,
-    split: opt.TrainingSplit = None,
-    text: Annotated[
-        list[str] | None,
-        opt.Option(metavar="SRC...", help="For --superwords with saved word counts: the text that was counted."),
-    ] = None,
-    sample: opt.Sample = None,
-    binary: opt.Binary = "error",
-    weight: opt.Weights = None,
-    memory_limit: Annotated[
-        str | None, opt.job(help="Memory for counting text, such as 4GB; by default half of what is free.")
-    ] = None,
+    job: Train,
+    *,
+    sample: opt.Sample = (),
+    held_out: Annotated[
+        Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")
+    ] = (),
+    html: opt.Html = None,
     log: Annotated[
-        Path | None,
-        opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
+        Path | None, Option("Write all merges and removals to this file; --verbose prints them.", section="Output")
     ] = None,
+    json: opt.Json = False,
 ) -> None:
-    """Train a byte-level BPE tokenizer, or several sizes of it at once.
+    from ..jobs.outputs import refuse_existing
+    from ..kernels.machine import peak_memory
+    from ._tables import Forms
 
-    tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
+    job.check()
+    compares = len(job.sizes) > 1 or bool(held_out)
+    if html is not None and not compares:
+        several, held = OptionName("vocab_size"), OptionName("held_out")
+        raise UsageError(
+            OptionName("html"), " shows the sizes of ", several, ": give several, e.g. 16k,32k,64k, or ", held
+        )
+    if job.parity and sample:
+        raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
+    if log is not None:
+        refuse_existing(log, overwrite=job.job.overwrite)
+    forms = Forms(html=html, overwrite=job.job.overwrite)
+    forms.check()
+    check_sample(sample)
+    check_sample(held_out)
+    if job.sources and not job.counted_before:
+        say_long_documents(job.sources, job.read.unit)
+    keep = compares or not _is_plain(job)
+    output = job.output
+    with resumable(output), event_log(log) as event, progress_bar() as bar:
+        result = job.run(watching(bar, event), say, keep_counts=keep)
+    tok, counted = result.tok, result.counted
+    for note in result.notes:
+        say(f"note: {note}")
+    cost = cost_of_export(tok, sample, json, result.counts, job.read)
+    n_tokens = _tokens_used(tok, result.counts) if result.n_tokens is None else result.n_tokens
+    if "load" in result.seconds and job.min_count > 1:
+        n_tokens = 0  # the rare pretokens were not loaded
+    vocabulary = tok.vocabulary
+    present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
+    rows: dict[str, Any] = {
+        "tokenizer": str(output),
+        "documents": counted.documents,
+        "bytes": counted.nbytes,
+        "distinct_pretokens": counted.distinct,
+        "tokens": present + len(vocabulary.special_tokens),
+        "special_tokens": len(vocabulary.special_tokens),
+        "removed_tokens": len(vocabulary.removed),
+        "bytes_per_token": round(counted.weighted / n_tokens, 4) if n_tokens else None,
+        "seconds": {stage: round(took, 3) for stage, took in result.seconds.items()},
+        "peak_memory_mib": round(peak_memory() / 2**20),
+    }
+    if job.superwords is not None:
+        rows["bytes_per_token"] = _density(job, tok)
+    if counted.mixture:
+        from ..counting.weights import shares
 
-    tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
+        rows |= shares_row(shares(counted.mixture), json)
+    tables: dict[str, Any] = {}
+    if compares and result.counts is not None:
+        tables = _show_sizes(job, result, held_out, forms, json)
+    if result.languages:
+        tables |= _show_languages(result.languages, job.fairness.ratios is None, json)
+    report({**rows, **(cost | tables if json else {})}, json)
+    if rows["tokens"] < job.vocab_size:
+        say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.vocab_size:,}.")
+        if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.vocab_size]:
+            say(f"The same tokens are in {', '.join(short)}.")
 
-    tokenmill train --parity --language en=en/ hi=hi/ --dev en=dev.en hi=dev.hi --vocab-size 32k -o fair
+
+def _is_plain(job: Train) -> bool:
+    """Whether the training itself tells all that is reported: then the word counts are not needed after it."""
+    unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap"
+    return job.alphabet == "bytes" and job.min_count == 1 and not unusual and not job.parity
+
+
+def _density(job: Train, tok: Tokenizer) -> float | None:
+    """Bytes per token of a sample: word counts do not tell how often superwords are used."""
+    from ..quality.documents import Sample, survey
+    from ..sources.find import find_sources
+
+    sampled = Sample()
+    survey(find_sources(job.text or job.sources), job.read, sampled, with_words=False)
+    density = sampled.density(tok)
+    return density and round(density, 4)
+
+
+def _tokens_used(tok: Tokenizer, counts: WordCounts | None) -> int:
+    """How many tokens the counted text makes; 0 if the word counts do not tell."""
+    from ..quality.usage import measure_usage
+
+    vocabulary = tok.vocabulary
+    if counts is None or vocabulary.split_patterns != counts.split_patterns or len(vocabulary.superwords):
+        return 0  # tokens that span words are not used in single words
+    return measure_usage(tok, counts).tokens
+
+
+def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
+    """Measure the sizes, and print or write the table; its rows for JSON."""
+    from ..quality.evaluation_text import EvaluationText
+    from ..quality.sizes import measure_sizes
+
+    note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."
+    text: Any = list(held_out or job.text or job.sources)
+    if not held_out and job.superwords is None:  # word counts do not tell the tokens that span words
+        text = result.counts
+    with progress_bar() as progress:
+        domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens)
+        measured = measure_sizes(result.toks, domains, note, progress)
+    if forms.html is not None:
+        forms.show(measured)
+    if not as_json:
+        type(forms)().show(measured)
+    return {"sizes": measured.tables[0].to_json()["rows"]}
+
+
+def _show_languages(languages: Sequence[LanguageReport], development: bool, as_json: bool) -> dict[str, Any]:
+    """Print a table of the result for each language, with the Gini coefficient; the same for JSON.
+
+    development: whether development texts decided which language chooses.
     """
-    from ..counting import CountOptions
-    from ..training import Options, take_superwords
+    from ..quality import Column, Table
+    from ..quality.languages import gini
+    from ._tables import print_table
 
-    options = Options(
-        vocab_size=vocab_size[-1],
-        num_threads=running.num_threads,
-        superwords=take_superwords(spanning.given),
-        **merging.keywords,
-        **vars(start),
+    columns = (
+        Column("language"),
+        Column("merges chosen", "count"),
+        Column("bytes", "count"),
+        Column("tokens", "count"),
+        Column("bytes per token", "number", digits=3),
     )
-    reading = CountOptions(read=documents.read, binary=binary, memory_limit=memory_limit, weights=weight or ())  # type: ignore[arg-type]
-    languages = fairness.languages()
-    if languages is not None and (sources or weight or text or sample):
-        raise UsageError(
-            "--parity takes its text from --language; leave out other sources, --weight, --text and --sample"
-        )
-    sources = sources or []
-    if not sources and languages is None:
-        raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
-    if weight and (spanning.superwords or is_saved(sources)):
-        raise UsageError(
-            "--weight is for text, without --superwords; weight saved word counts with: tokenmill count --merge A B "
-            "--weight A=3/2 -o BOTH"
-        )
-    if sources and not is_saved(sources):
-        say_long_documents(sources, documents.unit)
-    given = Input(sources, split, reading, text or [], running.job(overwrite=result.force), languages)
-    outputs = Outputs(
-        output, result.force, log, result.json, tuple(vocab_size), measuring.held_out or (), measuring.html
-    )
-    train_and_report(given, options, outputs, sample=sample)
+    rows: list[Any] = [
+        (each.name, each.chosen, each.bytes, each.length, each.bytes / each.length) for each in languages
+    ]
+    unequal = gini([each.length if development else each.length / each.bytes for each in languages])
+    title = f"Languages, with the tokens of the {'development' if development else 'training'} text"
+    if unequal is not None:
+        title += f" (Gini coefficient {unequal:.4f})"
+    table = Table("languages", title, columns, rows)
+    if not as_json:
+        print_table(table)
+    return {"languages": table.to_json()["rows"], "gini": unequal}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError, OutputError, require
+from ..errors import InputError, OptionName, OutputError, require
 from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
@@ -28,7 +28,7 @@ from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..sources.blocks import Block
 from ..sources.documents import open_source
-from ..sources.find import Skip, Source, find_sources, shown
+from ..sources.find import Skip, Source, find_sources, report_skips, shown
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
@@ -58,7 +58,7 @@ def clean(
     check_kind(kind, options.format)
     options = options.for_kind(kind)
     skipped: list[Skip] = []
-    found = find_sources(sources, None if options.strict else skipped.append)
+    found = find_sources(sources, skipped.append if options.read.skip_damaged else None)
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(found, folder)
@@ -98,7 +98,7 @@ class CleanParts:
         self.sizes = [sum(size for _, size in part) for part in parts]
         self.kind, self.options, self.parts = kind, options, parts
         self._folder = folder
-        self._num_workers = job.num_workers or (1 if job.engine == "ray" else available_cores())
+        self._num_workers = job.num_threads or (1 if job.engine == "ray" else available_cores())
 
     def settings(self) -> dict[str, Any]:
         """All that decides the output, as JSON has it."""
@@ -197,7 +197,7 @@ def _write_shard(
     with contextlib.ExitStack() as stack:
         write: Callable[[bytes], Any] | None = None
         for answers, (place, stored) in results:
-            lines = _count(options.strict, tally, answers)
+            lines = _count(options.read.skip_damaged, tally, answers)
             if lines and write is None:  # a shard without documents is not written
                 write = stack.enter_context(_shard_writer(path, options.format))
             if write is not None:
@@ -208,7 +208,7 @@ def _write_shard(
     return tally, None
 
 
-def _count(strict: bool, tally: Tally, answers: Answers) -> bytes:
+def _count(skip_damaged: bool, tally: Tally, answers: Answers) -> bytes:
     """Add a block to the tally, and return its lines."""
     lines = []
     for values, (how, answer) in answers:
@@ -218,8 +218,8 @@ def _count(strict: bool, tally: Tally, answers: Answers) -> bytes:
         else:
             block, counted = Block.of(values), Tally(bytes_in=len(values[0]))
             counted.skip(Skip(block.source, block.position(0), answer))
-        if counted.skipped and strict:
-            raise InputError(f"{counted.skipped[0]}")
+        if not skip_damaged:
+            report_skips(counted.skipped, None)
         tally.add(counted)
     return b"".join(lines)
 
@@ -249,8 +249,9 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
     elif working_path.exists() or not any(folder.glob("shard-*")):
         return None
     raise OutputError(
-        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or pass "
-        "overwrite=True (--force)."
+        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or pass ",
+        OptionName("overwrite", True),
+        ".",
     )
 
 

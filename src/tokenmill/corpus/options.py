@@ -2,57 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
+from ..jobs.work import EXECUTION, OUTPUT
+from ..options import Option, Options
 from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 from .filters import chosen_filters
 
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
-SHARD_BYTES = 256 << 20
 FILES = ReadOptions(max_document_bytes=MAX_DOCUMENT_BYTES)
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 @dataclass(frozen=True)
-class CleanOptions:
+class CleanOptions(Options):
     """How documents are read, cleaned and written.
 
-    format: "jsonl" for lines of JSON, compressed by zstandard; "text" for plain text, two blank lines after each document.
-    filters: the names of filters and of sets of filters to apply (see `filters`). None: "careful" for wikipedia and
-        stackexchange, "minimal" for fineweb and text.
-    min_chars: documents that are shorter after cleaning are dropped. None: 100 for wikipedia and stackexchange, else 1.
-    keep_code: whether code blocks stay, exactly as they are.
-    strict: stop at the first document that cannot be read. Otherwise it is skipped and counted.
-    time_limit, document_memory: the seconds of processor time and the bytes of memory that one document may take. A
-        document that takes more is skipped and counted.
-    shard_bytes: a shard is closed once it holds this much text.
+    filters: the names of filters and of sets of filters to apply (see `filters`).
+    time_limit, document_memory: a document that takes more cannot be read.
     read: what a document is, and which field or column holds its text. By default a text file is one. A file longer than
-        half of max_document_bytes is cut into several, at blank lines if it has any; other documents are skipped if they
-        are longer than that limit.
+        half of max_document_bytes is cut into several, at blank lines if it has any; other documents longer than that
+        limit cannot be read. What cannot be read is an InputError, or skipped and counted with skip_damaged.
     """
 
-    format: str = "jsonl"
-    filters: tuple[str, ...] | None = None
-    min_chars: int | None = None
-    keep_code: bool = True
-    strict: bool = False
-    time_limit: float = 30.0
-    document_memory: int = 1 << 30
-    shard_bytes: int = SHARD_BYTES
-    read: ReadOptions = field(default_factory=lambda: FILES)
+    format: Annotated[
+        Literal["jsonl", "text"],
+        Option("jsonl: shards of JSON lines (.jsonl.zst); text: of plain text, two blank lines after each document."),
+    ] = "jsonl"
+    filters: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published "
+            "recipe. [default: careful for wikipedia and stackexchange, else minimal]",
+            metavar="NAME[,...]",
+            parse=_names,
+        ),
+    ] = None
+    min_chars: Annotated[
+        int | None, Option("Drop shorter documents. [default: 100 for wikipedia and stackexchange, else 1]", min=0)
+    ] = None
+    keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True
+    time_limit: Annotated[float, Option("Seconds of processor time for one document.", section=EXECUTION)] = 30.0
+    document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = (
+        1 << 30
+    )
+    shard_bytes: Annotated[int, Option("Close a shard after this much text.", "--shard-size", section=OUTPUT)] = (
+        256 << 20
+    )
+    no_filter: Annotated[Sequence[str], Option("A filter not to apply. Repeatable.")] = ()
+    read: ReadOptions = FILES
 
     def __post_init__(self) -> None:
-        if self.format not in OUTPUT_FORMATS:
-            raise UsageError(f"the output format {self.format!r} is not known; known are {', '.join(OUTPUT_FORMATS)}")
-        if self.min_chars is not None and self.min_chars < 0:
-            raise UsageError(f"min_chars is {self.min_chars}; it must not be negative")
+        super().__post_init__()
         for name in ("time_limit", "document_memory", "shard_bytes"):
             if getattr(self, name) <= 0:
-                raise UsageError(f"{name} is {getattr(self, name)}; it must be above 0")
+                raise UsageError(OptionName(name), f" is {getattr(self, name)}; it must be above 0")
 
     def for_kind(self, kind: str) -> CleanOptions:
         """These options with the defaults of a kind of corpus in place of None. Raises UsageError for unknown filters."""
         pages = kind in ("wikipedia", "stackexchange")
         filters = ("careful" if pages else "minimal",) if self.filters is None else self.filters
         min_chars = (100 if pages else 1) if self.min_chars is None else self.min_chars
-        return replace(self, filters=chosen_filters(filters), min_chars=min_chars)
+        unwanted = chosen_filters(self.no_filter)
+        chosen = tuple(name for name in chosen_filters(filters) if name not in unwanted)
+        return replace(self, filters=chosen, min_chars=min_chars, no_filter=())

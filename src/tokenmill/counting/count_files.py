@@ -57,8 +57,7 @@ def count(
 ) -> WordCounts:
     """Count the pretokens of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
 
-    A text file is one document, unless `options.read` says otherwise. In .jsonl each line is one, in .parquet each row. Bytes
-    that are not UTF-8 are counted like any others, never dropped.
+    A text file is one document, unless `options.read` says otherwise. In .jsonl each line is one, in .parquet each row.
 
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
     options: what is counted, and how. The result is in memory whole, at about 30 bytes for each distinct pretoken;
@@ -66,7 +65,7 @@ def count(
     memory_limit: in place of that of the options.
     num_threads: None is all cores.
     on_skip: called for each JSON line that cannot be read and each file that turns out to be damaged. The line is left
-        out, and the file from there on. None raises an InputError instead.
+        out, and the file from there on. None raises an InputError instead, unless the options have skip_damaged.
     engine: "ray" counts on a Ray cluster, through `spill_folder`. See `count_to_folder`.
     spill_folder: where tables beyond the memory limit go. None is the folder that TMPDIR names, or else the current folder.
     progress: called as progress("count", bytes read, bytes of all files, or None with a pipe among them).
@@ -76,7 +75,7 @@ def count(
     options = options or CountOptions()
     if memory_limit is not None:
         options = replace(options, memory_limit=memory_limit)
-    job = JobOptions(engine)
+    job, on_skip = JobOptions(engine), options.read.skipper(on_skip)
     if engine == "ray":
         from .count_jobs import count_to_folder
 

@@ -56,6 +56,7 @@ def count_to_folder(
     interrupted: a call with the same sources and options resumes an interrupted one.
     """
     options, job, output = options or CountOptions(), job or JobOptions(), named(output)
+    on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)
     if job.engine == "ray" and options.approximate_prune:
@@ -91,7 +92,7 @@ class CountWhole:
         self._sources = sources
         self._splitter = splitter
         self._options = options
-        self._num_threads = job.num_workers
+        self._num_threads = job.num_threads
         self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
 
     def do(self, part: int, task: Task) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class FileCount:
         self.bytes_of = [0] * len(self.weighing.factors)
         self.skipped = 0
         self._paths = paths
-        self._on_skip = on_skip
+        on_skip = self._on_skip = options.read.skipper(on_skip)
         self._skipping = threading.Lock()
         open = opener(cut, options.read, options.binary, whole=on_skip is not None)
         if spans is None:

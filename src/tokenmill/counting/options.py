@@ -2,27 +2,78 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ..errors import UsageError
-from ..sources.blocks import ReadOptions
-from ..split import Splitter
-from .text_sources import Binary
+from ..errors import OptionName, UsageError
+from ..jobs.work import EXECUTION
+from ..options import Argument, Option, Options
+from ..sources.blocks import INPUT, ReadOptions
 from .weights import checked_weights
+
+if TYPE_CHECKING:
+    from ..split import Splitter
+
+TRAINING = "Training"  # the heading of its options in help texts
+
+
+def _weighted(text: str) -> tuple[str, str]:
+    """A source and its weight, of SRC=N."""
+    source, sign, weight = text.rpartition("=")
+    if not sign:
+        raise UsageError(f"{text!r} names no weight; write it like SRC=3/2")
+    return source, weight
+
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+Sources = Annotated[
+    Sequence[str | os.PathLike[str]], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")
+]
+Split = Annotated[
+    Sequence[str],
+    Option(
+        "Split pattern: cl100k (default), o200k, llama3, ..., the name of an encoding or model that uses it, or a regular "
+        "expression. If repeated, each cuts the pretokens of the one before.",
+        section=TRAINING,
+    ),
+]
+Binary = Annotated[
+    Literal["error", "skip", "count"],
+    Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT),
+]
+MemoryLimit = Annotated[
+    str | int | None,
+    Option(
+        "Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION
+    ),
+]
+MinCount = Annotated[int, Option("Leave out pretokens with a lower count, at the end.", min=1, section=TRAINING)]
+Weights = Annotated[
+    Any,
+    Option(
+        "How much the text of a source counts, e.g. code/=1/2 (others: 1). Repeatable.",
+        "--weight",
+        metavar="SRC=N",
+        parse=_weighted,
+        many=True,
+        section=INPUT,
+    ),
+]
+SpecialTokens = Annotated[
+    Sequence[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)
+]
 
 
 @dataclass(frozen=True)
-class CountOptions:
+class CountOptions(Options):
     """What is counted, and how.
 
     min_count: leave out pretokens that were seen fewer times. That is exact: it is done at the end.
     memory_limit: bytes, or text such as "4GB", that the tables may take. None is half of the free memory, or 1 GB for
         each task on Ray. Beyond it the tables go to disk. The result does not depend on it.
-    approximate_prune: when the tables go to disk, drop the pretokens seen once since the last time. That saves disk.
-        Then counts may be too low by at most `Summary.possible_error`, and depend on the memory limit.
-    read: how sources are cut into documents; by default a text file is one document.
+    approximate_prune: counts may be too low by at most `Summary.possible_error`, and depend on the memory limit.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
     weights: how much each occurrence counts, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
@@ -30,21 +81,21 @@ class CountOptions:
         integers; `WordCounts.scale` is that denominator. min_count is compared with the weighted count; 1 keeps all.
     """
 
-    min_count: int = 1
-    memory_limit: str | int | None = None
-    approximate_prune: bool = False
+    min_count: MinCount = 1
+    memory_limit: MemoryLimit = None
+    approximate_prune: Annotated[
+        bool, Option("At each spill, drop pretokens seen only once since the last one.", section=EXECUTION)
+    ] = False
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
-    weights: Any = ()  # a mapping; afterwards a tuple of (source, "3/2")
+    weights: Weights = ()  # a mapping; afterwards a tuple of (source, "3/2")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", checked_weights(self.weights))
+        super().__post_init__()
+        object.__setattr__(self, "weights", checked_weights(self.weights or ()))
         if self.weights and self.approximate_prune:
-            raise UsageError(
-                "approximate_prune drops what was seen once, and weights change that; leave one of them out"
-            )
-        if self.binary not in ("error", "skip", "count"):
-            raise UsageError(f"binary is {self.binary!r}; it must be 'error', 'skip' or 'count'")
+            name = OptionName("approximate_prune")
+            raise UsageError(name, " drops what was seen once, and weights change that; leave one of them out")
 
 
 @dataclass(frozen=True)
@@ -70,10 +121,13 @@ class Summary:
     dropped: int = 0
     possible_error: int = 0
     shares: Sequence[dict[str, Any]] = ()
+    seconds: float = 0.0
 
 
 def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
     """A Splitter for the name of a split pattern or a regular expression, or for several of them."""
+    from ..split import Splitter
+
     if isinstance(split, Splitter):
         return split
     return Splitter(split) if isinstance(split, str) else Splitter(*split)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 from ..sources.blocks import BlockSource, Cut, ReadOptions, Span
 from ..sources.documents import open_source
 from ..sources.find import Source
 from ..sources.streams import Pause
 from ..split import Splitter
-
-Binary = Literal["error", "skip", "count"]
+from .options import Binary
 
 
 def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = False) -> Callable[..., BlockSource]:
@@ -47,7 +45,4 @@ def why_binary(head: bytes, binary: Binary = "error") -> str | None:
         found = f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
     if binary == "skip":
         return ""
-    return (
-        f"looks binary: {found}. Leave it out, or use binary='skip' to leave out such files or binary='count' to count "
-        "their bytes (--binary skip, --binary count)"
-    )
+    return f"looks binary: {found}. Leave it out, or let the option binary skip such files or count their bytes"

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import FormatError, InputError
+from ..errors import FormatError, InputError, OptionName
 from ..split.names import encoding_name, nearest
 from . import published_encodings
 from .file_content import read_bytes
@@ -62,7 +62,9 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
         if on_hub is not None:
             raise InputError(
                 f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, "
-                "or allow the download from the hub with download=True (--download)."
+                "or allow the download from the hub with ",
+                OptionName("download", True),
+                ".",
             )
         known = ", ".join(published_encodings.PUBLISHED)
         raise InputError(

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from ..errors import ConversionError
+from ..errors import ConversionError, OptionName
 from ..split.patterns import PATTERNS
 from ..split.spelling import canonical
 from ..vocabulary import Vocabulary
@@ -139,7 +139,9 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
     what = f"llama.cpp gives other ids to {len(joined):,} of the {len(numbers)} x {len(numbers)} pairs of numbers, such as {joined[0]}"
     if not lossy:
         raise ConversionError(
-            f"{what}, since GGUF has no name for this split pattern. Pass lossy=True (--lossy) to write it."
+            f"{what}, since GGUF has no name for this split pattern. Pass ",
+            OptionName("lossy", True),
+            " to write it.",
         )
     return [what]
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import FormatError, InputError, OutputError
+from ..errors import FormatError, InputError, OptionName, OutputError
 from ..jobs.outputs import atomic_file
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
@@ -178,8 +178,9 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
         looked = ", ".join(map(str, places))
         wrong = f" ({', '.join(map(str, damaged))} is there, but damaged: its hash is wrong)" if damaged else ""
         raise InputError(
-            f"the published encoding {name!r} is not on this machine: looked for {looked}{wrong}. Allow the download with "
-            f"download=True (--download), or put {url} there."
+            f"the published encoding {name!r} is not on this machine: looked for {looked}{wrong}. Allow the download with ",
+            OptionName("download", True),
+            f", or put {url} there.",
         )
     data = _download(url)
     if hashlib.sha256(data).hexdigest() != digest:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import ConversionError
+from ..errors import ConversionError, OptionName
 from ..split.patterns import SUPERWORDS
 from ..vocabulary import Vocabulary
 
@@ -121,8 +121,9 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
     if vocabulary.order == "events":
         raise ConversionError(
             f"{target} has no removals and no superwords of whole pretokens, so its ids would differ from those of this "
-            "vocabulary, which encodes by its events. Pass lossy=True (--lossy) to export the tokens that are present, encoded "
-            "by rank."
+            "vocabulary, which encodes by its events. Pass ",
+            OptionName("lossy", True),
+            " to export the tokens that are present, encoded by rank.",
         )
     rows = [tuple(row) for row in vocabulary.events.tolist()]
     made = {new for _, _, new in rows}

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..errors import FormatError, InputError, UsageError
+from ..errors import FormatError, InputError, OptionName, UsageError
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
@@ -190,14 +190,17 @@ def _with_options(
         if told and vocabulary.split_patterns != patterns:
             held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
             raise UsageError(
-                f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out split (--split)."
+                f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out ",
+                OptionName("split"),
+                ".",
             )
         vocabulary = vocabulary.with_settings(split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:
         why = "the file does not hold its split pattern, and it is not a published encoding"
         raise UsageError(
-            f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: "
-            f'split="cl100k" (--split cl100k), one of {", ".join(PATTERNS)} or any regular expression.'
+            f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: ",
+            OptionName("split", "cl100k"),
+            f", one of {', '.join(PATTERNS)} or any regular expression.",
         )
     if special_tokens:
         held_ids = {token.content: token.id for token in vocabulary.added_tokens}

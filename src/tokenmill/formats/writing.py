@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import ConversionError, OutputError, UsageError
+from ..errors import ConversionError, OptionName, OutputError, UsageError
 from ..jobs.outputs import atomic_files, atomic_folder, is_device, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
 from . import ddtok, events_file, tokenmill_json
@@ -52,7 +52,9 @@ def write(
         )
     if format == LONGEST_MATCH and not lossy:
         raise ConversionError(
-            "text encoded by longest match gets other ids than by events. Pass lossy=True (--lossy) to write it."
+            "text encoded by longest match gets other ids than by events. Pass ",
+            OptionName("lossy", True),
+            " to write it.",
         )
     check_output(path, format, overwrite=overwrite)
     target = Path(path)

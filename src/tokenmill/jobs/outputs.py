@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import OutputError, UsageError
+from ..errors import OptionName, OutputError, UsageError
 from ..kernels.machine import exchange_paths, sync_path
 
+OVERWRITE = OptionName("overwrite", True)
 StrPath = str | os.PathLike[str]
 written: list[Path] = []  # the outputs that this process has finished, for the message of one that is stopped
 
@@ -211,7 +212,7 @@ def refuse_existing(*paths: StrPath, overwrite: bool = False) -> None:
             raise OutputError(f"cannot write the file {path}: a folder has that name. Choose another output.")
         if not overwrite and os.path.lexists(path) and not is_device(path):
             size = f"a file of {path.stat().st_size:,} bytes" if path.exists() else "a broken link"
-            raise OutputError(f"{path} exists: {size}. Choose another output, or pass overwrite=True (--force).")
+            raise OutputError(f"{path} exists: {size}. Choose another output, or pass ", OVERWRITE, ".")
 
 
 def refuse_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: bool = False) -> None:
@@ -243,9 +244,7 @@ def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: b
     if foreign:
         raise OutputError(f"{folder} is a folder with other files: {shown}. Choose another output.")
     if names and not overwrite:
-        raise OutputError(
-            f"{folder} exists: a folder with {shown}. Choose another output, or pass overwrite=True (--force)."
-        )
+        raise OutputError(f"{folder} exists: a folder with {shown}. Choose another output, or pass ", OVERWRITE, ".")
 
 
 def refuse_source(sources: Iterable[Any], output: Path) -> None:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
 
 from ..errors import UsageError
+from ..options import Option, Options
 from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
 from .outputs import refuse_existing, refuse_folder
 from .progress import Meter, Progress
@@ -21,35 +22,34 @@ from .progress import Meter, Progress
 if TYPE_CHECKING:
     from .working_folder import WorkingFolder
 
+EXECUTION, OUTPUT = "Execution", "Output"  # headings in help texts
+Threads = Annotated[
+    int | None, Option("Threads, or processes for clean. [default: all cores]", min=1, section=EXECUTION)
+]
+Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force", section=OUTPUT)]
+
 
 @dataclass(frozen=True)
-class JobOptions:
+class JobOptions(Options):
     """How a job runs. The output does not depend on it.
 
-    engine: "local", or "ray" for tasks on a Ray cluster. All machines must see the sources and the output under the
-        same paths.
-    ray_address: of the cluster: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is
-        connected to or that runs on this machine, or starts one.
-    num_workers: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
-    resume: continue an interrupted job. False starts again.
+    num_threads: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
+    ray_address: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is connected to or that runs on
+        this machine, or starts one. All machines must see the sources and the output under the same paths.
     checkpoint_every: seconds between two checkpoints within a part. None is the default of the job.
     overwrite: replace an existing output. Resuming an interrupted job does not need it.
     """
 
-    engine: str = "local"
-    ray_address: str | None = None
-    num_workers: int | None = None
-    resume: bool = True
+    engine: Annotated[Literal["local", "ray"], Option("local, or ray: tasks on a Ray cluster.", section=EXECUTION)] = (
+        "local"
+    )
+    ray_address: Annotated[
+        str | None, Option("The cluster. [default: Ray on this machine]", section=EXECUTION, only=("engine", "ray"))
+    ] = None
+    num_threads: Threads = None
+    resume: Annotated[bool, Option("Continue an interrupted job.", section=EXECUTION)] = True
     checkpoint_every: float | None = None
-    overwrite: bool = False
-
-    def __post_init__(self) -> None:
-        if self.engine not in ("local", "ray"):
-            raise UsageError(f"engine is {self.engine!r}; it must be 'local' or 'ray'")
-        if self.engine == "local" and self.ray_address is not None:
-            raise UsageError(f"ray_address is {self.ray_address!r}, but engine is not 'ray'")
-        if self.num_workers is not None and self.num_workers < 1:
-            raise UsageError(f"the number of threads or processes is {self.num_workers}; it must be at least 1")
+    overwrite: Overwrite = False
 
     def check_output(self, output: Path, is_own: Callable[[Path], bool] | None = None) -> None:
         """Raise OutputError if `output` must not be written. is_own: for a folder, see `refuse_folder`."""
@@ -133,11 +133,7 @@ class Result(NamedTuple):
 
 
 def do_parts(
-    work: Work,
-    folder: WorkingFolder,
-    job: JobOptions,
-    on_skip: OnSkip | None = None,
-    progress: Progress | None = None,
+    work: Work, folder: WorkingFolder, job: JobOptions, on_skip: OnSkip | None = None, progress: Progress | None = None
 ) -> list[Result]:
     """Do all parts that are not finished, and return the results of all, in order."""
     sizes = work.sizes
@@ -157,7 +153,7 @@ def do_parts(
         from .ray import finished_tasks
 
         do = partial(_do_elsewhere, work, folder, on_skip is not None)
-        for part in finished_tasks(do, left, job.ray_address, job.num_workers or 1):
+        for part in finished_tasks(do, left, job.ray_address, job.num_threads or 1):
             meter.set(part, sizes[part] or 0)
     results = []
     for part, name in enumerate(names):

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
 from ..kernels.machine import lock_file
 from ..sources.find import size_of
 from .outputs import atomic_file, make_folder, output_errors, publish, remove, sync
@@ -43,7 +43,7 @@ class WorkingFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise UsageError(f"{path} cannot be read: {error}. {self._how_to_restart()}") from error
+            raise UsageError(f"{path} cannot be read: {error}. ", *self._how_to_restart()) from error
 
     def save(self, name: str, value: Any) -> None:
         """Write a state: a value that JSON can hold. The files that it describes must be on the disk."""
@@ -56,7 +56,7 @@ class WorkingFolder:
 
     def missing(self, what: str | os.PathLike) -> UsageError:
         """The error for a file that a state names and that is not there, or is too short."""
-        return UsageError(f"{os.fspath(what)} is missing or damaged. {self._how_to_restart()}")
+        return UsageError(f"{os.fspath(what)} is missing or damaged. ", *self._how_to_restart())
 
     def clear(self) -> None:
         """Delete everything but the lock. The manifest goes first: without it, the rest is not resumed."""
@@ -78,11 +78,12 @@ class WorkingFolder:
             if not isinstance(manifest, dict) or manifest.get(name) != value:
                 raise UsageError(
                     f"{self.path} holds an unfinished job with different {name}. To resume it, use the same {name} "
-                    f"(sources must not have changed). {self._how_to_restart()}"
+                    "(sources must not have changed). ",
+                    *self._how_to_restart(),
                 )
 
-    def _how_to_restart(self) -> str:
-        return f"To start again, delete {self.path} (or use resume=False, --no-resume)."
+    def _how_to_restart(self) -> tuple[Any, ...]:
+        return f"To start again, delete {self.path} (or use ", OptionName("resume", False), ")."
 
 
 @contextlib.contextmanager

@@ -144,14 +144,16 @@ def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | Non
     for source in find_sources(sources) if sources else ():
         opened = open_source(source, read, cut=lambda buffer, start, length: buffer.rfind(b"\n", start, length) + 1)
         with closing(opened):
-            yield from _parts_of_file(opened) if isinstance(opened, FileSource) else _parts_of_documents(source, read)
+            yield from (
+                _parts_of_file(opened, read) if isinstance(opened, FileSource) else _parts_of_documents(source, read)
+            )
 
 
-def _parts_of_file(opened: FileSource) -> Iterator[tuple[str, str]]:
+def _parts_of_file(opened: FileSource, read: ReadOptions) -> Iterator[tuple[str, str]]:
     block, line = Block(), 1
     while opened.draw(block):
         block.finish()
-        report_skips(block.skips, None)
+        report_skips(block.skips, read.skipper())
         text, start = str(memoryview(block.data)[: block.nbytes], "utf-8"), 0
         while start < len(text):
             end = text.find("\n", start + _PART) + 1 or len(text)

@@ -80,12 +80,13 @@ def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample, *, with
 
     open = opener(lambda buffer, start, length: buffer.rfind(b"\n", start, length) + 1, read, "error")
     block, words = Block(), 0
+    on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
     for source in sources:
         inside = False
         with closing(open(source)) as opened:
             while opened.draw(block):
                 block.finish()
-                report_skips(block.skips, None)
+                report_skips(block.skips, on_skip)
                 ends = np.asarray(block.ends, np.uint64)
                 data = memoryview(block.data)[: block.nbytes]
                 if with_words:

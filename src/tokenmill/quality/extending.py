@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..api import MergeOptions
-from ..errors import UsageError, suggests_options
+from ..errors import OptionName, UsageError, suggests_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
@@ -54,7 +54,7 @@ def extend(
     if len(tok.vocabulary.superwords):
         raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
     if options.get("refine") is not None and tok.vocabulary.order != "events":
-        tok = in_event_order(tok, "Leave out refine=... to extend it with plain BPE.")
+        tok = in_event_order(tok, "Leave out ", OptionName("refine", ...), " to extend it with plain BPE.")
     progress = options.get("progress")
     options["special_tokens"] = checked_special_tokens(options.get("special_tokens", ()))
     special = (*tok.vocabulary.special_tokens, *options["special_tokens"])

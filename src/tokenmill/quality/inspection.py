@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
 
 from ..errors import suggests_options
 from ..jobs.progress import Progress
+from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.gc_pause import gc_paused
@@ -17,39 +19,31 @@ from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
 from .languages import languages_table
-from .metrics import baseline_table, domains_table, overview_table, text_table
+from .metrics import domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
 from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
 from .replacing import worth_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table
-from .token_lists import (
-    duplicates_tables,
-    events_table,
-    longest_table,
-    rare_table,
-    unused_table,
-)
+from .token_lists import duplicates_tables, events_table, longest_table, rare_table, unused_table
 from .usage import Usage, ordinary_tokens
 from .verdict import subject_of, summary, verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectionOptions:
+class InspectionOptions(Options):
     """What an inspection counts and lists.
 
     thresholds: count the tokens whose IoS reaches each of these values.
-    junk_at: list the tokens whose IoS reaches this value.
-    rare_below: list the tokens used fewer times than this.
-    embeddings: a file with a model's embedding table, .npy or .safetensors, to list under-trained tokens.
-    read: how text files are cut into documents, and which field or column holds the text.
     """
 
     thresholds: Sequence[float] = THRESHOLDS
-    junk_at: float = 0.9
-    rare_below: int = 100
-    embeddings: str | os.PathLike[str] | None = None
+    junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
+    rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
+    embeddings: Annotated[
+        Path | None, Option("A model's embedding table, .safetensors or .npy, to list under-trained tokens.")
+    ] = None
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
@@ -88,7 +82,7 @@ class Inspection(Report):
         keys = [table.key for table in self.tables]
         return [
             ("Overview", "", ["vocabulary", "text"]),
-            ("Beside others", "", ["beside", "references", "baseline"]),
+            ("Beside others", "", ["beside", "references"]),
             ("By source and script", "", ["domains", "languages", "scripts"]),
             (
                 "Junk",
@@ -120,23 +114,20 @@ def inspect(
     tok: Tokenizer,
     text: Text | None = None,
     *,
-    baseline: Tokenizer | None = None,
     name: str | None = None,
-    baseline_name: str | None = None,
     options: InspectionOptions = InspectionOptions(),
     num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> Inspection:
     """Judge a tokenizer, by itself or on `text`: files, folders, globs, word counts, or a mapping of names to these.
 
-    baseline: a tokenizer to compare the number of tokens with.
-    name, baseline_name: names for the report; by default those of the tokenizers.
+    name: the tokenizer's name in the report, by default its own.
 
     >>> inspection = inspect(tok, "corpus/*.txt")
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """
-    name, baseline_name = name or tok.name, baseline_name or (baseline.name if baseline else "")
+    name = name or tok.name
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
     matrix = None if options.embeddings is None else load_embeddings(options.embeddings, tok.n_vocab)
     with gc_paused(), Reading(domains) as reading:
@@ -150,8 +141,6 @@ def inspect(
             tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
             if beside:
                 tables.append(beside_table(name, density, beside, domains.sample()))
-            if baseline is not None:
-                tables.append(baseline_table(judged.usages, domains.usages(baseline, progress), baseline_name))
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
             tables += [
                 judged.scripts,
@@ -178,7 +167,7 @@ def inspect(
                 subject_of(tok, figures, domains), judged, {row[0].id for row in unreachable.rows}, beside, density
             ),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
-            provenance=reading.provenance({name: tok} | ({baseline_name: baseline} if baseline else {})),
+            provenance=reading.provenance({name: tok}),
         )
 
 

@@ -185,22 +185,6 @@ def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     return measured_table("domains", "By source", judged, "source", measures)
 
 
-def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:
-    """The number of tokens compared with a baseline tokenizer, by domain."""
-    rows = []
-    for domain, usage in usages.items():
-        theirs = baseline[domain].tokens
-        rows.append((domain, usage.tokens, theirs, ratio(usage.tokens, theirs), ratio(theirs, usage.tokens)))
-    columns = (
-        Column("source"),
-        Column("tokens", "count"),
-        Column("baseline tokens", "count"),
-        Column("tokens, relative", "share", "tokens as a share of the baseline's; below 100 % is shorter"),
-        Column("compression, relative", "number", "text per token as a multiple of the baseline's", 4),
-    )
-    return Table("baseline", f"Beside {name}", columns, rows)
-
-
 def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
     """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
     sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens

@@ -97,7 +97,7 @@ def _due(found: Replay, limit: Fraction, lasting: set[int]) -> list[Removal]:
     return sorted(due, key=lambda removal: (removal.merge, removal.id != events[removal.merge, 0]))
 
 
-def in_event_order(tok: Tokenizer, instead: str) -> Tokenizer:
+def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:
     """A plain tokenizer in event order, with the same ids; UsageError if the ids would differ.
 
     If each merge comes after the merges that make its parts, and each token is made once, then no merge makes an earlier
@@ -120,7 +120,8 @@ def in_event_order(tok: Tokenizer, instead: str) -> Tokenizer:
             return found
     raise UsageError(
         f"removals cannot be inserted into the merges of this tokenizer: replaying them in order does not give token {stray}, "
-        f"{vocabulary.tokens[stray]!r}. {instead}"
+        f"{vocabulary.tokens[stray]!r}. ",
+        *instead,
     )
 
 

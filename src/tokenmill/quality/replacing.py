@@ -168,7 +168,7 @@ def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
     )
     note = (
         f"Compares the least used tokens with the most frequent pairs of adjacent tokens, of {ENOUGH} occurrences or more. An "
-        "estimate: merging one pair changes others. `tokenmill replace` gives their ids to new tokens; judge on all the text that a model must read."
+        "estimate: merging one pair changes others. `tokenmill extend --reuse` gives their ids to new tokens; judge on all the text that a model must read."
     )
     row = (worth.tokens, worth.tokens / size if size else None, worth.used, worth.gained)
     return Table("worth_replacing", "Tokens worth replacing on this text", columns, [row], note)

@@ -75,7 +75,7 @@ def measure_usage(
         by_id,
         tokens=_dot(lengths, counts.counts),
         pretokens=_dot(np.ones(len(counts), np.int64), counts.counts),
-        bytes=counted_bytes(counts),
+        bytes=counts.counted_bytes,
         characters=_dot(characters_by_pretoken(counts), counts.counts),
         words=words,
         counts=counts.counts,
@@ -109,11 +109,6 @@ def batched_by_size(texts: Iterable[str], size: int = SLICE) -> Iterator[list[st
             some, total = [], 0
     if some:
         yield some
-
-
-def counted_bytes(counts: WordCounts) -> int:
-    """The bytes of all counted pretokens; less than the text has, where rare ones were left out."""
-    return _dot(np.diff(counts.offsets), counts.counts)
 
 
 def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:

@@ -178,7 +178,7 @@ def _against_swallowed(of: Subject, rows: int) -> str:
         advice.append(f"A training with {how}{on} gives most of these {rows:,} rows to better tokens.")
     if can_prune_by_ios(of.tok):
         advice.append(
-            f"`tokenmill prune {of.path} --ios {JUNK} --counts {of.text} -o pruned` drops those that it can, and its "
+            f"`tokenmill prune {of.path} {of.text} --ios {JUNK} -o pruned` drops those that it can, and its "
             "certificate states the cost in tokens."
         )
     return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
@@ -206,9 +206,9 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     else:
         commands = []
         if can_lose_tokens(vocabulary):
-            commands.append(f"`tokenmill shrink {of.path} {of.text} -o smaller` drops these tokens")
+            commands.append(f"`tokenmill prune {of.path} {of.text} -o smaller` drops these tokens")
             if vocabulary.alphabet == "bytes" and (vocabulary.order != "events" or vocabulary.refine is not None):
-                commands.append(f"`tokenmill replace {of.path} {of.text} -o better` gives their ids to others")
+                commands.append(f"`tokenmill extend {of.path} {of.text} --reuse 0 -o better` gives their ids to others")
         advice = "; ".join(commands) + "." if commands else "They cannot be removed from this vocabulary."
     return Finding(
         "unused",

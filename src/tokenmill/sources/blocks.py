@@ -17,11 +17,12 @@ import threading
 from array import array
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, OptionName, UsageError
+from ..options import Option, Options
 from ._cut_cy import not_utf8
-from .find import Skip, Source, shown
+from .find import OnSkip, Skip, Source, shown, warn_of_skip
 from .streams import ByteStream, Pause
 
 if TYPE_CHECKING:
@@ -29,39 +30,50 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
 MAX_DOCUMENT_BYTES = 16 << 20
-UNITS = ("file", "line", "blank", "separator")
+INPUT = "Input"  # the heading of its options in help texts
 
 Cut = Callable[[bytearray, int, int], int]
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+@dataclass(frozen=True)
+class ReadOptions(Options):
     """How sources are cut into documents.
-
-    unit: what a document is in text files: a "file", a "line", the text between "blank" lines, or the text
-        between each "separator". Empty lines, and white space between separators, are not documents.
-    separator: the text between two documents, for the unit "separator".
-    field: the field of JSON objects, or the column of Parquet, that holds the text.
-    max_document_bytes: longer documents are skipped, which bounds the memory; None for no limit.
 
     >>> ReadOptions(unit="page")
     Traceback (most recent call last):
     tokenmill.errors.UsageError: unit is 'page'; known are file, line, blank, separator
     """
 
-    unit: str = "file"
-    separator: str = ""
-    field: str = "text"
-    max_document_bytes: int | None = None
+    unit: Annotated[
+        Literal["file", "line", "blank", "separator"],
+        Option(
+            "A document of a text file: file, line, blank (text between blank lines), or separator. Empty lines are not documents.",
+            section=INPUT,
+        ),
+    ] = "file"
+    separator: Annotated[str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))] = ""
+    field: Annotated[
+        str, Option("The field of JSON objects, or the column of Parquet, that has the text.", section=INPUT)
+    ] = "text"
+    max_document_bytes: int | None = None  # longer documents are skipped, which bounds the memory
+    skip_damaged: Annotated[
+        bool,
+        Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT),
+    ] = False
 
     def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise UsageError(f"unit is {self.unit!r}; known are {', '.join(UNITS)}")
-        if (self.unit == "separator") != bool(self.separator):
-            raise UsageError("a separator and the unit 'separator' go together: give both or neither")
+        super().__post_init__()
+        if self.unit == "separator" and not self.separator:
+            raise UsageError(OptionName("unit", "separator"), " needs ", OptionName("separator", ...))
         if self.max_document_bytes is not None and self.max_document_bytes < 1:
-            raise UsageError(f"max_document_bytes is {self.max_document_bytes}; it must be at least 1, or None")
+            raise UsageError(
+                OptionName("max_document_bytes"), f" is {self.max_document_bytes}; it must be at least 1, or None"
+            )
+
+    def skipper(self, on_skip: OnSkip | None = None) -> OnSkip | None:
+        """What to call for each thing that cannot be read: `on_skip`, or a warning; None if that is an error."""
+        return on_skip or (warn_of_skip if self.skip_damaged else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +432,6 @@ def why_not_utf8(data: bytes, start: int = 0) -> str:
 def too_long(limit: int | None) -> str:
     """Why a document of more than `limit` bytes is skipped."""
     return (
-        f"longer than {limit:,} bytes. If it holds many documents, say how they are divided (--unit, unit=). If it is one, "
-        "raise the limit (--max-document, max_document_bytes=)"
+        f"longer than {limit:,} bytes. If it holds many documents, say how they are divided: the option unit. If it is one, "
+        "raise the limit on the size of a document"
     )

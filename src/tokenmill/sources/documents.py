@@ -158,18 +158,20 @@ def read_documents(
     separator: str = "",
     field: str = "text",
     max_document_bytes: int | None = MAX_DOCUMENT_BYTES,
+    skip_damaged: bool = False,
     on_skip: OnSkip | None = None,
 ) -> Iterator[Document]:
     """Stream the documents of files, folders, globs and URLs, in order and in constant memory.
 
     format: text, jsonl, json, parquet, wikipedia or stackexchange; None tells it from each name and the first bytes.
-    unit, separator, field, max_document_bytes: see ReadOptions. A text file is one document, as for the commands.
-    on_skip: called for everything that could not be read; without it the first such thing is an InputError.
+    unit, separator, field, max_document_bytes, skip_damaged: see ReadOptions. A text file is one document, as for the commands.
+    on_skip: called for everything that could not be read; without it or skip_damaged the first such thing is an InputError.
 
     Wikipedia pages are those of the main namespace that are not redirects, as wikitext; posts are HTML. `clean` makes
     plain text of both.
     """
-    options = ReadOptions(unit, separator, field, max_document_bytes)
+    options = ReadOptions(unit, separator, field, max_document_bytes, skip_damaged)
+    on_skip = options.skipper(on_skip)
     block = Block()
     for source in find_sources(sources, on_skip):
         with closing(open_source(source, options, format, ids=True)) as opened:

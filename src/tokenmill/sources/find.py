@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, MissingExtraError, UsageError, require
+from ..errors import InputError, MissingExtraError, OptionName, UsageError, require
 
 Source = Path | str
 STDIN = "-"
@@ -119,12 +119,14 @@ def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None, hint: str = "") 
     hint: what the error's message ends with.
     """
     for skip in skips:
-        if on_skip is None and not skip.left_out:
-            warnings.warn(str(skip), UnicodeWarning, stacklevel=2)
-            continue
-        if on_skip is None:
-            raise InputError(f"{skip}{hint}")
-        on_skip(skip)
+        if on_skip is None and skip.left_out:
+            raise InputError(f"{skip}{hint}. To leave it out, pass ", OptionName("skip_damaged", True), ".")
+        (on_skip or warn_of_skip)(skip)
+
+
+def warn_of_skip(skip: Skip) -> None:
+    """Warn of something that was left out or changed, for callers that have no `on_skip`."""
+    warnings.warn(f"left out: {skip}" if skip.left_out else str(skip), UnicodeWarning, stacklevel=3)
 
 
 def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:

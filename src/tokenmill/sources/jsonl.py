@@ -67,7 +67,7 @@ def _read(data: bytes, field: str) -> tuple[str, int, dict[str, Any]]:
     if not isinstance(text, str):
         has = "is missing" if field not in value else f"is {JSON_KINDS[type(text)]}, not text"
         others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
-        raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text (--field)")
+        raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text")
     return *without_surrogates(text), value
 
 

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, require
+from ..errors import InputError, OptionName, require
 from ._cut_cy import arrow_ends
 from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
@@ -180,7 +180,8 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     if column not in schema.names:
         raise InputError(
             f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
-            "Name the column of the text (--field)."
+            "Name the column of the text: ",
+            OptionName("field", ...),
         )
     if schema.names.count(column) > 1:
         raise InputError(
@@ -192,7 +193,9 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
     binary = (kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view)
     if not any(test(plain) for test in text + binary):
-        raise InputError(f"{source}: the column {column!r} holds {kind}, not text. Name a column of strings (--field).")
+        raise InputError(
+            f"{source}: the column {column!r} holds {kind}, not text. Name one of strings: ", OptionName("field", ...)
+        )
 
 
 def _first_line(error: BaseException) -> str:

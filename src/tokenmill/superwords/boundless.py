@@ -17,7 +17,6 @@ join neighbouring pretokens that became one token each.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import regex
@@ -50,7 +49,7 @@ def train_boundless(job: passes.Job) -> Vocabulary:
     options = job.options
     assert job.counts is not None
     Splitter(*job.counts.split_patterns, joins=bytes(1 << 13))  # raises before long work
-    first = Training(job.counts, dataclasses.replace(options, superwords=None), job.show).run()
+    first = Training(job.counts, options.without_superwords(), job.show).run()
     segments = _Segments(job, first)
     wanted = options.n_ordinary - _BYTES
     totals = segments.totals()

@@ -37,7 +37,7 @@ class _Pass:
         assert isinstance(text, FileText)
         self._shards: Sequence[Shard] = plan_shards(text.sources, passes.splitter, text.options, SHARD)
         self._options = text.options
-        self._num_threads = passes.options.num_threads if running.engine == "local" else running.num_workers or 1
+        self._num_threads = passes.options.num_threads if running.engine == "local" else running.num_threads or 1
         self.sizes = [shard.nbytes for shard in self._shards]
         self.passes = passes
         passes.n_parts = len(self.sizes)

@@ -198,7 +198,7 @@ class Passes:
         start = Alphabet(tuple(self.tokens), ids, offsets)
         corpus = loops.load_corpus(start, numbers, order, self.progress)
         size = self.options.vocab_size - self.options.n_ordinary + len(self.tokens) + wanted
-        options = dataclasses.replace(self.options, superwords=None, refine=None, vocab_size=size, min_pair_count=least)
+        options = self.options.without_superwords(refine=None, vocab_size=size, min_pair_count=least)
         weight = pair_weight(offsets, numbers)
         watch = Watch(None, ())
         merges, tokens, _ = loops.merge(

@@ -8,12 +8,12 @@ many words; the merges of stage 1 are applied to them in order, and training goe
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import part_encoder
-from ..training import Superwords, Training
+from ..training import Training
 from ..training.trainer import by_falling_count
 from ..training.watching import Watch
 from ..vocabulary import AddedToken, Vocabulary
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 _LEARNT = 1 << 17  # words that all caches begin with
 
 
-def train_superbpe(job: passes.Job, words: Superwords) -> Vocabulary:
+def train_superbpe(job: passes.Job) -> Vocabulary:
     """Train both stages. `min_count` holds for stage 1."""
     import numpy as np
 
     options = job.options
-    stage1 = dataclasses.replace(options, vocab_size=words.stage1_size, superwords=None)
+    stage1 = options.without_superwords(vocab_size=options.stage1_size)
     assert job.counts is not None
     first = Training(job.counts, stage1, job.progress).run()
-    stage2 = _Stage2(job, words, first)
+    stage2 = _Stage2(job, first)
     merges, tokens, numbers = _best(stage2, options.n_ordinary - len(stage2.tokens))
     Watch(job.progress, stage2.tokens, len(first.events)).tell(merges, numbers)
     special = enumerate(options.special_tokens, len(tokens))
@@ -66,20 +66,20 @@ def _best(stage2: _Stage2, wanted: int) -> passes.Merged:
 class _Stage2(passes.Passes):
     """Segments are parts of lines."""
 
-    def __init__(self, job: passes.Job, words: Superwords, first: Vocabulary) -> None:
+    def __init__(self, job: passes.Job, first: Vocabulary) -> None:
         import numpy as np
 
-        splitter = job.options.splitter(words.stage2_split)
+        splitter = job.options.splitter(job.options.stage2_split or SUPERWORDS)
         if splitter.scanner is None:
             raise UsageError(
                 "stage2_split is not a pattern that the scanner can run; leave out lookaround and references"
             )
         super().__init__(job, [token for token in first.tokens if token is not None], splitter)
-        self.max_words = words.max_words
+        self.max_words = 4 if job.options.max_words is None else job.options.max_words
         self.flags = np.zeros(len(self.tokens), np.uint8)
-        if words.colon_veto:
+        if job.options.colon_veto is not False:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
-        self.arguments = words, first
+        self.arguments = (first,)
         self.encoder = part_encoder(self.tokens, first.events)
         if (counts := job.counts) is not None:
             self.encoder.learn(counts.arena, counts.offsets, by_falling_count(counts, job.options.min_count)[:_LEARNT])

@@ -41,9 +41,7 @@ class SuperwordTraining:
 
     def run(self) -> Vocabulary:
         """Train."""
-        words = self._job.options.superwords
-        assert words is not None
-        return train_boundless(self._job) if words == "boundless" else train_superbpe(self._job, words)
+        return train_boundless(self._job) if self._job.options.superwords == "boundless" else train_superbpe(self._job)
 
     def n_tokens(self) -> None:
         """None: training cuts the text in another way than the tokenizer."""

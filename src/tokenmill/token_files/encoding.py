@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,10 @@ from ..jobs.outputs import is_device, named, open_output, refuse_source, tempora
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.blocks import ReadOptions
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .output import HEADERS, build
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import SUFFIXES, Settings, dtype_for, end_of_text_id, output_path
+from .settings import SUFFIXES, EncodeOptions, Settings, Summary, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -32,38 +31,6 @@ TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; bu
 MAX_TASKS = 10_000
 
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
-
-
-@dataclass(frozen=True)
-class EncodeOptions:
-    """What is encoded, and how.
-
-    end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
-        where the rows separate the documents), False none.
-    special: whether text that spells a special token becomes that token. Otherwise it is ordinary text.
-    read: what a document is, and which field or column holds its text. A text file is one document by default.
-    """
-
-    end_of_text: str | bool = True
-    special: bool = False
-    read: ReadOptions = field(default_factory=ReadOptions)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What was written.
-
-    path: the file with the ids.
-    resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
-    """
-
-    path: Path
-    dtype: str
-    documents: int
-    tokens: int
-    text_bytes: int
-    skipped: int = 0
-    resumed_bytes: int = 0
 
 
 def encode_files(
@@ -91,6 +58,7 @@ def encode_files(
     18211734
     """
     options, job = options or EncodeOptions(), job or JobOptions()
+    on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
     path = output_path(named(output), format)
     found = find_sources(sources, on_skip)
@@ -154,7 +122,7 @@ class EncodeParts:
         self._tok = tok
         self._groups = groups
         self._settings = settings
-        self._num_threads = 1 if job.engine == "ray" and job.num_workers is None else job.num_workers
+        self._num_threads = 1 if job.engine == "ray" and job.num_threads is None else job.num_threads
         self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
 
     @staticmethod

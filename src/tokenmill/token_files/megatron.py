@@ -21,7 +21,7 @@ import struct
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from ..errors import FormatError, UsageError
+from ..errors import FormatError, OptionName, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,9 @@ def write_index(file: IO[bytes], lengths: np.ndarray, dtype: str) -> None:
         if block.max() >= 1 << 31:
             raise UsageError(
                 f"document {start + int(block.argmax()):,} has {int(block.max()):,} tokens; Megatron's index allows at most "
-                "2,147,483,647. Split it (unit=..., --unit), or choose another format."
+                "2,147,483,647. Split it (",
+                OptionName("unit"),
+                "), or choose another format.",
             )
         file.write(block.astype("<i4").tobytes())
     place = 0

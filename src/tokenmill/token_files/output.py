@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, require
+from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, sync
 from ..tokenizer.encoding._documents_cy import ends_of
 from .megatron import write_index
@@ -108,7 +108,9 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
             if offsets[-1] >= 1 << 31:
                 raise UsageError(
                     f"document {last - 1:,} has {int(lengths[last - 1]):,} tokens, more than a row of Parquet takes. "
-                    "Cut it (--unit), or choose another format."
+                    "Cut it (",
+                    OptionName("unit"),
+                    "), or choose another format.",
                 )
             values = pa.array(ids[begin : begin + int(offsets[-1])])
             begin += int(offsets[-1])

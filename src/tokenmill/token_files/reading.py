@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
-from ..errors import FormatError, UsageError, require
+from ..errors import FormatError, OptionName, UsageError, require
 from ..vocabulary.lazy import lazy
 from .megatron import read_index
 from .settings import ROLES, Metadata, bounds_path, index_path, metadata_path, offsets_path
@@ -143,7 +143,9 @@ def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _A
     if metadata is None and dtype is None:
         raise FormatError(
             f"{path}: there is no metadata ({metadata_path(path).name}) beside it, and raw ids do not tell their type. "
-            'Name it: dtype="uint16" (--dtype uint16) or "uint32".'
+            "Name it: ",
+            OptionName("dtype", "uint16"),
+            " or uint32.",
         )
     return _Arrays(_raw(path, _id_type(metadata.dtype if metadata else dtype)), offsets)
 
@@ -286,16 +288,17 @@ def _check_sizes(path: Path, metadata: Metadata) -> None:
 
 
 def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> None:
-    ways = "Use the tokenizer it was made with, or skip this check with any_tokenizer=True (--any-tokenizer)."
+    ways = "Use the tokenizer it was made with, or skip this check with ", OptionName("any_tokenizer", True), "."
     if metadata is None:
         raise FormatError(
-            f"{path}: there is no metadata ({metadata_path(path).name}) beside it to name its tokenizer. {ways}"
+            f"{path}: there is no metadata ({metadata_path(path).name}) beside it to name its tokenizer. ", *ways
         )
     own = tok.vocabulary.fingerprint()
     if metadata.tokenizer != own:
         raise FormatError(
             f"{path} was made with another tokenizer: the hash of that one is {metadata.tokenizer[:16]}..., the hash of "
-            f"this one {own[:16]}.... {ways}"
+            f"this one {own[:16]}.... ",
+            *ways,
         )
 
 

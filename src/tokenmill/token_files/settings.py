@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from ..errors import FormatError, UsageError
+from ..errors import FormatError, OptionName, UsageError
 from ..jobs.outputs import is_device
+from ..jobs.work import OUTPUT
+from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 
 if TYPE_CHECKING:
@@ -20,6 +22,44 @@ VERSION = 1
 KIND = "tokenmill token file"
 SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parquet"}
 ROLES = ("ids", "bounds")  # of the files of a token file: the second says where documents begin, and Parquet has none
+
+
+@dataclass(frozen=True)
+class EncodeOptions(Options):
+    """What is encoded, and how.
+
+    end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
+        where the rows separate the documents), False none.
+    """
+
+    end_of_text: Annotated[
+        str | bool,
+        Option(
+            "Token files: the token after each document. [default: <|endoftext|>, in Parquet none]",
+            off="--no-end-of-text",
+            section=OUTPUT,
+        ),
+    ] = True
+    special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
+    read: ReadOptions = field(default_factory=ReadOptions)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was written.
+
+    path: the file with the ids.
+    resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
+    """
+
+    path: Path
+    dtype: str
+    documents: int
+    tokens: int
+    text_bytes: int
+    skipped: int = 0
+    resumed_bytes: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -115,7 +155,11 @@ def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
     there = ", ".join(map(repr, list(specials)[:12])) or "none"
     raise UsageError(
         f"the tokenizer has no special token {wanted!r} to put after each document; its special tokens are: {there}. "
-        "Name one of them (end_of_text=..., --end-of-text), or encode without one (end_of_text=False, --no-end-of-text)."
+        "Name one of them (",
+        OptionName("end_of_text", ...),
+        "), or encode without one (",
+        OptionName("end_of_text", False),
+        ").",
     )
 
 

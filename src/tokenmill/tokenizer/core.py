@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import UnknownOptionError, UsageError
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
@@ -191,9 +191,16 @@ class Core:
     # Texts with added tokens
 
     def plan(
-        self, allowed_special: str | Collection[str] = frozenset(), disallowed_special: str | Collection[str] = "all"
+        self,
+        allowed_special: str | Collection[str] = frozenset(),
+        disallowed_special: str | Collection[str] = "all",
+        **unknown: object,
     ) -> Plan:
         """The plan for tiktoken's two arguments."""
+        if unknown:
+            raise UnknownOptionError(
+                f"no option {next(iter(unknown))!r}; those for special tokens are allowed_special, disallowed_special"
+            )
         return self.added.plan(allowed_special, disallowed_special)
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:

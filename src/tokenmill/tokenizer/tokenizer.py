@@ -59,6 +59,10 @@ class Tokenizer:
         cache_bytes: int = 256 << 20,
         source: Origin | None = None,
     ):
+        if not isinstance(vocabulary, Vocabulary):
+            raise UsageError(
+                f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
+            )
         self._name, self._source = name, source
         self._core = Core(vocabulary, cache_bytes)
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)

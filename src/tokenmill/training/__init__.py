@@ -1,16 +1,15 @@
 """Word counts to a vocabulary."""
 
-from .extend import extend_vocabulary
-from .options import Options
-from .superwords import Superwords, take_superwords
-from .trainer import Training, estimate_memory, train_from_counts
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Options",
-    "Superwords",
-    "Training",
-    "estimate_memory",
-    "extend_vocabulary",
-    "take_superwords",
-    "train_from_counts",
-]
+from ..errors import lazy_names
+
+if TYPE_CHECKING:
+    from .extend import extend_vocabulary
+    from .options import Options
+    from .trainer import Training, estimate_memory, train_from_counts
+
+__all__ = ["Options", "Training", "estimate_memory", "extend_vocabulary", "train_from_counts"]
+__getattr__ = lazy_names(
+    __name__, extend="extend_vocabulary", options="Options", trainer="Training estimate_memory train_from_counts"
+)

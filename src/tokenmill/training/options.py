@@ -2,81 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ..errors import UsageError
-from ..split import Splitter
-from ..vocabulary.validation import checked_special_tokens
-from .superwords import Superwords
+from ..counting.options import TRAINING, MinCount, SpecialTokens
+from ..errors import OptionName, UsageError
+from ..jobs.work import Threads
+from ..options import Option
+from ..options import Options as AnyOptions
 
+if TYPE_CHECKING:
+    from ..split import Splitter
+
+SUPERWORDS = "Superwords"  # the heading of their options in help texts
+MOST_WORDS = 62
 LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
 
 
+MinPairCount = Annotated[int, Option("Stop when the count of the best pair is lower.", min=1, section=TRAINING)]
+MaxTokenBytes = Annotated[int | None, Option("Never make a longer token.", min=1, section=TRAINING)]
+Refine = Annotated[
+    float | None,
+    Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING),
+]
+VocabSize = Annotated[
+    int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)
+]
+SUPERBPE = ("superwords", "superbpe")
+
+
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(AnyOptions):
     """What to train. Raises UsageError for an invalid option.
 
-    vocab_size: the number of tokens, including the alphabet (256 bytes) and the special tokens. The vocabulary has fewer
-        if the corpus runs out of pairs: see its `n_vocab`.
-    special_tokens: control tokens. They get the last ids.
-    special_tokens_as_text: see `splitter`.
-    min_count: ignore pretokens seen fewer times.
-    min_pair_count: stop when the best pair is rarer.
-    max_token_bytes: the length of the longest token.
-    num_threads: the most threads to use. The result does not depend on it.
-    alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`, the
-        name of the token for all other characters. See alphabet.py.
-    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
-    algorithm: "heap", or "naive" for the textbook loop.
-    superwords: the options of a second stage, whose tokens may span words (SuperBPE); "boundless" for tokens of whole pretokens
-        (BoundlessBPE); None for neither.
+    The vocabulary has fewer tokens than vocab_size if the corpus runs out of pairs: see its `n_vocab`.
+    refine: see naive_picky.py. alphabet: see alphabet.py. num_threads: the result does not depend on it.
     """
 
-    vocab_size: int
-    special_tokens: Iterable[str] = ()
-    min_count: int = 1
-    min_pair_count: int = 1
-    max_token_bytes: int | None = None
-    num_threads: int | None = None
-    alphabet: str = "bytes"
-    coverage: float = 1.0
-    unknown_token: str | None = None
-    refine: float | None = None
-    algorithm: str = "heap"
-    special_tokens_as_text: bool = False
-    superwords: Superwords | Literal["boundless"] | None = None
+    vocab_size: VocabSize
+    special_tokens: SpecialTokens = ()
+    min_count: MinCount = 1
+    min_pair_count: MinPairCount = 1
+    max_token_bytes: MaxTokenBytes = None
+    refine: Refine = None
+    num_threads: Threads = None
+    alphabet: Annotated[
+        Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)
+    ] = "bytes"
+    coverage: Annotated[
+        float,
+        Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING),
+    ] = 1.0
+    unknown_token: Annotated[
+        str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)
+    ] = None
+    algorithm: Annotated[
+        Literal["heap", "naive"], Option("heap, or naive: the textbook loop, for study.", section=TRAINING)
+    ] = "heap"
+    special_tokens_as_text: Annotated[
+        bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)
+    ] = False
+    superwords: Annotated[
+        Literal["superbpe", "boundless"] | None,
+        Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS),
+    ] = None
+    stage1_size: Annotated[
+        int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)
+    ] = None
+    stage2_split: Annotated[
+        str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS)
+    ] = None
+    max_words: Annotated[
+        int | None,
+        Option(
+            "Most words in a token; 0 for no limit. [default: 4]",
+            min=0,
+            max=MOST_WORDS,
+            only=SUPERBPE,
+            section=SUPERWORDS,
+        ),
+    ] = None
+    colon_veto: Annotated[
+        bool | None,
+        Option("Make no token with a colon and a space after it. [default: yes]", only=SUPERBPE, section=SUPERWORDS),
+    ] = None
 
     def __post_init__(self) -> None:
+        from ..vocabulary.validation import checked_special_tokens
+
+        super().__post_init__()
         special_tokens = checked_special_tokens(self.special_tokens)
-        for name in ("vocab_size", "min_count", "min_pair_count", "max_token_bytes", "num_threads"):
-            value = getattr(self, name)
-            if value is not None or name not in ("max_token_bytes", "num_threads"):
-                _check_whole(name, value)
-        if self.alphabet not in ("bytes", "characters"):
-            raise UsageError(f'alphabet is {self.alphabet!r}; choose "bytes" or "characters"')
-        check_share("coverage", self.coverage)
-        if self.alphabet == "bytes" and (self.coverage != 1 or self.unknown_token is not None):
-            raise UsageError('coverage and unknown_token are for alphabet="characters"; with bytes nothing is unknown')
         if self.unknown_token is not None:
             checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
-        if self.refine is not None:
-            check_share("refine", self.refine)
-        if self.algorithm not in ("heap", "naive"):
-            raise UsageError(f'algorithm is {self.algorithm!r}; choose "heap" or "naive"')
         object.__setattr__(self, "special_tokens", special_tokens)
         if self.superwords is not None:
             self._check_superwords()
         if self.alphabet == "bytes":
             self.check_size(256)
         if self.n_ordinary >= LONGEST:
-            raise UsageError(f"vocab_size is {self.vocab_size}; at most {LONGEST} tokens can be trained")
+            raise UsageError(
+                OptionName("vocab_size"), f" is {self.vocab_size}; at most {LONGEST} tokens can be trained"
+            )
 
     def splitter(self, split: str | Iterable[str]) -> Splitter:
         """The Splitter for these patterns, which cuts the special tokens out of the text unless they are learned as text."""
+        from ..split import Splitter
+
         patterns = [split] if isinstance(split, str) else list(split)
         return Splitter(*patterns, special_tokens=() if self.special_tokens_as_text else self.special_tokens)
 
@@ -90,19 +124,35 @@ class Options:
         """The length of the longest token allowed, in bytes."""
         return min(self.max_token_bytes or LONGEST, LONGEST)
 
+    def without_superwords(self, **changes: Any) -> Options:
+        """The options of a training that makes no superwords."""
+        return replace(
+            self, superwords=None, stage1_size=None, stage2_split=None, max_words=None, colon_veto=None, **changes
+        )
+
     def _check_superwords(self) -> None:
-        words = self.superwords
         if self.alphabet != "bytes" or self.algorithm != "heap":
             raise UsageError("superwords are trained on bytes, by the heap; leave these options out")
-        if self.refine is not None and words != "boundless":
-            raise UsageError('SuperBPE is trained without refine; leave it out, or give superwords="boundless"')
         if self.special_tokens_as_text:
-            raise UsageError("with superwords, special tokens are always cut out; leave out special_tokens_as_text")
-        special = self.vocab_size - self.n_ordinary
-        if isinstance(words, Superwords) and not 256 + special <= words.stage1_size <= self.vocab_size:
+            name = OptionName("special_tokens_as_text")
+            raise UsageError("with superwords, special tokens are always cut out; leave out ", name)
+        if self.superwords == "boundless":
+            return
+        if self.refine is not None:
+            boundless = OptionName("superwords", "boundless")
             raise UsageError(
-                f"stage1_size is {words.stage1_size}; it must be from {256 + special}, the bytes and the special tokens, to "
-                f"vocab_size, {self.vocab_size}"
+                "SuperBPE is trained without ", OptionName("refine"), "; leave it out, or give ", boundless
+            )
+        if self.stage1_size is None:
+            stage = OptionName("stage1_size")
+            raise UsageError(OptionName(*SUPERBPE), " needs ", stage, ": at how many tokens stage 2 begins")
+        least = 256 + self.vocab_size - self.n_ordinary
+        if not least <= self.stage1_size <= self.vocab_size:
+            raise UsageError(
+                OptionName("stage1_size"),
+                f" is {self.stage1_size}; it must be from {least}, the bytes and the special tokens, to ",
+                OptionName("vocab_size"),
+                f", {self.vocab_size}",
             )
 
     def check_size(self, alphabet_size: int) -> None:
@@ -111,9 +161,8 @@ class Options:
         if self.n_ordinary < alphabet_size:
             what = "the 256 bytes" if self.alphabet == "bytes" else f"the {alphabet_size} characters"
             more = f" and {special} special tokens" if special else ""
-            raise UsageError(
-                f"vocab_size is {self.vocab_size}, but {what}{more} need at least {alphabet_size + special}"
-            )
+            least = f"{what}{more} need at least {alphabet_size + special}"
+            raise UsageError(OptionName("vocab_size"), f" is {self.vocab_size}, but {least}")
 
 
 def exact(share: float) -> Fraction:
@@ -121,14 +170,74 @@ def exact(share: float) -> Fraction:
     return Fraction(str(share)).limit_denominator(10**18)
 
 
-def _check_whole(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"{name} is {value!r}; it must be a whole number")
-    if value < 1:
-        raise UsageError(f"{name} is {value}; it must be at least 1")
-
-
 def check_share(name: str, value: object) -> None:
     """Raise UsageError if `value` is not a number above 0 and at most 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
-        raise UsageError(f"{name} is {value!r}; it is a share, above 0 and at most 1")
+        raise UsageError(OptionName(name), f" is {value!r}; it is a share, above 0 and at most 1")
+
+
+PARITY = "Parity"  # the heading of its options in help texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parity(AnyOptions):
+    """The options of parity-aware BPE. Raises UsageError for an invalid option."""
+
+    ratios: Annotated[
+        Any,
+        Option(
+            "Without --dev: target bytes per token of a language, relative.",
+            "--ratio",
+            metavar="NAME=N...",
+            many=True,
+            section=PARITY,
+        ),
+    ] = None
+    window: Annotated[
+        int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)
+    ] = None
+    alpha: Annotated[
+        Any, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)
+    ] = 2
+    global_merges: Annotated[int, Option("Number of plain merges to make first.", min=0, section=PARITY)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        alpha = _rational(self.alpha)
+        if alpha is None or alpha < 1:
+            raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
+        if alpha != 2 and self.window is None:
+            raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
+        given = self.ratios
+        if given is not None and not isinstance(given, Mapping):
+            given = {name: values[-1] for name, values in by_name(given).items()}
+        ratios = None if given is None else {name: _rational(ratio) for name, ratio in given.items()}
+        for name, ratio in (ratios or {}).items():
+            if ratio is None or ratio <= 0:
+                raise UsageError(f"the ratio of {name} is {given[name]!r}; it must be a number above 0")
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "ratios", ratios)
+
+
+def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+    """Values by name. Of "NAME=VALUE" texts, a value without a name belongs to the name before it."""
+    if isinstance(texts, Mapping):
+        return texts
+    named: dict[str, list[str]] = {}
+    name = ""
+    for text in texts:
+        before, sign, value = text.partition("=")
+        if sign:
+            name, text = before.strip(), value
+        if not name or not text:
+            raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it like en=SRC")
+        named.setdefault(name, []).append(text)
+    return named
+
+
+def _rational(value: object) -> Fraction | None:
+    """The number as it is written; None for what is not a number."""
+    try:
+        return Fraction(str(value).strip())
+    except (ValueError, ZeroDivisionError):
+        return None

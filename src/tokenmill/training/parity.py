@@ -35,7 +35,7 @@ from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import byte_alphabet
-from .options import Options
+from .options import Options, Parity
 from .trainer import Training, by_falling_count, estimate_memory, pair_weight
 from .watching import Watch
 
@@ -46,37 +46,6 @@ if TYPE_CHECKING:
     from ._parity_cy import LanguageLoop
 
 _TOLD = 256  # merges between two calls of `progress`
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parity:
-    """The options of parity-aware BPE. Raises UsageError for an invalid option.
-
-    ratios: by language, the target for its bytes per token, relative to the others; None if development texts decide.
-    window: W, how many choices the window holds; None for no window.
-    alpha: how many times its equal share of the window a language may take, at least 1.
-    global_merges: M, how many merges of plain BPE come first.
-    """
-
-    ratios: Mapping[str, Any] | None = None
-    window: int | None = None
-    alpha: Any = 2
-    global_merges: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (("window", 1), ("global_merges", 0)):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-                raise UsageError(f"{name} is {value!r}; it must be a whole number of at least {least}")
-        alpha = _rational(self.alpha)
-        if alpha is None or alpha < 1:
-            raise UsageError(f"alpha is {self.alpha!r}; it must be a number of at least 1")
-        ratios = None if self.ratios is None else {name: _rational(ratio) for name, ratio in self.ratios.items()}
-        for name, ratio in (ratios or {}).items():
-            if ratio is None or ratio <= 0:
-                raise UsageError(f"the ratio of {name} is {(self.ratios or {})[name]!r}; it must be a number above 0")
-        object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(self, "ratios", ratios)
 
 
 @dataclass(frozen=True)
@@ -294,11 +263,3 @@ def check_parity(
     for name in given or {}:
         if name not in training:
             raise UsageError(f"{name} has a {what}, but no training text; the languages are {', '.join(training)}")
-
-
-def _rational(value: object) -> Fraction | None:
-    """The number as it is written; None for what is not a number."""
-    try:
-        return Fraction(str(value).strip())
-    except (ValueError, ZeroDivisionError):
-        return None

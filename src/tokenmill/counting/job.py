@@ -1,0 +1,90 @@
+"""The job of counting: text to saved word counts, a sum of saved counts, or an estimate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ..errors import OptionName, UsageError
+from ..jobs.work import JobOptions
+from ..options import Option, Options, fields_of
+from ..sources.blocks import ReadOptions
+from .options import CountOptions, Sources, SpecialTokens, Split, Summary
+
+if TYPE_CHECKING:
+    from ..jobs.progress import Progress
+    from ..sources.find import OnSkip
+    from .estimate import Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Options):
+    """Count the distinct pretokens of text and save them, to train on once or often.
+
+    tokenmill count corpus/*.txt --split cl100k -o my-counts
+    """
+
+    sources: Sources
+    output: Annotated[Path | None, Option("The folder for the word counts.", "--output", "-o")] = None
+    merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq, .tsv) into -o.", "--merge")] = False
+    estimate: Annotated[bool, Option("Only predict memory, disk and time, from a sample.", "--estimate")] = False
+    split: Split = ()
+    special_tokens: SpecialTokens = ()
+    options: CountOptions = field(default_factory=CountOptions)
+    job: JobOptions = field(default_factory=JobOptions)
+
+    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+        running = {"engine", "ray_address", "resume"}
+        if self.merge:
+            text = {"split", "special_tokens", "binary", "approximate_prune", "num_threads", "estimate"}
+            yield (OptionName("merge", True),), text | running | {*fields_of(ReadOptions)}
+        if self.estimate:
+            yield (OptionName("estimate", True),), {"output", "overwrite", "skip_damaged"} | running
+
+    def check(self) -> None:
+        """Raise UsageError for options that do not go together."""
+        self.refuse_unused()
+        if self.output is None and not self.estimate:
+            estimate = OptionName("estimate", True)
+            raise UsageError(
+                "name the folder for the word counts with ", OptionName("output"), ", or only predict with ", estimate
+            )
+        if self.output is not None and self.output.suffix in (".ddfreq", ".tsv") and not self.merge:
+            raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {self.output}")
+
+    def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> Summary | Estimate:
+        """Count, add up or predict. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
+        from ..split import Splitter
+
+        self.check()
+        options, job = self.options, self.job
+        splitter = Splitter(*(self.split or ["cl100k"]), special_tokens=self.special_tokens)
+        if self.estimate:
+            from .estimate import estimate
+
+            return estimate(self.sources, splitter, options, num_threads=job.num_threads)
+        assert self.output is not None
+        start = time.perf_counter()
+        if self.merge:
+            from .sum_saved import add_up
+
+            summary = add_up(
+                self.sources,
+                self.output,
+                memory_limit=options.memory_limit,
+                min_count=options.min_count,
+                weights=options.weights,
+                overwrite=job.overwrite,
+                progress=progress,
+            )
+        else:
+            from .count_jobs import count_to_folder
+
+            skip = on_skip if options.read.skip_damaged else None
+            summary = count_to_folder(
+                self.sources, self.output, splitter, options, on_skip=skip, job=job, progress=progress
+            )
+        return replace(summary, seconds=time.perf_counter() - start)

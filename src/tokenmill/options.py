@@ -1,0 +1,207 @@
+"""Options: one definition of each, with its type, limits and help text, for Python and for the command line.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Loaves(Options):
+        number: Annotated[int, Option("How many loaves.", min=1)] = 1
+        grain: Annotated[Literal["rye", "wheat"], Option("What they are made of.")] = "rye"
+
+`Loaves(number=0)` raises a UsageError. The command line makes --number N and --grain TEXT of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .errors import OptionName, UsageError
+
+UNITS = "_KMGT"
+CHECKED = {int, float, str, bool, Path}
+Made = TypeVar("Made")
+
+
+class Option:
+    """What is said of an option beside its type and default.
+
+    names: of the command line, by default "--" and the field's name. None: a value that is told by its position.
+    section: the heading in the help. metavar: SRC... takes every value up to the next option.
+    min, max: of a number. share: whether it is a number above 0 and at most 1.
+    only: the name of another option and the value that it must have, such as ("unit", "separator").
+    parse: makes the value of text on the command line. many: may be repeated, for types that do not tell.
+    off: the name of a flag that means False, for an option that takes text. needed: by the command line, though not in Python.
+    """
+
+    def __init__(
+        self,
+        help: str,
+        *names: str,
+        section: str = "Options",
+        metavar: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        share: bool = False,
+        only: tuple[str, Any] | None = None,
+        parse: Callable[[str], Any] | None = None,
+        many: bool = False,
+        off: str | None = None,
+        needed: bool = False,
+    ) -> None:
+        self.help, self.names, self.section, self.metavar = help, names, section, metavar
+        self.min, self.max, self.share, self.only = min, max, share, only
+        self.parse, self.many, self.off, self.needed = parse, many, off, needed
+
+
+class Argument(Option):
+    """An option that the command line takes by its position."""
+
+
+class Field(NamedTuple):
+    """One option. kinds: the types of its value, or of each value if there are many. default: MISSING if it is required."""
+
+    name: str
+    option: Option
+    kinds: tuple[Any, ...]
+    choices: tuple[Any, ...]
+    many: bool
+    default: Any
+
+
+def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
+    """The options that a class or a function defines, and the classes of options that it takes, by name."""
+    return _fields_of(definition)
+
+
+@functools.cache
+def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
+    fields: dict[str, Field | type[Options]] = {}
+    for name, hint in get_type_hints(definition, include_extras=True).items():
+        if isinstance(hint, type) and issubclass(hint, Options):
+            fields[name] = hint
+            continue
+        option = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Option)), None)
+        if option is None:
+            continue
+        if isinstance(definition, type):
+            default = getattr(definition, name, MISSING)
+        else:
+            default = (definition.__kwdefaults__ or {}).get(name, MISSING)
+        fields[name] = _field(name, option, get_args(hint)[0], default)
+    return fields
+
+
+def _field(name: str, option: Option, hint: Any, default: Any) -> Field:
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = tuple(kind for kind in kinds if kind is not type(None))
+    many, choices = option.many, ()
+    if len(kinds) == 1 and get_origin(kinds[0]) is Literal:
+        choices, kinds = get_args(kinds[0]), (str,)
+    elif len(kinds) == 1 and get_origin(kinds[0]) in (list, Iterable, Sequence):
+        many, kinds = True, get_args(kinds[0])
+    return Field(name, option, kinds, choices, many, default)
+
+
+class Options:
+    """Base of the classes that define options. Raises UsageError for a value that is not allowed."""
+
+    def __post_init__(self) -> None:
+        for field in fields_of(type(self)).values():
+            if isinstance(field, Field):
+                object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
+        for field in own_fields(self):
+            if field.option.only and getattr(self, field.name) != field.default:
+                other, value = field.option.only
+                if getattr(self, other) != value:
+                    needed = OptionName(other, value)
+                    raise UsageError(
+                        OptionName(field.name), " is only for ", needed, ": give that too, or leave it out"
+                    )
+
+    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+        """For the path that these options choose: its name, and those of the options that it does not use."""
+        return iter(())
+
+    def refuse_unused(self) -> None:
+        """Raise UsageError for an option that was given and that the chosen path does not use."""
+        for path, names in self.unused():
+            for field, value in values_of(self):
+                if field.name in names and value != field.default:
+                    name = OptionName(field.name, False if value is False else None)
+                    raise UsageError(name, " is not used by ", *path, ": leave it out")
+
+
+def own_fields(options: Options) -> Iterator[Field]:
+    return (field for field in fields_of(type(options)).values() if isinstance(field, Field))
+
+
+def values_of(options: Options) -> Iterator[tuple[Field, Any]]:
+    """The options with their values, those of the classes inside included."""
+    for name, field in fields_of(type(options)).items():
+        value = getattr(options, name)
+        if isinstance(field, Field):
+            yield field, value
+        elif value is not None:
+            yield from values_of(value)
+
+
+def checked(field: Field, value: Any) -> Any:
+    """`value`, as its type has it: a whole number for one of NumPy, a Path for text."""
+    if value is None or value is field.default or field.many or not CHECKED.issuperset(field.kinds):
+        return value
+    name, option = OptionName(field.name), field.option
+    if field.choices:
+        if value not in field.choices:
+            raise UsageError(name, f" is {value!r}; known are {', '.join(map(str, field.choices))}")
+        return value
+    if bool in field.kinds and isinstance(value, bool):
+        return value
+    if int in field.kinds and not isinstance(value, bool) and hasattr(value, "__index__"):
+        value = operator.index(value)
+    elif str in field.kinds and isinstance(value, str):
+        return value
+    elif Path in field.kinds and isinstance(value, str | os.PathLike):
+        if not os.fspath(value):
+            raise UsageError(name, " is empty: name a path")
+        return Path(value)
+    elif float not in field.kinds or isinstance(value, bool) or not isinstance(value, int | float):
+        kinds = {int: "a whole number", float: "a number", str: "text", bool: "True or False", Path: "a path"}
+        wanted = " or ".join(kinds.get(kind, str(kind)) for kind in field.kinds)
+        if option.share:
+            wanted = "a share, above 0 and at most 1"
+        raise UsageError(name, f" is {value!r}; it must be {wanted}")
+    if option.share and not 0 < value <= 1:
+        raise UsageError(name, f" is {value!r}; it is a share, above 0 and at most 1")
+    if option.min is not None and value < option.min:
+        raise UsageError(name, f" is {value}; it must be at least {option.min}")
+    if option.max is not None and value > option.max:
+        raise UsageError(name, f" is {value}; it must be at most {option.max}")
+    return value
+
+
+def whole_number(text: str) -> int:
+    """A whole number as people write it: 32768, 32_768, 32k (32,000), 1GB, 512MiB."""
+    try:
+        return int(text)
+    except ValueError:
+        return parse_size(text)
+
+
+def parse_size(text: str | int) -> int:
+    """A number of bytes; text such as "4GB" (powers of 1000) or "512MiB" (powers of 1024).
+
+    >>> parse_size("1.5GB"), parse_size("2 MiB"), parse_size(10)
+    (1500000000, 2097152, 10)
+    """
+    if isinstance(text, int):
+        return text
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)(B?)\s*", text.upper())
+    size = float(match[1]) * (1024 if match[3] else 1000) ** UNITS.index(match[2] or UNITS[0]) if match else 0.5
+    if not match or (match[3] and not match[2]) or size != int(size):
+        raise UsageError(f"{text!r} is not a whole number; write it like 32768, 32k, 1.5GB or 512MiB")
+    return int(size)

@@ -1,0 +1,291 @@
+"""The jobs that change a vocabulary: prune and extend. Each saves the tokenizer and its id map, and certifies both."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ..counting.options import TRAINING, MinCount, SpecialTokens
+from ..errors import InputError, OptionName, UsageError
+from ..jobs.outputs import atomic_files, refuse_existing
+from ..jobs.work import OUTPUT, Overwrite, Threads
+from ..options import Argument, Option, Options
+from ..sources.blocks import ReadOptions
+from ..tokenizer.opening import Opening
+from ..training.options import MaxTokenBytes, MinPairCount, Refine
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..counting import WordCounts
+    from ..jobs.progress import Progress
+    from ..tokenizer import Tokenizer
+    from .certificate import Certificate
+
+MORE_TEXT = "SRC..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Options):
+    """Base of the jobs: where the changed tokenizer and its id map are written."""
+
+    tokenizer: Annotated[Any, Argument("A tokenizer: a file or folder of any format, or a name.")]
+    sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
+    output: Annotated[Path, Option("The folder to write the tokenizer to.", "--output", "-o")]
+    id_map: Annotated[
+        Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)
+    ] = None
+    ids: Annotated[Path | None, Option("A file of the tokens to remove or replace: one id per line.")] = None
+    opening: Opening = field(default_factory=Opening)
+    read: ReadOptions = field(default_factory=ReadOptions)
+    num_threads: Threads = None
+    overwrite: Overwrite = False
+
+    @property
+    def id_map_path(self) -> Path:
+        """The file of the id map."""
+        return self.output / "id_map.npy" if self.id_map is None else self.id_map
+
+    def check(self) -> None:
+        """Refuse options that do not go together, and an output that exists, before the work begins."""
+        from ..formats import check_output
+
+        self.refuse_unused()
+        check_output(self.output, overwrite=self.overwrite)
+        refuse_existing(self.id_map_path, overwrite=self.overwrite)
+
+    def _count(
+        self, tok: Tokenizer, text: Sequence[str], progress: Progress | None, special: Collection[str] = ()
+    ) -> WordCounts | None:
+        from .evaluation_text import EvaluationText
+
+        if not text:
+            return None
+        return EvaluationText(list(text), self.num_threads, self.read, special).together(tok, progress)
+
+    def _save(
+        self,
+        old: Tokenizer,
+        new: Tokenizer,
+        id_map: np.ndarray,
+        counts: WordCounts | None,
+        progress: Progress | None,
+        more: Mapping[str, bytes] | None = None,
+    ) -> Certificate:
+        """Save the tokenizer with the id map and `more` files of its folder, read both back, and certify them."""
+        import numpy as np
+
+        from ..api import load
+        from ..counting import WordCounts
+        from ..formats import write
+        from .certificate import certify
+
+        np.save(array := io.BytesIO(), id_map, allow_pickle=False)
+        inside = {self.id_map_path.name: array.getvalue()} if self.id_map is None else {}
+        write(new.vocabulary, self.output, overwrite=self.overwrite, more={**inside, **(more or {})})
+        if not inside:
+            atomic_files({self.id_map_path: array.getvalue()})
+        texts = WordCounts.from_mapping({}, old.vocabulary.split_patterns) if counts is None else counts
+        return certify(old, load(self.output), np.load(self.id_map_path, allow_pickle=False), texts, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """The result. counts: of the text. certificate: None where only special tokens were added or new ids follow the old.
+
+    dropped, needed: by prune, how many tokens went, and how many stayed since others are built from them.
+    new_rows: by new id, the old ids whose rows are a start for its row. left: ids that have no token now.
+    """
+
+    old: Tokenizer
+    tok: Tokenizer
+    counts: WordCounts | None
+    certificate: Certificate | None = None
+    dropped: int = 0
+    needed: int = 0
+    new_rows: dict[int, list[int]] | None = None
+    left: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prune(Change):
+    """Remove tokens; every token that remains can still be built.
+
+    Name what to keep: the tokens that a text uses, those of scripts, or both. Or what to remove: ids, or junk by its IoS.
+
+    A file records the new id of each old one, for the rows of an embedding table. A certificate states what both encode alike.
+
+    tokenmill prune cl100k_base corpus/*.txt -o smaller
+
+    tokenmill prune cl100k_base --script Latin --script Greek -o smaller
+
+    tokenmill prune my-tokenizer corpus/*.txt --ios 0.9 -o cleaned
+    """
+
+    ios: Annotated[
+        float | None,
+        Option(
+            "Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True
+        ),
+    ] = None
+    script: Annotated[
+        Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")
+    ] = ()
+    min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
+
+    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+        if self.ids is not None:
+            yield (OptionName("ids"),), {"ios", "script", "min_uses", "sources"}
+        if self.ios is not None:
+            yield (OptionName("ios"),), {"script", "min_uses"}
+        if not self.sources:
+            yield ("a prune without text",), {"ios", "min_uses", "unit", "separator", "field", "num_threads"}
+
+    def check(self) -> None:
+        if not self.sources and not self.script and self.ids is None:
+            ids, script = OptionName("ids"), OptionName("script")
+            raise UsageError(
+                "name what to keep, a text or a ",
+                script,
+                ", or what to remove with ",
+                ids,
+                ", or a text and ",
+                OptionName("ios"),
+            )
+        super().check()
+
+    def run(self, progress: Progress | None = None) -> Changed:
+        """Prune, save and certify."""
+        from .pruning import prune, shrink
+
+        self.check()
+        tok = self.opening.load(self.tokenizer)
+        counts = self._count(tok, self.sources, progress)
+        if self.ids is not None or self.ios is not None:
+            removing = None if self.ids is None else read_ids(self.ids)
+            smaller = prune(tok, removing, ios=self.ios, counts=counts, progress=progress)
+        else:
+            smaller = shrink(tok, counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
+        certificate = self._save(tok, smaller.tok, smaller.id_map, counts, progress)
+        return Changed(tok, smaller.tok, counts, certificate, smaller.dropped, len(smaller.needed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extend(Change):
+    """Train a tokenizer further, or only add special tokens; old ids keep their tokens.
+
+    With --reuse, new tokens get the ids of those that the text uses least. For each new id, new_rows.json in the output lists
+    old ids: the mean of their rows in an embedding table is a start for the new row.
+
+    tokenmill extend my-tokenizer medicine/*.txt --vocab-size 40000 -o larger
+
+    tokenmill extend cl100k_base src/*.py --reuse 2000 -o for-code
+
+    tokenmill extend my-tokenizer --special-token '<|user|>' -o larger
+    """
+
+    vocab_size: Annotated[
+        int | None, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)
+    ] = None
+    reuse: Annotated[
+        int | None,
+        Option(
+            "Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING
+        ),
+    ] = None
+    keep: Annotated[
+        Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)
+    ] = ()
+    special_tokens: SpecialTokens = ()
+    min_count: MinCount = 1
+    min_pair_count: MinPairCount = 1
+    max_token_bytes: MaxTokenBytes = None
+    refine: Refine = None
+
+    @property
+    def new_rows_path(self) -> Path:
+        """Where --reuse lists the old ids for each new one."""
+        return self.output / "new_rows.json"
+
+    @property
+    def reuses(self) -> bool:
+        """Whether new tokens get old ids."""
+        return self.reuse is not None or self.ids is not None
+
+    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+        training = {"min_count", "min_pair_count", "max_token_bytes", "refine"}
+        if self.reuses:
+            yield (OptionName("reuse"),), {"vocab_size", "special_tokens", *training}
+        else:
+            yield ("an extension without ", OptionName("reuse")), {"keep", "id_map"}
+        if not self.sources:
+            path = ("an extension without text",)
+            yield path, {"vocab_size", "reuse", "ids", "unit", "separator", "field", "num_threads", *training}
+
+    def check(self) -> None:
+        size, special = OptionName("vocab_size"), OptionName("special_tokens")
+        if not self.sources and not (self.special_tokens and self.vocab_size is None):
+            raise UsageError("name the text to train on; without text, give ", special, " and no ", size)
+        if self.sources and self.vocab_size is None and not self.reuses:
+            raise UsageError("give ", size, ", the number of ids to train to, or ", OptionName("reuse"))
+        if self.ids is not None and self.reuse:
+            raise UsageError("give either ", OptionName("ids"), " or a number for ", OptionName("reuse"))
+        super().check()
+        if self.reuses:
+            refuse_existing(self.new_rows_path, overwrite=self.overwrite)
+
+    def run(self, progress: Progress | None = None) -> Changed:
+        """Extend and save; with reuse, certify too."""
+        from .extending import extend
+
+        self.check()
+        tok = self.opening.load(self.tokenizer)
+        if self.reuses:
+            return self._reuse(tok, progress)
+        if self.vocab_size is None:
+            larger, counts = tok.add_special_tokens(self.special_tokens), None
+        else:
+            counts = self._count(tok, self.sources, progress, [*tok.special_tokens_set, *self.special_tokens])
+            larger = extend(
+                tok,
+                counts,  # type: ignore[arg-type]  # there are sources
+                self.vocab_size,
+                progress=progress,
+                special_tokens=self.special_tokens,
+                min_count=self.min_count,
+                min_pair_count=self.min_pair_count,
+                max_token_bytes=self.max_token_bytes,
+                refine=self.refine,
+            )
+        larger.save(self.output, overwrite=self.overwrite)
+        return Changed(tok, larger, counts)
+
+    def _reuse(self, tok: Tokenizer, progress: Progress | None) -> Changed:
+        from .replacing import replace
+
+        counts = self._count(tok, self.sources, progress)
+        assert counts is not None
+        ids, keep = None if self.ids is None else read_ids(self.ids), list(self.keep) or None
+        better = replace(tok, counts, self.reuse or None, ids=ids, keep=keep, read=self.read, progress=progress)
+        lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())
+        rows = {self.new_rows_path.name: ("{\n" + ",\n".join(lines) + "\n}\n").encode()}
+        certificate = self._save(tok, better.tok, better.id_map, counts, progress, rows)
+        left = int((better.id_map < 0).sum()) - len(better.new_rows)
+        return Changed(tok, better.tok, counts, certificate, new_rows=better.new_rows, left=left)
+
+
+def read_ids(path: Path) -> list[int]:
+    """The ids in a file, one per line. InputError for a file that has anything else."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    lines = [line.strip() for line in lines]
+    for number, line in enumerate(lines, 1):
+        if not re.fullmatch("[0-9]*", line):
+            raise InputError(f"{path}, line {number}: {line!r} is not an id; give one id per line")
+    return [int(line) for line in lines if line]

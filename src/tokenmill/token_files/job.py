@@ -1,0 +1,94 @@
+"""The job of encoding: text to a token file, or to lines of ids."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+
+from ..errors import OptionName, UsageError
+from ..jobs.work import JobOptions
+from ..options import Argument, Option, Options
+from ..tokenizer.opening import Opening
+from .settings import EncodeOptions, Summary, output_path
+
+if TYPE_CHECKING:
+    from ..jobs.progress import Progress
+    from ..sources.find import OnSkip
+
+FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encode(Options):
+    """Encode text: a line of ids for each document, or a token file for training.
+
+    A text file is a document, unless --unit says otherwise; in .jsonl each line is one, in .parquet each row.
+
+    Without sources on a terminal: type text, see its tokens and their ids.
+
+    tokenmill encode corpus/*.jsonl.zst --tokenizer my-tokenizer -o train.bin
+    """
+
+    tokenizer: Annotated[Any, Option("The tokenizer: a file, a folder, or the name of a published encoding.")]
+    sources: Annotated[
+        Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
+    ] = ()
+    output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "--output", "-o")] = None
+    format: Annotated[
+        Literal["text", "bin", "npy", "megatron", "parquet"] | None,
+        Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]"),
+    ] = None
+    opening: Opening = field(default_factory=Opening)
+    options: EncodeOptions = field(default_factory=EncodeOptions)
+    job: JobOptions = field(default_factory=JobOptions)
+
+    @property
+    def chosen_format(self) -> str:
+        """The format asked for, or that of the output's suffix."""
+        return self.format or FORMAT_OF.get(self.output.suffix if self.output else "", "text")
+
+    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+        if self.chosen_format == "text":
+            names = {"end_of_text", "num_threads", "engine", "ray_address", "resume"}
+            yield ("encoding to lines of ids; for a token file name a ", OptionName("format", ...)), names
+
+    def check(self) -> None:
+        """Raise UsageError for options that do not go together."""
+        self.refuse_unused()
+        format = self.chosen_format
+        if format != "text" and (not self.sources or self.output is None):
+            raise UsageError(f"a token file ({format}) needs sources, and ", OptionName("output"), " with its name")
+        if self.output is not None:
+            output_path(self.output, format)
+
+    def run(
+        self, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
+    ) -> Summary | None:
+        """Encode. out: where lines of ids go without an output, by default stdout. Returns what is in the token file; None for lines of ids."""
+        self.check()
+        tok, start = self.opening.load(self.tokenizer), time.perf_counter()
+        read = self.options.read
+        skip = on_skip if read.skip_damaged else None
+        if self.chosen_format != "text":
+            from .encoding import encode_files
+
+            output, format = self.output or "", self.chosen_format
+            options, job = self.options, self.job
+            summary = encode_files(tok, self.sources, output, format, options, on_skip=skip, job=job, progress=progress)
+            return replace(summary, seconds=time.perf_counter() - start)
+        from ..jobs.outputs import atomic_file, refuse_existing
+        from ..sources.documents import read_documents
+
+        allowed = "all" if self.options.special else frozenset()
+        if self.output is not None:
+            refuse_existing(self.output, overwrite=self.job.overwrite)
+        with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out or sys.stdout) as file:
+            for document in read_documents(self.sources or ["-"], **asdict(read), on_skip=skip):
+                ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
+                file.write(" ".join(map(str, ids)) + "\n")
+        return None

@@ -1,0 +1,23 @@
+"""How a job opens the tokenizer that it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ..options import Option, Options
+from .tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Opening(Options):
+    """How a tokenizer is opened."""
+
+    split: Annotated[str | None, Option("The split pattern, for a tokenizer file that does not have it.")] = None
+    download: Annotated[bool, Option("Allow the download of a published encoding.", "--download")] = False
+
+    def load(self, tokenizer: str | Tokenizer) -> Tokenizer:
+        """The tokenizer of a file, a folder or a name; one that is loaded is returned as it is."""
+        if isinstance(tokenizer, Tokenizer):
+            return tokenizer
+        return Tokenizer.from_file(tokenizer, split=self.split, download=self.download)
