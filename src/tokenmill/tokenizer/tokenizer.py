@@ -248,22 +248,22 @@ class Tokenizer:
         return batches.map_batch(self.decode_bytes, batch, num_threads)
 
     def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
-        """The text of `ids`, and for each token the index of the first character that it has a byte of.
+        """Return the text of `ids`, and for each token the index of the first character that contains one of its bytes.
 
         Raises UnicodeDecodeError if the bytes are not UTF-8.
         """
-        tokens = self.decode_tokens_bytes(ids)
-        starts, characters = [], 0
+        tokens, data = self.decode_tokens_bytes(ids), self.decode_bytes(ids)
+        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
         for token in tokens:
-            starts.append(max(0, characters - (0x80 <= token[0] < 0xC0)))
+            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
             characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
-        return b"".join(tokens).decode(), starts
+        return data.decode(), starts
 
     def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
         """A decoder that takes ids as they arrive and returns only whole characters."""
         from .stream_decoder import StreamDecoder
 
-        return StreamDecoder(self._core.decoder.decode_bytes, errors, self._core.decode_bytes)
+        return StreamDecoder(self._core, errors)
 
     # Properties
 
