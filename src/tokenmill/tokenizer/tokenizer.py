@@ -98,9 +98,10 @@ class Tokenizer:
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
     def encode_to_numpy(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> np.ndarray:
-        """The ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
+        """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
-        `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file.
+        `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
+        are encoded as these bytes, whatever the vocabulary; a str has none, and its lone surrogates become U+FFFD.
         """
         import numpy as np
 
