@@ -283,7 +283,8 @@ def test_foreign_folders(tmp_path):
         WordCounts.load(folder)
     schema = pa.schema([("pretoken", pa.binary()), ("count", pa.uint64())])
     for metadata, message in (
-        ('{"version": 2, "split_patterns": [], "documents": 0, "bytes": 0}', "is of version 2"),
+        ('{"version": 2, "pretokens_of": "others"}', "was made by a newer version of tokenmill"),
+        ('{"version": 0, "split_patterns": [], "documents": 0, "bytes": 0}', "has metadata of format 0"),
         ("{", "cannot be read"),
         ('{"version": 1, "split_patterns": [5], "documents": 0, "bytes": 0}', "wrong kinds"),
     ):

@@ -141,3 +141,10 @@ def test_every_chain_is_of_patterns_the_scanner_runs_but_one():
     slow = [name for name in CHAINS if name != "digits-3-right" and Splitter(name).scanner is None]
     assert not slow
     assert all(re.fullmatch(r"[a-z0-9.-]+", name) for name in (*PATTERNS, *CHAINS))
+
+
+def test_a_hyphen_between_a_digit_and_a_letter_counts():
+    """As in tiktoken: gpt-4-o continues the name gpt-4, and is not gpt-4o."""
+    assert encoding_name("gpt-4-o") == "cl100k_base" == encoding_name("gpt-4-0613")
+    assert encoding_name("gpt-4o") == encoding_name("GPT_4o-mini") == "o200k_base"
+    assert encoding_name("cl100k-base") == encoding_name("cl100k") == "cl100k_base"

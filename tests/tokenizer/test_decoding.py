@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+import tokenmill
 from tokenmill import Tokenizer, Vocabulary
 from tokenmill.errors import UnknownTokenError, UsageError
 
@@ -168,3 +169,46 @@ def test_an_unknown_id_that_shortens_its_list_is_named(tok):
     ids = [Unknown()]
     with pytest.raises(UnknownTokenError, match="minus five is not an id"):
         tok.decode(ids)
+
+
+@pytest.fixture(scope="module")
+def published(shared, tmp_path_factory):
+    """load(name): a published tokenizer of the shared folder."""
+    import zstandard
+
+    folder = tmp_path_factory.mktemp("published")
+
+    def load(name):
+        path = folder / name
+        path.write_bytes(zstandard.open(shared / "vocab" / f"{name}.zst", "rb").read())
+        return tokenmill.load(path)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["llama2-sentencepiece.model", "llama2-tokenizer.json", "mistral-v3-tokenizer.json", "phi3-tokenizer.json",
+     "gemma2-tokenizer.json", "gpt2-tokenizer.json", "whisper-tiny-tokenizer.json", "qwen3-tokenizer.json"],
+)  # fmt: skip
+def test_all_ways_to_decode_give_the_same_text(published, name):
+    """Random ids, byte tokens among them, and encoded texts: at once, id by id, in chunks, and with offsets."""
+    tok, chosen = published(name), Random(name)
+    known = [id for id in range(tok.n_vocab) if tok.vocabulary.token_bytes(id) is not None]
+    first = known[:300]  # the byte tokens of SentencePiece-style files
+    samples = [chosen.choices(chosen.choice([known, first]), k=chosen.randrange(12)) for _ in range(600)]
+    samples += [tok.encode_ordinary(text) for text in (" a", "  b", "x \u6f22\u5b57 \U0001f99c\n", "\u2581a", "")]
+    for ids in samples:
+        text = tok.decode(ids)
+        stream = tok.stream_decoder()
+        assert "".join(map(stream.feed, ids)) + stream.finish() == text, ids
+        middle = chosen.randrange(len(ids) + 1)
+        assert stream.feed(ids[:middle]) + stream.feed(ids[middle:]) + stream.finish() == text, ids
+        try:
+            whole, starts = tok.decode_with_offsets(ids)
+        except UnicodeDecodeError:
+            continue
+        assert whole == text and len(starts) == len(ids) and starts == sorted(starts), ids
+        for id, start in zip(ids, starts, strict=True):
+            token = tok.decode_single_token_bytes(id).decode("utf-8", "ignore").lstrip(" ")
+            assert not token or token[0] in text[start:], ids

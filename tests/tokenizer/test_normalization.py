@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import normalizers
 
+from tokenmill import Tokenizer, Vocabulary
 from tokenmill.errors import FormatError
 from tokenmill.tokenizer import normalization
 from tokenmill.tokenizer.normalization import normalizer_of
@@ -107,3 +108,13 @@ def test_a_character_map():
 def test_a_damaged_character_map(step, message):
     with pytest.raises(FormatError, match=f"the character map is .*{message}"):
         normalizer_of([step])("a")
+
+
+@pytest.mark.parametrize("settings", [{}, {"normalizers": ("NFC",)}, {"normalizers": ("NFKC", "Lowercase")}])
+def test_bytes_that_are_not_utf8_stay_in_every_vocabulary(settings):
+    tok = Tokenizer(Vocabulary(tuple(bytes([byte]) for byte in range(256)), ("gpt2",), **settings))
+    for data in (b"\xff abc", b"a\xe2\x82 e\xcc\x81 \xff", b"\xed\xa0\x80"):
+        ids = tok.encode_to_numpy(data)
+        expected = tok.core.added.normalize(data.decode("utf-8", "surrogateescape"))
+        assert tok.decode_bytes(ids) == expected.encode("utf-8", "surrogateescape")
+        assert ids.tolist() == tok.encode_bytes(data) or settings

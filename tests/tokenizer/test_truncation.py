@@ -106,3 +106,14 @@ def test_spans_of_added_tokens(tok):
     at = spans.ids.index(499)
     assert spans.bytes[at].tolist() == [2, 10] and spans.characters[at].tolist() == [1, 9]
     assert spans.bytes[-1, 1] == 13 and spans.characters[-1, 1] == 10
+
+
+def test_text_behind_an_added_token_has_no_space_put_before_it():
+    """With the rule "first", only the start of a text has one, so all of this text is two tokens."""
+    tokens = (*(bytes([byte]) for byte in range(256)), b"ab")
+    tok = Tokenizer(
+        Vocabulary(tokens, (), added_tokens=(AddedToken("<x>", 257),), add_prefix_space="first", whole_pretokens=False)
+    )
+    assert tok.encode("<x>ab", allowed_special="all") == [257, 256]
+    assert tok.truncate("<x>ab", 2, allowed_special="all") == "<x>ab"
+    assert tok.split_at("<x>abab", 2, allowed_special="all") == ["<x>ab", "ab"]

@@ -69,7 +69,12 @@ class About(NamedTuple):
             return None
         try:
             about = json.loads(text)
-            version, patterns = about["version"], about["split_patterns"]
+            version = about["version"]
+            if isinstance(version, int) and version > VERSION:  # it may have other keys
+                raise FormatError(
+                    f"{path} was made by a newer version of tokenmill (format {version}; this one reads {VERSION}). Update tokenmill."
+                )
+            patterns = about["split_patterns"]
             numbers = (about["documents"], about["bytes"])
             mixture = tuple(Part(str(name), str(weight), int(size)) for name, weight, size in about.get("mixture", ()))
             scale_of(part.weight for part in mixture)
@@ -78,9 +83,7 @@ class About(NamedTuple):
         except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
             raise FormatError(f"{path} has metadata that cannot be read: {error}") from error
         if version != VERSION:
-            raise FormatError(
-                f"{path} is of version {version}, but this tokenmill reads version {VERSION}. Update tokenmill."
-            )
+            raise FormatError(f"{path} has metadata of format {version!r}; tokenmill reads format {VERSION}")
         return cls(tuple(patterns), *numbers, mixture)
 
 

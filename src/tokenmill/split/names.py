@@ -33,7 +33,8 @@ _PLAIN_WORD = re.compile(r"[A-Za-z][\w.:-]+")
 
 
 def _key(name: str) -> str:
-    return re.sub("[-_:]", "", name.lower())
+    """Return the name without its separators, but for one between a digit and a letter: gpt-4-o is not gpt-4o."""
+    return re.sub("(?<![0-9])[-_:]|[-_:](?![a-z])", "", name.lower())
 
 
 _PATTERN_OF = {_key(name): name for name in (*PATTERNS, *CHAINS)}
@@ -47,8 +48,9 @@ for _pattern, _encoding, *_models in map(str.split, _TABLE.strip().splitlines())
 
 
 def _find(name: str, table: dict[str, str]) -> str | None:
-    words = re.split("[-_:]", name.lower().removeprefix("ft:"))
-    begins = ["".join(words[:n]) for n in range(len(words), 0, -1)]
+    name = name.lower().removeprefix("ft:")
+    ends = [len(name), *reversed([separator.start() for separator in re.finditer("[-_:]", name)])]
+    begins = [_key(name[:end]) for end in ends]
     return next((table[begin] for begin in begins if begin in table and (begin in _MODELS or begin == begins[0])), None)
 
 

@@ -145,25 +145,25 @@ class Core:
         ids = self._listed(ids)
         if self.pipeline is not None:
             return self.decode_bytes(ids).decode("utf-8", errors)
-        left_out = self._left_out(ids)
+        left_out = self.left_out(ids)
         if self.vocabulary.byte_tokens and errors == "replace":
             try:
                 return self.decoder.decode(ids, "strict")[left_out:]
             except UnicodeDecodeError:
-                return self._replace_byte_tokens(ids)[left_out:]
+                return self.replace_byte_tokens(ids)[left_out:]
         return self.decoder.decode(ids, errors)[left_out:]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`, which are as for `decode`."""
         ids = self._listed(ids)
         data = self.decoder.decode_bytes(ids)  # raises for an id that is not there
-        return data[self._left_out(ids) :] if self.pipeline is None else self.pipeline.decode(map(int, ids))
+        return data[self.left_out(ids) :] if self.pipeline is None else self.pipeline.decode(map(int, ids))
 
     def _listed(self, ids: Any) -> Any:
         """`ids`, which decoding may go over twice."""
         return ids if hasattr(ids, "__len__") else list(ids)
 
-    def _left_out(self, ids: Any) -> int:
+    def left_out(self, ids: Any) -> int:
         """How many spaces at the start decoding leaves out."""
         rule = self.vocabulary.strip_decoded
         if not rule:
@@ -176,7 +176,7 @@ class Core:
                 break
         return 0
 
-    def _replace_byte_tokens(self, ids: Iterable[int]) -> str:
+    def replace_byte_tokens(self, ids: Iterable[int]) -> str:
         """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in SentencePiece."""
         parts = []
         of_bytes = {*self.vocabulary.byte_tokens}

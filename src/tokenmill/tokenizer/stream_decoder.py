@@ -4,40 +4,63 @@ from __future__ import annotations
 
 import codecs
 import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .core import Core
 
 
 class StreamDecoder:
     """Turns ids into text as they arrive. The bytes of an incomplete character are held back.
 
-    The results of all `feed` calls and of the last `finish`, joined, are `tokenizer.decode(all_ids, errors)`.
+    The results of all `feed` calls and of the last `finish`, joined, are `tokenizer.decode(all_ids, errors)`. Byte tokens of
+    SentencePiece-style files are held back until another token follows, because a run of them is replaced as a whole.
 
     >>> stream = tok.stream_decoder()
     >>> [stream.feed(id) for id in tok.encode_ordinary("🦜")], stream.finish()
     (['', '', '🦜'], '')
     """
 
-    def __init__(
-        self,
-        decode_bytes: Callable[[Iterable[int]], bytes],
-        errors: str = "replace",
-        decode_first: Callable[[Iterable[int]], bytes] | None = None,
-    ):
-        """decode_first: decodes the ids at the start of the stream, where it is another function."""
-        self._decode_bytes, self._decode_first = decode_bytes, decode_first or decode_bytes
-        self._started = False
+    def __init__(self, core: Core, errors: str = "replace"):
+        self._core, self._errors = core, errors
+        self._byte_tokens = frozenset(core.vocabulary.byte_tokens) if errors == "replace" else frozenset()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._decoder.reset()
+        self._started = False
+        self._spaces = 0  # at the start of the text, still to be left out
+        self._run: tuple[int, ...] = ()  # byte tokens at the end
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the characters that are complete now, which may be none."""
         ids = (ids,) if isinstance(ids, numbers.Integral) else tuple(ids)
-        decode = self._decode_bytes if self._started else self._decode_first
-        self._started = self._started or bool(ids)
-        return self._decoder.decode(decode(ids))
+        core = self._core
+        if not self._started and ids:
+            self._spaces = core.left_out(ids)
+            self._started = core.vocabulary.strip_decoded != "space" or any(map(core.decoder.token, ids))
+        if not self._byte_tokens:
+            data = core.decoder.decode_bytes(ids)
+            text = self._decoder.decode(data[self._spaces :])
+            self._spaces = max(0, self._spaces - len(data))
+            return text
+        ids = self._run + ids
+        end = len(ids)
+        while end > 0 and ids[end - 1] in self._byte_tokens:
+            end -= 1
+        self._run = ids[end:]
+        return self._text_of_runs(ids[:end])
+
+    def _text_of_runs(self, ids: tuple[int, ...]) -> str:
+        text = self._core.replace_byte_tokens(ids)
+        shown = text[self._spaces :]
+        self._spaces = max(0, self._spaces - len(text))
+        return shown
 
     def finish(self) -> str:
         """End the stream: return what is left of an incomplete character, treated by `errors`, and start again."""
-        text = self._decoder.decode(b"", final=True)
-        self._decoder.reset()
-        self._started = False
+        text = self._text_of_runs(self._run) if self._byte_tokens else self._decoder.decode(b"", final=True)
+        self._reset()
         return text

@@ -102,9 +102,10 @@ class Tokenizer:
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
     def encode_to_numpy(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> np.ndarray:
-        """The ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
+        """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
-        `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file.
+        `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
+        are encoded as these bytes, whatever the vocabulary; a str has none, and its lone surrogates become U+FFFD.
         """
         import numpy as np
 
@@ -252,22 +253,22 @@ class Tokenizer:
         return batches.map_batch(self.decode_bytes, batch, num_threads)
 
     def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
-        """The text of `ids`, and for each token the index of the first character that it has a byte of.
+        """Return the text of `ids`, and for each token the index of the first character that contains one of its bytes.
 
         Raises UnicodeDecodeError if the bytes are not UTF-8.
         """
-        tokens = self.decode_tokens_bytes(ids)
-        starts, characters = [], 0
+        tokens, data = self.decode_tokens_bytes(ids), self.decode_bytes(ids)
+        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
         for token in tokens:
-            starts.append(max(0, characters - (0x80 <= token[0] < 0xC0)))
+            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
             characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
-        return b"".join(tokens).decode(), starts
+        return data.decode(), starts
 
     def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
         """A decoder that takes ids as they arrive and returns only whole characters."""
         from .stream_decoder import StreamDecoder
 
-        return StreamDecoder(self._core.decoder.decode_bytes, errors, self._core.decode_bytes)
+        return StreamDecoder(self._core, errors)
 
     # Properties
 

@@ -37,7 +37,7 @@ class _Chunker:
 
     def __init__(self, core: Core, text: str, allowed: frozenset[str]):
         self.core, self.plan = core, core.plan(allowed, ())
-        self.sections = [(section.encode(), token) for section, token, _ in core.sections(text, allowed)]
+        self.sections = [(section.encode(), token, prefix) for section, token, prefix in core.sections(text, allowed)]
         self.section = self.at = 0
 
     @property
@@ -46,7 +46,7 @@ class _Chunker:
 
     def next_unit(self) -> str:
         """The next added token or character: what cannot be cut."""
-        data, token = self.sections[self.section]
+        data, token, _ = self.sections[self.section]
         return data.decode() if token else data[self.at :].decode()[0]
 
     def next_chunk(self, max_tokens: int) -> str:
@@ -68,7 +68,7 @@ class _Chunker:
         if section == self.section:
             return self.sections[section][0][self.at : at].decode() if at else ""
         parts = [self.sections[self.section][0][self.at :]]
-        parts += [data for data, _ in self.sections[self.section + 1 : section]]
+        parts += [data for data, _, _ in self.sections[self.section + 1 : section]]
         parts += [self.sections[section][0][:at]] if at else []
         return b"".join(parts).decode()
 
@@ -76,13 +76,13 @@ class _Chunker:
         """The section and byte where the next `tokens` tokens end, moved back to the start of a character."""
         section, at = self.section, self.at
         while section < len(self.sections):
-            data, token = self.sections[section]
+            data, token, _ = self.sections[section]
             if token is not None:
                 if tokens == 0:
                     break
                 tokens -= 1
             else:
-                used, end = self._end_in_section(data, at, tokens)
+                used, end = self._end_in_section(section, at, tokens)
                 if end < len(data):
                     while end > at and 0x80 <= data[end] < 0xC0:
                         end -= 1
@@ -91,15 +91,16 @@ class _Chunker:
             section, at = section + 1, 0
         return section, 0
 
-    def _end_in_section(self, data: bytes, at: int, tokens: int) -> tuple[int, int]:
+    def _end_in_section(self, section: int, at: int, tokens: int) -> tuple[int, int]:
         """The same in one ordinary section: the tokens used, and the byte after the last one."""
         vocabulary = self.core.vocabulary
+        data, _, prefix = self.sections[section]
         if self.core.pipeline is not None:
             spans = self.core.pipeline.spans(data[at:].decode(), first=self.section == 0 or at > 0)
             return (len(spans), len(data)) if len(spans) <= tokens else (tokens, at + spans[tokens - 1].end)
-        starts = self.section == 0 or at > 0  # a chunk that begins in a section begins a text
-        bare = self.core.prefixed(starts) and not data.startswith(b" ", at)
-        prefix = b" " if bare or self.core.added.prepends else b""
+        if (section, at) == (self.section, self.at):  # the chunk begins here, and is a text of its own
+            rule, bare = vocabulary.add_prefix_space, not data.startswith(b" ", at)
+            prefix = b" " if self.core.added.prepends or rule == "text" or (rule and bare) else b""
         if prefix:
             data, at, cut = prefix + data[at:], 0, at - 1
         else:

@@ -111,11 +111,13 @@ class Pairs:
             with cython.gil:
                 raise MemoryError("more than 2**30 distinct pairs; a higher min_pair_count leaves out the rare ones")
         pair = cython.cast(cython.pointer(Pair), new_array(room, cython.sizeof(Pair)))
-        memcpy(pair, self.pair, self.n_pairs * cython.sizeof(Pair))
+        if self.n_pairs > 0:
+            memcpy(pair, self.pair, self.n_pairs * cython.sizeof(Pair))
         free(self.pair)
         self.pair = pair
         places = cython.cast(cython.pp_char, new_array(room, cython.sizeof(cython.p_char)))
-        memcpy(places, self.places, self.n_pairs * cython.sizeof(cython.p_char))
+        if self.n_pairs > 0:
+            memcpy(places, self.places, self.n_pairs * cython.sizeof(cython.p_char))
         free(self.places)
         self.places = places
         self.room = room

@@ -57,7 +57,8 @@ class Segments:
         late: cython.pointer(uint32_t)
         if self.late_room < self.pairs.room:
             late = cython.cast(cython.pointer(uint32_t), new_array(self.pairs.room, 4))
-            memcpy(late, self.late, self.late_room * 4)
+            if self.late_room > 0:
+                memcpy(late, self.late, self.late_room * 4)
             memset(late + self.late_room, 0, (self.pairs.room - self.late_room) * 4)
             free(self.late)
             self.late = late
