@@ -19,7 +19,7 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
-def both(form: str, text: str) -> tuple[str, str]:
+def both(form: str, text: str) -> tuple[str, str, str]:
     return getattr(normalizers, form)().normalize_str(text), normalizer_of([form])(text)
 
 
@@ -83,9 +83,9 @@ def test_short_texts(form, text):
     assert theirs == ours == normalizer_of([form])(ours)
 
 
-def character_map(units: dict[int, int], size: int, replacements: bytes) -> tuple[str, str]:
+def character_map(units: dict[int, int], size: int, replacements: bytes) -> tuple[str, str, str]:
     data = array("I", [units.get(at, 0) for at in range(size)]).tobytes()
-    return "Precompiled", base64.b64encode(len(data).to_bytes(4, "little") + data + replacements).decode()
+    return "CharacterMap", base64.b64encode(len(data).to_bytes(4, "little") + data + replacements).decode(), ""
 
 
 # The root leads to the unit 1 ^ 97 for "a", where a key ends; its replacement is at 96 ^ 200.

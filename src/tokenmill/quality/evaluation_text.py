@@ -281,8 +281,8 @@ class StretchSplitter(Splitter):
 
 
 def is_guest(tok: Tokenizer) -> bool:
-    """Whether another library's method encodes (WordPiece, Unigram and other pipelines): there are no pretokens to count."""
-    return tok.vocabulary.pipeline is not None
+    """Whether another library encodes (WordPiece, Unigram and others): there are no pretokens to count."""
+    return tok.vocabulary.library is not None
 
 
 def _apart(files: list[Path | str]) -> str:

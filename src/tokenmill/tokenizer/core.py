@@ -27,7 +27,9 @@ from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
-    from .pipeline import PipelineEncoder
+    from .offsets import Offsets
+    from .stream_decoder import StreamDecoder
+    from .truncation import Chunker
 
 
 class Core:
@@ -67,20 +69,8 @@ class Core:
 
     @property
     def scanner(self) -> Scanner | None:
-        """The splitter's kernel; None for a pattern that only the regex module can run, and for a pipeline."""
-        return None if self.pipeline is not None else self.splitter.scanner
-
-    @lazy
-    def pipeline(self) -> PipelineEncoder | None:
-        """What encodes instead of the kernel, where the vocabulary has a pipeline."""
-        vocabulary = self.vocabulary
-        if vocabulary.pipeline is None:
-            return None
-        from .pipeline import PipelineEncoder  # late: few tokenizers need it
-
-        apart = _bytes_apart(vocabulary, self.added)
-        added = {token.id: apart[token.id].decode() for token in vocabulary.added_tokens}
-        return PipelineEncoder(vocabulary, vocabulary.pipeline, added)
+        """The splitter's kernel; None for a pattern that only the regex module can run."""
+        return self.splitter.scanner
 
     @lazy
     def kernel(self) -> Encoder:
@@ -105,9 +95,9 @@ class Core:
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy
-    def cutter(self) -> Cutter | PipelineEncoder | None:
+    def cutter(self) -> Cutter | None:
         """Cuts a text that is one pretoken where no token spans; None if there is a split pattern."""
-        return self.pipeline or _cutter(self.vocabulary)
+        return _cutter(self.vocabulary)
 
     @property
     def whole_texts(self) -> bool:
@@ -124,11 +114,8 @@ class Core:
         """Each token by id as Hugging Face spells it: bytes in the byte alphabet ("Ġlow"), added tokens as they are."""
         from ..formats.byte_alphabet import to_text
 
-        if self.vocabulary.pipeline is not None:
-            texts = [*self.vocabulary.pipeline.texts, *[None] * self.vocabulary.n_vocab][: self.vocabulary.n_vocab]
-        else:
-            spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
-            texts = [None if token is None else spell(token) for token in self.tokens]
+        spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
+        texts = [None if token is None else spell(token) for token in self.tokens]
         for token in self.vocabulary.added_tokens:
             texts[token.id] = token.content
         return texts
@@ -143,8 +130,6 @@ class Core:
     def decode(self, ids: Any, errors: str) -> str:
         """The text of `ids`, a list or an array that the kernel reads."""
         ids = self._listed(ids)
-        if self.pipeline is not None:
-            return self.decode_bytes(ids).decode("utf-8", errors)
         left_out = self.left_out(ids)
         if self.vocabulary.byte_tokens and errors == "replace":
             try:
@@ -157,7 +142,22 @@ class Core:
         """The bytes of `ids`, which are as for `decode`."""
         ids = self._listed(ids)
         data = self.decoder.decode_bytes(ids)  # raises for an id that is not there
-        return data[self.left_out(ids) :] if self.pipeline is None else self.pipeline.decode(map(int, ids))
+        return data[self.left_out(ids) :]
+
+    def decode_with_offsets(self, ids: list[int]) -> tuple[str, list[int]]:
+        """The text of `ids`, and for each token the index of the first character that contains one of its bytes."""
+        tokens, data = list(map(self.decoder.token, ids)), self.decode_bytes(ids)
+        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
+        for token in tokens:
+            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
+            characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
+        return data.decode(), starts
+
+    def stream_decoder(self, errors: str) -> StreamDecoder:
+        """A decoder that takes ids as they arrive."""
+        from .stream_decoder import StreamDecoder
+
+        return StreamDecoder(self, errors)
 
     def _listed(self, ids: Any) -> Any:
         """`ids`, which decoding may go over twice."""
@@ -210,10 +210,6 @@ class Core:
         text = repair(text)
         self.added.check(text, plan.refused)
         ids: list[int] = []
-        if self.pipeline is not None:
-            for section, token, first in self.added.split(text, plan.allowed):
-                ids += self.pipeline.encode(section, first == "text") if token is None else [token.id]
-            return ids
         for section, token, prefix in self.sections(text, plan.allowed):
             if token is not None:
                 ids.append(token.id)
@@ -241,6 +237,18 @@ class Core:
     def count(self, text: str, plan: Plan) -> int:
         """The number of ids of `text`."""
         return self._by_kernel("count", text, plan) if self.whole_texts else len(self.encode(text, plan))
+
+    def encode_offsets(self, text: str, plan: Plan) -> Offsets:
+        """The ids of `text` and the spans that they stand for."""
+        from .offsets import encode_offsets
+
+        return encode_offsets(self, text, plan.allowed)
+
+    def chunker(self, text: str, plan: Plan) -> Chunker:
+        """What cuts `text` to numbers of tokens."""
+        from .truncation import Chunker
+
+        return Chunker(self, text, plan)
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
         """What a method of the kernel returns."""
@@ -279,8 +287,6 @@ class Core:
 
     def encode_section(self, text: str | bytes) -> list[int]:
         """The ids of text without added tokens. Raises UnicodeEncodeError for lone surrogates."""
-        if self.pipeline is not None:
-            return self.pipeline.encode(repair(text))
         ends = None
         if self.scanner is None:
             ends = self.splitter.ends(text.encode() if isinstance(text, str) else text)
@@ -288,8 +294,6 @@ class Core:
 
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         """The ids of one pretoken."""
-        if self.pipeline is not None:
-            return self.pipeline.encode_word(pretoken)
         return self.kernel.encode_pretoken(pretoken)
 
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:

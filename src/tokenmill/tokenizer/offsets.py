@@ -39,10 +39,6 @@ def encode_offsets(core: Core, text: str, allowed: frozenset[str]) -> Offsets:
         if token is not None:
             ids.append(token.id)
             found.append(np.array([[start, start + len(data)]]))
-        elif core.pipeline is not None:
-            parts = core.pipeline.spans(section, first=not whole)
-            found.append(np.array([part[1:] for part in parts], np.int64).reshape(-1, 2) + start)
-            ids += [part.id for part in parts]
         else:
             here = core.encode_section(prefix + data)
             sizes = np.array(token_sizes(here, prefix + data, core.vocabulary), np.int64)

@@ -62,7 +62,7 @@ class AddedTokens:
         self.normalizers, self.mark = vocabulary.normalizers, vocabulary.space_mark
         self.prefix_rule = vocabulary.add_prefix_space
         self.of_mark = {("Prepend", self.mark), ("Replace", " ", self.mark)} if self.mark else set()
-        self.plain = {*self.normalizers} <= self.of_mark and vocabulary.pipeline is None
+        self.plain = {*self.normalizers} <= self.of_mark
         flags = any(token.lstrip or token.rstrip or token.single_word for token in vocabulary.added_tokens)
         self.simple = self.plain and not self.mark and not self.prefix_rule and not flags
         self.prepends = bool(self.mark) and ("Prepend", self.mark) in self.normalizers

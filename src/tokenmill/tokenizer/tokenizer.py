@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..formats.finding import Origin
     from .display import TokenView
     from .offsets import Offsets
+    from .special import Plan
     from .stream_decoder import StreamDecoder
     from .stream_encoder import StreamEncoder
 
@@ -64,7 +65,7 @@ class Tokenizer:
                 f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
             )
         self._name, self._source = name, source
-        self._core = Core(vocabulary, cache_bytes)
+        self._core = _core_of(vocabulary, cache_bytes)
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
 
     @property
@@ -177,9 +178,7 @@ class Tokenizer:
         >>> tok.encode_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        from .offsets import encode_offsets
-
-        return encode_offsets(self._core, text, self._allowed(text, **special))
+        return self._core.encode_offsets(text, self._checked_plan(text, special))
 
     # Counting and cutting
 
@@ -210,7 +209,7 @@ class Tokenizer:
         """
         from .truncation import truncate
 
-        return truncate(self._core, text, max_tokens, self._allowed(text, **special))
+        return truncate(self._core, text, max_tokens, self._checked_plan(text, special))
 
     def split_at(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` returns for the rest.
@@ -222,7 +221,7 @@ class Tokenizer:
         """
         from .truncation import split_at
 
-        return split_at(self._core, text, max_tokens, self._allowed(text, **special))
+        return split_at(self._core, text, max_tokens, self._checked_plan(text, special))
 
     # Decoding
 
@@ -257,18 +256,11 @@ class Tokenizer:
 
         Raises UnicodeDecodeError if the bytes are not UTF-8.
         """
-        tokens, data = self.decode_tokens_bytes(ids), self.decode_bytes(ids)
-        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
-        for token in tokens:
-            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
-            characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
-        return data.decode(), starts
+        return self._core.decode_with_offsets(list(ids))
 
     def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
         """A decoder that takes ids as they arrive and returns only whole characters."""
-        from .stream_decoder import StreamDecoder
-
-        return StreamDecoder(self._core, errors)
+        return self._core.stream_decoder(errors)
 
     # Properties
 
@@ -473,11 +465,19 @@ class Tokenizer:
 
         return vocabulary_html(self)
 
-    def _allowed(self, text: str, **special: Unpack[SpecialOptions]) -> frozenset[str]:
-        """The control tokens to find in `text`, after the check for those that it must not contain."""
+    def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
+        """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""
         plan = self._core.plan(**special)
         self._core.added.check(text, plan.refused)
-        return plan.allowed
+        return self._core.plan(plan.allowed, NONE)
+
+
+def _core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
+    if vocabulary.library is None:
+        return Core(vocabulary, cache_bytes)
+    from .library_core import LibraryCore  # late: few tokenizers need it
+
+    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:

@@ -9,20 +9,21 @@ from .offsets import token_sizes
 
 if TYPE_CHECKING:
     from .core import Core
+    from .special import Plan
 
 
-def truncate(core: Core, text: str, max_tokens: int, allowed: frozenset[str]) -> str:
+def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
     """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""
     if max_tokens < 0:
         raise UsageError(f"max_tokens is {max_tokens}; give 0 or more")
-    return _Chunker(core, text, allowed).next_chunk(max_tokens)
+    return core.chunker(text, plan).next_chunk(max_tokens)
 
 
-def split_at(core: Core, text: str, max_tokens: int, allowed: frozenset[str]) -> list[str]:
+def split_at(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
     """`text` in chunks, each what `truncate` returns for the rest."""
     if max_tokens < 1:
         raise UsageError(f"max_tokens is {max_tokens}; give 1 or more")
-    chunker = _Chunker(core, text, allowed)
+    chunker = core.chunker(text, plan)
     chunks = []
     while not chunker.done:
         chunk = chunker.next_chunk(max_tokens)
@@ -32,12 +33,13 @@ def split_at(core: Core, text: str, max_tokens: int, allowed: frozenset[str]) ->
     return chunks
 
 
-class _Chunker:
+class Chunker:
     """Walks over the sections of a text. The next chunk begins at byte `at` of section number `section`."""
 
-    def __init__(self, core: Core, text: str, allowed: frozenset[str]):
-        self.core, self.plan = core, core.plan(allowed, ())
-        self.sections = [(section.encode(), token, prefix) for section, token, prefix in core.sections(text, allowed)]
+    def __init__(self, core: Core, text: str, plan: Plan):
+        self.core, self.plan = core, plan
+        sections = core.sections(text, plan.allowed)
+        self.sections = [(section.encode(), token, prefix) for section, token, prefix in sections]
         self.section = self.at = 0
 
     @property
@@ -95,9 +97,6 @@ class _Chunker:
         """The same in one ordinary section: the tokens used, and the byte after the last one."""
         vocabulary = self.core.vocabulary
         data, _, prefix = self.sections[section]
-        if self.core.pipeline is not None:
-            spans = self.core.pipeline.spans(data[at:].decode(), first=self.section == 0 or at > 0)
-            return (len(spans), len(data)) if len(spans) <= tokens else (tokens, at + spans[tokens - 1].end)
         if (section, at) == (self.section, self.at):  # the chunk begins here, and is a text of its own
             rule, bare = vocabulary.add_prefix_space, not data.startswith(b" ", at)
             prefix = b" " if self.core.added.prepends or rule == "text" or (rule and bare) else b""
