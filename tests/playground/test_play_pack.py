@@ -146,7 +146,7 @@ def test_the_export_is_a_whole_site(vocabulary, tmp_path):
 def test_the_export_replaces_nothing_but_an_export(vocabulary, tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "catalog.json").write_text("{}")
-    with pytest.raises(OutputError, match="a folder with other files: catalog.json"):
+    with pytest.raises(OutputError, match=r"a folder with other files: catalog\.json"):
         export([("mine", vocabulary)], tmp_path / "precious")
     assert (tmp_path / "precious" / "catalog.json").read_text() == "{}"
     (tmp_path / "file").write_text("x")
