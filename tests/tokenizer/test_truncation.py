@@ -76,9 +76,9 @@ def test_a_pretoken_cut_short_may_take_more_tokens():
 def test_normalised_text_and_prefix_space():
     vocabulary = Vocabulary((*BYTES, b" a", "é".encode()), ("gpt2",), normalizers=("NFC",), add_prefix_space=True)
     tok = Tokenizer(vocabulary)
-    assert tok.truncate("abe\u0301x", 3) == "abé"
+    assert tok.truncate("abe\u0301x", 3) == "abe\u0301"
     chunks = tok.split_at("abe\u0301 xe\u0301", 2)
-    assert "".join(chunks) == "abé xé" and all(tok.count_tokens(chunk) <= 2 for chunk in chunks)
+    assert "".join(chunks) == "abe\u0301 xe\u0301" and all(tok.count_tokens(chunk) <= 2 for chunk in chunks)
 
 
 def test_tokens_that_are_always_found():

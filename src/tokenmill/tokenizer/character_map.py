@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 from array import array
+from collections.abc import Iterator
 from functools import lru_cache, partial
 
 from ..errors import FormatError
@@ -36,19 +37,25 @@ class CharacterMap:
         self._first = lru_cache(1 << 16)(partial(self._next, 0))
 
     def __call__(self, text: str) -> str:
+        pieces, done = [], 0
+        for start, end, new in self.edits(text):
+            pieces += [text[done:start], new]
+            done = end
+        return "".join([*pieces, text[done:]])
+
+    def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """What is replaced: text[start:end] by another text."""
         starts = "".join(filter(self._first, {*text}))
         if not starts and not self.kept:
-            return text
-        done, pieces = 0, []
+            return
+        done = 0
         starts += "".join(key[0] for key in self.kept)
         begins_key = re.compile(f"[{re.escape(starts)}]")
         longest = max(map(len, self.kept), default=0)
         while (match := begins_key.search(text, done)) is not None:
             start = match.start()
-            pieces.append(text[done:start])
             candidates = (text[start:end] for end in range(min(len(text), start + longest), start, -1))
             if old := next((old for old in candidates if old in self.kept), ""):
-                pieces.append(old)
                 done = start + len(old)
                 continue
             new, done, unit = text[start], start + 1, 0
@@ -57,8 +64,8 @@ class CharacterMap:
                     break
                 if (replacement := self._replacement(unit)) is not None:
                     new, done = replacement, end + 1
-            pieces.append(new)
-        return "".join([*pieces, text[done:]])
+            if new != text[start:done]:
+                yield start, done, new
 
     def _next(self, unit: int, character: str) -> int:
         """The unit that a character leads to from another, which is 0 at the start of a key; 0 for none."""

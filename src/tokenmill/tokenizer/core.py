@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownOptionError, UsageError
 from ..split import Splitter
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
 from .decoding._decode_cy import Decoder
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
     from .offsets import Offsets
     from .stream_decoder import StreamDecoder
-    from .truncation import Chunker
 
 
 class Core:
@@ -208,14 +207,10 @@ class Core:
         if self.whole_texts:
             return self._by_kernel("encode", text, plan)
         text = repair(text)
-        self.added.check(text, plan.refused)
-        ids: list[int] = []
-        for section, token, prefix in self.sections(text, plan.allowed):
-            if token is not None:
-                ids.append(token.id)
-            else:
-                ids += self.encode_section(prefix + section.encode())
-        return ids
+        self.added.check(text, plan)
+        from .text_parts import encode_parts  # late: few patterns need it
+
+        return encode_parts(self, text.encode(), plan)[0].tolist()
 
     def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
@@ -242,13 +237,19 @@ class Core:
         """The ids of `text` and the spans that they stand for."""
         from .offsets import encode_offsets
 
-        return encode_offsets(self, text, plan.allowed)
+        return encode_offsets(self, repair(text), plan)
 
-    def chunker(self, text: str, plan: Plan) -> Chunker:
-        """What cuts `text` to numbers of tokens."""
-        from .truncation import Chunker
+    def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
+        """Where each token of a text in UTF-8 ends, in bytes. limit: stop once there are more tokens; -1 for no limit."""
+        from .offsets import encode_spans
 
-        return Chunker(self, text, plan)
+        return encode_spans(self, data, plan, limit)[1][1::2].tolist()
+
+    def parts(self, text: str) -> Iterator[bytes | int]:
+        """What `text` consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
+        from .text_parts import parts
+
+        return parts(self, repair(text))
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
         """What a method of the kernel returns."""
@@ -258,30 +259,6 @@ class Core:
             refuse(str(found))
         except UnicodeEncodeError:  # lone surrogates
             return self._by_kernel(method, repair(text), plan)
-
-    def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
-        """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.
-
-        A space that the normalizer "Prepend" puts first is such a prefix too: no part of the text is in it.
-        """
-        mark, prepends = self.vocabulary.space_mark, self.added.prepends
-        rule = self.vocabulary.add_prefix_space
-        for section, token, first in self.added.split(repair(text), allowed):
-            if mark:
-                section = section.replace(mark, " ")
-            prefix = b""
-            if rule == "text" and first == "text" and token is not None:
-                yield "", None, b" "
-            if token is None and prepends and first != "":
-                section, prefix = section[1:], b" "
-            elif token is None and self.prefixed(first == "text") and (rule == "text" or not section.startswith(" ")):
-                prefix = b" "
-            yield section, token, prefix
-
-    def prefixed(self, starts_text: bool) -> bool:
-        """Whether a space is put before a section that does not begin with one."""
-        rule = self.vocabulary.add_prefix_space
-        return starts_text if isinstance(rule, str) else rule
 
     # Text without added tokens
 
@@ -299,17 +276,6 @@ class Core:
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:
         """The ids of the pretokens of `data` that end at `ends` (a uintp array), as a uint32 buffer."""
         return self.kernel.encode_to_ids(data, None, None, ends)
-
-    def encode_until(self, data: bytes, start: int, limit: int) -> tuple[int, int, list[int]]:
-        """Encode data[start:] until more than `limit` ids are found, a pretoken at a time.
-
-        Returns (ids before, offset, ids from there on): the last list holds the id that exceeds the limit. It is empty,
-        and the offset the length of `data`, if there are no more than `limit` ids.
-        """
-        if self.scanner is not None:
-            return self.kernel.encode_until(data, start, limit)
-        ids = self.encode_section(data[start:])
-        return (0, start, ids) if len(ids) > limit else (len(ids), len(data), [])
 
 
 def repair(text: str | bytes) -> str:

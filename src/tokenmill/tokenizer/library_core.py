@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Integral
@@ -74,23 +74,15 @@ class LibraryCore(Core):
         starts = np.array([0, *accumulate(sizes)], np.int64)
         return Offsets([piece[0] for piece in pieces], starts[characters], characters, text)
 
-    def chunker(self, text: str, plan: Plan) -> LibraryChunker:
-        return LibraryChunker(self, repair(text), plan)
+    def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
+        return self.encode_offsets(data.decode(), plan).bytes[:, 1].tolist()
 
-    def chunk_size(self, text: str, max_tokens: int, plan: Plan) -> int:
-        """The size of the longest start of `text` that ends with a token and takes at most `max_tokens` tokens."""
-        pieces = self._pieces(text, plan)
-        if len(pieces) <= max_tokens:
-            return len(text)
-        for n in range(max_tokens, 0, -1):
-            end = pieces[n - 1][2]
-            if 0 < end <= pieces[n][1] and self.count(text[:end], plan) <= max_tokens:
-                return end
-        return 0
+    def parts(self, text: str) -> Iterator[bytes | int]:
+        yield repair(text).encode()
 
     def _pieces(self, text: str, plan: Plan, offsets: bool = True) -> Pieces:
         """The ids of a text. Without `offsets`, their characters are not told."""
-        self.added.check(text, plan.refused)
+        self.added.check(text, plan)
         always = self.added.always if self.model.library == "sentencepiece" else frozenset()
         spelt = self._hidden or self._pattern(self.added.special | always).search(text)
         if not spelt:
@@ -139,25 +131,6 @@ class LibraryCore(Core):
 
     def stream_decoder(self, errors: str) -> LibraryStreamDecoder:
         return LibraryStreamDecoder(self)
-
-
-class LibraryChunker:
-    """The chunker of a LibraryCore: see truncation.Chunker."""
-
-    def __init__(self, core: LibraryCore, text: str, plan: Plan):
-        self._core, self._rest, self._plan = core, text, plan
-
-    @property
-    def done(self) -> bool:
-        return not self._rest
-
-    def next_unit(self) -> str:
-        return self._rest[:1]
-
-    def next_chunk(self, max_tokens: int) -> str:
-        size = self._core.chunk_size(self._rest, max_tokens, self._plan)
-        chunk, self._rest = self._rest[:size], self._rest[size:]
-        return chunk
 
 
 class LibraryStreamDecoder:

@@ -19,8 +19,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial, reduce
-from itertools import accumulate, chain
+from functools import cache, lru_cache, partial, reduce
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from ..split.splitter import finder_of
@@ -61,6 +61,63 @@ def normalizer_of(steps: Iterable[Step]) -> Change:
     return lambda text: reduce(lambda found, change: change(found), changes, text)
 
 
+def align(steps: Iterable[Step], text: str) -> tuple[str, list[int], list[int]]:
+    """What the steps make of `text`, and for each character of that, where the characters that it was made of begin and end.
+
+    >>> align(["NFC", ("Prepend", "_")], "e\\u0301a")
+    ('_éa', [0, 0, 2], [0, 2, 3])
+    """
+    starts, ends = [*range(len(text))], [*range(1, len(text) + 1)]
+    for step in steps:
+        fresh, new_starts, new_ends, done = [], [], [], 0
+        for start, end, new in _edits(text, *((step,) if isinstance(step, str) else step)):
+            fresh += [text[done:start], new]
+            begin = starts[start]
+            new_starts += starts[done:start] + [begin] * len(new)
+            new_ends += ends[done:start] + [ends[end - 1] if start < end else begin] * len(new)
+            done = end
+        text = "".join([*fresh, text[done:]])
+        starts, ends = new_starts + starts[done:], new_ends + ends[done:]
+    return text, starts, ends
+
+
+def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
+    """What a step replaces: text[start:end] by another text."""
+    if name == "Prepend":
+        return [(0, 0, arguments[0])] if text else []
+    if name == "Replace":
+        old, new = arguments
+        return [(found.start(), found.end(), new) for found in re.finditer(re.escape(old), text)]
+    if name == "ReplaceRegex":
+        return [(start, end, arguments[1]) for start, end in _matches(arguments[0], text)]
+    if name == "Strip":
+        stripped = _strip(text, *arguments)
+        start = len(text) - len(text.lstrip(STRIPPED)) if arguments[0] else 0
+        end = start + len(stripped)
+        return [*([(0, start, "")] if start else []), *([(end, len(text), "")] if end < len(text) else [])]
+    if name == "CharacterMap":
+        return CharacterMap(*arguments).edits(text)
+    change = _change_of(name)
+    starts = [n for n, character in enumerate(text) if n == 0 or name not in NORMALIZERS or not _joins(character)]
+    spans = pairwise([*starts, len(text)])
+    return [(start, end, new) for start, end in spans if (new := change(text[start:end])) != text[start:end]]
+
+
+@lru_cache(1 << 16)
+def _joins(character: str) -> bool:
+    """Whether a character may change, in Unicode's forms, together with the one before it."""
+    first = unicodedata.normalize("NFD", character)[0]
+    return unicodedata.combining(first) > 0 or re.match(f"[{_COMPOSES}]", first) is not None
+
+
+def _matches(pattern: str, text: str) -> Iterable[tuple[int, int]]:
+    if (find := finder_of(pattern)) is not None:
+        return find(text)
+    from ..split.backtracking import to_regex  # late: the regex module takes long to import
+
+    return (found.span() for found in to_regex(pattern).finditer(text))
+
+
 def character_classes(change: Change, steps: Iterable[Step], mark: str, number: int) -> bytes:
     """Return the classes of the 128 code points from 128 * `number` on, as `NormalizationCheck` takes them.
 
@@ -93,13 +150,8 @@ def _change_of(name: str, *arguments) -> Change:
 
 
 def _replace_matches(pattern: str, new: str) -> Change:
-    if (find := finder_of(pattern)) is None:
-        from ..split.backtracking import to_regex  # late: the regex module takes long to import
-
-        return partial(to_regex(pattern).sub, lambda _: new)
-
     def change(text: str) -> str:
-        borders = [0, *chain.from_iterable(find(text)), len(text)]
+        borders = [0, *chain.from_iterable(_matches(pattern, text)), len(text)]
         return new.join(text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True))
 
     return change

@@ -173,7 +173,7 @@ class Tokenizer:
             ) from None
 
     def encode_offsets(self, text: str, **special: Unpack[SpecialOptions]) -> Offsets:
-        """The ids of `text` with their spans in bytes and in characters; options as for `encode`.
+        """The ids of `text` with their spans in it, in bytes and in characters; options as for `encode`.
 
         >>> tok.encode_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
@@ -201,8 +201,7 @@ class Tokenizer:
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The longest prefix of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
 
-        It never ends inside a character. Where the tokenizer normalises text, it is a prefix of the normalised
-        text. No more of the text is encoded than needed. Options as for `encode`.
+        It never ends inside a character. No more of the text is encoded than needed. Options as for `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
@@ -212,9 +211,9 @@ class Tokenizer:
         return truncate(self._core, text, max_tokens, self._checked_plan(text, special))
 
     def split_at(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
-        """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` returns for the rest.
+        """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each.
 
-        Joined, they are the text (the normalised text, where the tokenizer normalises). Options as for `encode`.
+        Joined, they are the text. Options as for `encode`.
 
         >>> tok.split_at("low lower lowest", 2)
         ['low lower', ' lowest']
@@ -468,7 +467,7 @@ class Tokenizer:
     def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
         """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""
         plan = self._core.plan(**special)
-        self._core.added.check(text, plan.refused)
+        self._core.added.check(text, plan)
         return self._core.plan(plan.allowed, NONE)
 
 
