@@ -145,7 +145,7 @@ def test_offsets_counts_and_batches(file_of, name):
     tok = tokenmill.load(file_of(name))
     theirs = tokenizers.Tokenizer.from_file(str(file_of(name)))
     text = "The lowest, newest row; the 1234 wide rows <a> then the low Word"
-    found = tok.encode_offsets(text)
+    found = tok.encode_with_offsets(text)
     assert found.ids == theirs.encode(text, add_special_tokens=False).ids == tok.encode(text)
     assert tok.count_tokens(text) == len(found.ids)
     assert tok.encode_batch([text, "low"]) == [found.ids, tok.encode("low")]
@@ -158,14 +158,14 @@ def test_offsets_counts_and_batches(file_of, name):
     )
     part = tok.truncate(text, 5)
     assert text.lower().startswith(part.lower()) and 0 < tok.count_tokens(part) <= 5
-    assert "".join(tok.split_at(text, 6)) == tok.encode_offsets(text).text
+    assert "".join(tok.chunks(text, 6)) == tok.encode_with_offsets(text).text
     stream = tok.stream_encoder()
     assert stream.feed(text[:9]) + stream.feed(text[9:]) + stream.finish() == found.ids
 
 
 def test_offsets_of_words_without_spaces(file_of):
     tok = tokenmill.load(file_of("BERT"))
-    found = tok.encode_offsets("the  low, row")
+    found = tok.encode_with_offsets("the  low, row")
     assert [found.text[start:end] for start, end in found.characters.tolist()][:3] == ["the", "low", ","]
     assert tok.vocabulary.library.kind == "WordPiece"
     assert tok.token_to_id("##w") != tok.token_to_id("w")
@@ -203,7 +203,7 @@ def test_a_control_token_in_ordinary_text_is_never_its_id(file_of):
 def test_truncate_with_control_tokens(file_of):
     tok = tokenmill.load(file_of("BERT"))
     assert tok.truncate("[CLS] hello", 1, allowed_special="all") == "[CLS]"
-    assert tok.split_at("[CLS]low row", 2, allowed_special="all")[0] == "[CLS]low"
+    assert tok.chunks("[CLS]low row", 2, allowed_special="all")[0] == "[CLS]low"
     assert tok.truncate("low row", 0) == ""
 
 
@@ -242,9 +242,9 @@ def test_sentencepiece_models(tmp_path, name):
         ids = tok.encode(text, disallowed_special=())
         assert ids == theirs.encode(text)
         assert tok.decode(ids) == theirs.decode(ids)
-        offsets = tok.encode_offsets(text, disallowed_special=())
+        offsets = tok.encode_with_offsets(text, disallowed_special=())
         assert offsets.ids == ids and offsets.text == text
-        assert "".join(tok.split_at(text, 9, disallowed_special=())) == text
+        assert "".join(tok.chunks(text, 9, disallowed_special=())) == text
     end = tok.token_to_id("</s>")
     assert tok.decode([*tok.encode("low row"), end]) == tok.decode(tok.encode("low row"))
     assert tok.encode("low</s>", allowed_special="all")[-1] == end

@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -179,8 +180,8 @@ def test_one_text_is_not_a_batch(tok):
             tok.encode_batch_to_numpy(wrong)
 
 
-def test_many_short_lists_are_few_tasks(tok, monkeypatch):
-    """A task for each of 100,000 lists took 40 times as long as a loop."""
+def test_short_lists_are_decoded_by_a_loop_and_long_ones_in_few_tasks(tok, monkeypatch):
+    """A task for each of 100,000 lists took 40 times as long as a loop, and threads that hold the GIL longer than one."""
     tasks = []
 
     class Pool(ThreadPoolExecutor):
@@ -192,4 +193,14 @@ def test_many_short_lists_are_few_tasks(tok, monkeypatch):
     lists = [tok.encode("low lower")] * 100_000
     assert tok.decode_batch(lists, num_threads=4) == ["low lower"] * 100_000
     assert tok.decode_bytes_batch(lists[:5], num_threads=4) == [b"low lower"] * 5
+    assert not tasks
+    long = tok.encode("low lower " * 4000)
+    assert tok.decode_batch([long] * 200, num_threads=4) == ["low lower " * 4000] * 200
     assert 4 <= len(tasks) <= 100
+
+
+def test_texts_of_other_libraries():
+    tok = Tokenizer(Vocabulary(tuple(bytes([byte]) for byte in range(256)), ("gpt2",)))
+    expected = [tok.encode("low"), tok.encode("é")]
+    assert tok.encode_batch(pytest.importorskip("pyarrow").array(["low", "é"])) == expected
+    assert tok.encode_batch(np.array(["low", "é"])) == tok.encode_batch(np.array(["low", "é"], object)) == expected

@@ -38,11 +38,11 @@ def vocabulary(steps):
 def test_spans_are_in_the_text_given(steps, text):
     tok = Tokenizer(vocabulary(steps))
     text = f"{text}<a>e\u0301b {text}"
-    spans = tok.encode_offsets(text)
+    spans = tok.encode_with_offsets(text)
     assert spans.ids == tok.encode(text) and spans.text == text
     assert "<a>" in [text[start:end] for start, end in spans.characters.tolist()]
     for n in (1, 4):
-        chunks = tok.split_at(text, n + 40)
+        chunks = tok.chunks(text, n + 40)
         assert "".join(chunks) == text and all(tok.count_tokens(chunk) <= n + 40 for chunk in chunks)
         assert text.startswith(tok.truncate(text, n)) and tok.count_tokens(tok.truncate(text, n)) <= n
 
@@ -50,5 +50,5 @@ def test_spans_are_in_the_text_given(steps, text):
 def test_a_decomposed_character_does_not_shift_later_spans():
     tok = Tokenizer(Vocabulary((*BYTES, b" ok"), ("gpt2",), normalizers=("NFC",)))
     text = "cafe\u0301 ok"
-    spans = tok.encode_offsets(text)
+    spans = tok.encode_with_offsets(text)
     assert [text[start:end] for start, end in spans.characters.tolist()] == ["c", "a", "f", "e\u0301", "e\u0301", " ok"]

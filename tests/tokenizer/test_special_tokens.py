@@ -46,7 +46,7 @@ def test_wrong_arguments(tok):
             tok.encode("low", **options)
 
 
-@pytest.mark.parametrize("name", ["encode", "encode_to_numpy", "encode_offsets", "count_tokens", "encode_batch"])
+@pytest.mark.parametrize("name", ["encode", "encode_to_numpy", "encode_with_offsets", "count_tokens", "encode_batch"])
 def test_all_verbs_refuse_and_allow_alike(tok, name):
     verb = getattr(tok, name)
     text = f"low {EOT}"
@@ -56,7 +56,7 @@ def test_all_verbs_refuse_and_allow_alike(tok, name):
     result = verb(argument, allowed_special="all")
     expected = tok.encode(text, allowed_special="all")
     assert expected[-1] == 498
-    result = {"encode_offsets": lambda r: r.ids, "encode_batch": lambda r: r[0]}.get(name, lambda r: r)(result)
+    result = {"encode_with_offsets": lambda r: r.ids, "encode_batch": lambda r: r[0]}.get(name, lambda r: r)(result)
     assert (result == len(expected)) if name == "count_tokens" else (list(result) == expected)
 
 
@@ -110,7 +110,7 @@ def test_flags():
     strip = make(AddedToken("<m>", 300, lstrip=True, rstrip=True))
     assert strip.encode("a \n<m>\u3000\tb", allowed_special="all") == [97, 300, 98]
     assert strip.encode("<m> <m>", allowed_special="all") == [300, 300]
-    spans = strip.encode_offsets("a <m> b", allowed_special="all")
+    spans = strip.encode_with_offsets("a <m> b", allowed_special="all")
     assert spans.bytes.tolist() == [[0, 1], [1, 6], [6, 7]] and spans.text == "a <m> b"
     word = make(AddedToken("low", 300, special=False, single_word=True))
     assert word.encode("low lower slow low.") == [300, *b" lower slow ", 300, 46]
@@ -151,6 +151,6 @@ def test_lone_surrogates(tok):
     assert tok.encode(f"\udfff{EOT}", allowed_special="all") == [*replacement, 498]
     assert tok.encode_batch(["low", "\ud800"]) == [tok.encode("low"), replacement]
     assert tok.encode_to_numpy("\ud800").tolist() == replacement and tok.count_tokens("\ud800") == len(replacement)
-    assert tok.encode_offsets("a\ud800").text == "a\ufffd"
+    assert tok.encode_with_offsets("a\ud800").text == "a\ufffd"
     with pytest.raises(SpecialTokenError):
         tok.encode(f"\udfff{EOT}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .core import Core
 
+LONG = 4096  # ids
 CHUNKS = 8  # per thread: few enough to cost nothing, enough for the threads to end together
 
 Item = TypeVar("Item")
@@ -44,6 +45,13 @@ def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_thr
             return list(itertools.chain.from_iterable(chunk.result() for chunk in chunks))
         finally:
             stopped = True
+
+
+def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_threads: int | None) -> list[Result]:
+    """`decode` of each list of ids: by threads only if the lists are so long that it runs without the GIL."""
+    lists = list(batch)
+    ids = sum(len(each) for each in lists if hasattr(each, "__len__"))
+    return map_batch(decode, lists, num_threads if ids > LONG * len(lists) else 1)
 
 
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
@@ -76,7 +84,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     if isinstance(texts, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"texts is one {type(texts).__name__}; give a list of texts, or call encode for one")
-    return tuple(texts)
+    return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else texts)
 
 
 def _encode_together(

@@ -152,11 +152,16 @@ class Core:
             characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
         return data.decode(), starts
 
-    def stream_decoder(self, errors: str) -> StreamDecoder:
-        """A decoder that takes ids as they arrive."""
+    def stream_decoder(self, errors: str, left_out: frozenset[int]) -> StreamDecoder:
+        """A decoder that takes ids as they arrive. left_out: ids that it skips."""
         from .stream_decoder import StreamDecoder
 
-        return StreamDecoder(self, errors)
+        return StreamDecoder(self, errors, left_out)
+
+    @lazy
+    def special_ids(self) -> frozenset[int]:
+        """The ids of the special tokens."""
+        return frozenset(self.vocabulary.special_tokens.values())
 
     def _listed(self, ids: Any) -> Any:
         """`ids`, which decoding may go over twice."""
@@ -233,11 +238,11 @@ class Core:
         """The number of ids of `text`."""
         return self._by_kernel("count", text, plan) if self.whole_texts else len(self.encode(text, plan))
 
-    def encode_offsets(self, text: str, plan: Plan) -> Offsets:
+    def encode_with_offsets(self, text: str, plan: Plan) -> Offsets:
         """The ids of `text` and the spans that they stand for."""
-        from .offsets import encode_offsets
+        from .offsets import encode_with_offsets
 
-        return encode_offsets(self, repair(text), plan)
+        return encode_with_offsets(self, repair(text), plan)
 
     def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
         """Where each token of a text in UTF-8 ends, in bytes. limit: stop once there are more tokens; -1 for no limit."""

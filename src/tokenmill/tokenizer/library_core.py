@@ -64,7 +64,7 @@ class LibraryCore(Core):
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         raise UsageError(f"a {self.model.kind} tokenizer does not encode word counts; give the text")
 
-    def encode_offsets(self, text: str, plan: Plan) -> Offsets:
+    def encode_with_offsets(self, text: str, plan: Plan) -> Offsets:
         import numpy as np
 
         text = repair(text)
@@ -75,7 +75,7 @@ class LibraryCore(Core):
         return Offsets([piece[0] for piece in pieces], starts[characters], characters, text)
 
     def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
-        return self.encode_offsets(data.decode(), plan).bytes[:, 1].tolist()
+        return self.encode_with_offsets(data.decode(), plan).bytes[:, 1].tolist()
 
     def parts(self, text: str) -> Iterator[bytes | int]:
         yield repair(text).encode()
@@ -129,21 +129,22 @@ class LibraryCore(Core):
         text = self.decode(ids, "strict")
         return text, [min(len(self.decode(ids[:n], "replace")), len(text)) for n in range(len(ids))]
 
-    def stream_decoder(self, errors: str) -> LibraryStreamDecoder:
-        return LibraryStreamDecoder(self)
+    def stream_decoder(self, errors: str, left_out: frozenset[int]) -> LibraryStreamDecoder:
+        return LibraryStreamDecoder(self, left_out)
 
 
 class LibraryStreamDecoder:
     """The stream decoder of a LibraryCore: text is given once more ids cannot change it. All ids are decoded each time."""
 
-    def __init__(self, core: LibraryCore):
-        self._core = core
+    def __init__(self, core: LibraryCore, left_out: frozenset[int]):
+        self._core, self._left_out = core, left_out
         self._ids: list[int] = []
         self._given = ""
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the text that is complete now, which may be empty."""
-        self._ids += [int(ids)] if isinstance(ids, Integral) else map(int, ids)  # type: ignore[arg-type]
+        ids = (ids,) if isinstance(ids, Integral) else ids  # type: ignore[assignment]
+        self._ids += [int(id) for id in ids if id not in self._left_out]  # type: ignore[union-attr]
         text = self._core.decode(self._ids, "replace").rstrip("\ufffd")
         return self._take(text if text.startswith(self._given) else self._given)
 

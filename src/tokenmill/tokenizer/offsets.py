@@ -32,7 +32,7 @@ class Offsets(NamedTuple):
     text: str
 
 
-def encode_offsets(core: Core, text: str, plan: Plan) -> Offsets:
+def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
     """The ids of `text` with their spans."""
     import numpy as np
 

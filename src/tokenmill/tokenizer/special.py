@@ -148,7 +148,7 @@ def has_word_character(text: str) -> bool:
 def refuse(token: str) -> NoReturn:
     """Say that `token` is in a text, and the ways out."""
     raise SpecialTokenError(
-        f"the text spells the special token {token!r}, which is not allowed here.\n"
+        f"the text spells {token!r}, a disallowed special token.\n"
         f"To encode it as that control token, allow it: allowed_special={{{token!r}}}.\n"
         f"To encode it as ordinary text, leave it out of the check: "
         f"disallowed_special=tok.special_tokens_set - {{{token!r}}}.\n"

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, printable
-from ..vocabulary import Event, Vocabulary, surgery
+from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .core import Core
@@ -121,7 +121,10 @@ class Tokenizer:
     def encode_batch(
         self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> list[list[int]]:
-        """The ids of each text, on several threads (None: all cores); options as for `encode`."""
+        """The ids of each text, on several threads (None: all cores); options as for `encode`.
+
+        texts: any iterable of str, also an array of PyArrow, NumPy or pandas.
+        """
         return batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
@@ -172,13 +175,13 @@ class Tokenizer:
                 f"{text_or_bytes!r} is not a token of the vocabulary; encode it to see its tokens"
             ) from None
 
-    def encode_offsets(self, text: str, **special: Unpack[SpecialOptions]) -> Offsets:
+    def encode_with_offsets(self, text: str, **special: Unpack[SpecialOptions]) -> Offsets:
         """The ids of `text` with their spans in it, in bytes and in characters; options as for `encode`.
 
-        >>> tok.encode_offsets("déjà").bytes.tolist()
+        >>> tok.encode_with_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        return self._core.encode_offsets(text, self._checked_plan(text, special))
+        return self._core.encode_with_offsets(text, self._checked_plan(text, special))
 
     # Counting and cutting
 
@@ -210,22 +213,30 @@ class Tokenizer:
 
         return truncate(self._core, text, max_tokens, self._checked_plan(text, special))
 
-    def split_at(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
+    def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each.
 
         Joined, they are the text. Options as for `encode`.
 
-        >>> tok.split_at("low lower lowest", 2)
+        >>> tok.chunks("low lower lowest", 2)
         ['low lower', ' lowest']
         """
-        from .truncation import split_at
+        from .truncation import chunks
 
-        return split_at(self._core, text, max_tokens, self._checked_plan(text, special))
+        return chunks(self._core, text, max_tokens, self._checked_plan(text, special))
 
     # Decoding
 
-    def decode(self, ids: Sequence[int] | np.ndarray, errors: str = "replace") -> str:
-        """The text of `ids`. `errors` says what to do with bytes that are not UTF-8, as in bytes.decode."""
+    def decode(
+        self, ids: Sequence[int] | np.ndarray, errors: str = "replace", *, skip_special_tokens: bool = False
+    ) -> str:
+        """The text of `ids`.
+
+        errors: what to do with bytes that are not UTF-8, as in bytes.decode.
+        skip_special_tokens: leave out the special tokens, such as <|endoftext|>.
+        """
+        if skip_special_tokens:
+            ids = [id for id in ids if id not in self._core.special_ids]
         return self._core.decode(ids if type(ids) is list else _to_int64(ids), errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -241,14 +252,20 @@ class Tokenizer:
         return self._core.decoder.token(id)
 
     def decode_batch(
-        self, batch: Iterable[Sequence[int]], *, errors: str = "replace", num_threads: int | None = None
+        self,
+        batch: Iterable[Sequence[int]],
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
+        num_threads: int | None = None,
     ) -> list[str]:
-        """The text of each list of ids, on several threads (None: all cores)."""
-        return batches.map_batch(lambda ids: self.decode(ids, errors), batch, num_threads)
+        """The text of each list of ids, long lists on several threads (None: all cores); options as for `decode`."""
+        decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
+        return batches.decode_batch(decode, batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
-        """The bytes of each list of ids, on several threads (None: all cores)."""
-        return batches.map_batch(self.decode_bytes, batch, num_threads)
+        """The bytes of each list of ids, long lists on several threads (None: all cores)."""
+        return batches.decode_batch(self.decode_bytes, batch, num_threads)
 
     def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
         """Return the text of `ids`, and for each token the index of the first character that contains one of its bytes.
@@ -257,9 +274,9 @@ class Tokenizer:
         """
         return self._core.decode_with_offsets(list(ids))
 
-    def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
-        """A decoder that takes ids as they arrive and returns only whole characters."""
-        return self._core.stream_decoder(errors)
+    def stream_decoder(self, errors: str = "replace", *, skip_special_tokens: bool = False) -> StreamDecoder:
+        """A decoder that takes ids as they arrive and returns only whole characters; options as for `decode`."""
+        return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
 
     # Properties
 
@@ -304,7 +321,7 @@ class Tokenizer:
 
     def is_special_token(self, id: int) -> bool:
         """Whether `id` is a special token."""
-        return id in self.vocabulary.special_tokens.values()
+        return id in self._core.special_ids
 
     @property
     def split_pattern(self) -> str | None:
@@ -399,6 +416,30 @@ class Tokenizer:
         from .. import formats
 
         return formats.write(self.vocabulary, path, format, lossy=lossy, overwrite=overwrite)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        mergeable_ranks: Mapping[bytes, int],
+        *,
+        split: str,
+        special_tokens: Mapping[str, int] | None = None,
+        name: str = "tokenmill",
+    ) -> Tokenizer:
+        """Make a tokenizer of what tiktoken.Encoding is made of.
+
+        split: tiktoken's pat_str, or the name of a pattern.
+
+        >>> tokenmill.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, split="cl100k").encode("ab")
+        [97, 98]
+        """
+        if not mergeable_ranks:
+            raise UsageError("mergeable_ranks is empty")
+        tokens: list[bytes | None] = [None] * (max(mergeable_ranks.values()) + 1)
+        for token, id in mergeable_ranks.items():
+            tokens[id] = token
+        added = tuple(AddedToken(content, id) for content, id in (special_tokens or {}).items())
+        return cls(Vocabulary(tuple(tokens), (split,), added_tokens=added), name=name)
 
     @classmethod
     def from_file(

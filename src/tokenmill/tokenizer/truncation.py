@@ -24,25 +24,25 @@ def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
     return text if len(ends) <= max_tokens else _first_that_fits(core, data, 0, ends[:max_tokens], max_tokens, plan)
 
 
-def split_at(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
+def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
     """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each."""
     if max_tokens < 1:
         raise UsageError(f"max_tokens is {max_tokens}; give 1 or more")
     data = text.encode()
     ends = core.token_ends(data, plan)
     ends[-1:] = [len(data)]  # what a normalizer removes at the end of a text belongs to the last token
-    chunks: list[str] = []
+    result: list[str] = []
     start = first = 0
     while start < len(data):
         chunk = _first_that_fits(core, data, start, ends[first : first + max_tokens], max_tokens, plan)
         if not chunk:
             character = data[start : start + 4].decode(errors="ignore")[:1]
             raise UsageError(f"{character!r} alone takes more than {max_tokens} tokens; allow more")
-        chunks.append(chunk)
+        result.append(chunk)
         start += len(chunk.encode())
         while first < len(ends) and ends[first] <= start:
             first += 1
-    return chunks
+    return result
 
 
 def _first_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], max_tokens: int, plan: Plan) -> str:
