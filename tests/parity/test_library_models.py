@@ -310,3 +310,37 @@ def test_a_missing_library_names_the_extra(file_of, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(MissingExtraError, match=r"tokenmill\[libraries\]"):
         tokenmill.load(path)
+
+
+@pytest.mark.parametrize("flags", [{}, {"special": True}, {"normalized": True}])
+def test_byte_tokens_among_the_added_tokens(tmp_path, flags):
+    vocab = {
+        "<unk>": 0,
+        **{f"<0x{byte:02X}>": byte + 1 for byte in range(256)},
+        "\u2581": 257,
+        "l": 258,
+        "o": 259,
+        "lo": 260,
+    }
+    model = {
+        "type": "BPE",
+        "unk_token": "<unk>",
+        "fuse_unk": True,
+        "byte_fallback": True,
+        "vocab": vocab,
+        "merges": [["l", "o"]],
+    }
+    replace = {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}
+    added = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False} | flags
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({
+        "version": "1.0", "added_tokens": [{"id": 11, "content": "<0x0A>"} | added], "model": model, "pre_tokenizer": None,
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}, "post_processor": None,
+        "decoder": {"type": "Sequence", "decoders": [replace, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+    }))  # fmt: skip
+    tok, theirs = tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
+    assert tok.vocabulary.library is None
+    for text in ("lo\nlo A", "<0x0A> lo", "é\n<0x0A>lo", "<0x41>"):
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        assert tok.encode(text, allowed_special="all") == ids
+        assert tok.decode(ids) == theirs.decode(ids, skip_special_tokens=False) == tok.decode_with_offsets(ids)[0]

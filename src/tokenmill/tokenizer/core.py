@@ -309,7 +309,7 @@ def _bytes_apart(vocabulary: Vocabulary, added: AddedTokens) -> dict[int, bytes]
     """The `bytes_apart` as they are in text after normalisation."""
     found = dict(vocabulary.bytes_apart)
     for token in vocabulary.added_tokens:
-        if token.normalized and vocabulary.normalizers:
+        if token.normalized and vocabulary.normalizers and token.id not in vocabulary.byte_tokens:
             text = added.normalize(token.content)
             found[token.id] = (text.replace(vocabulary.space_mark, " ") if vocabulary.space_mark else text).encode()
     return found

@@ -201,9 +201,12 @@ class Vocabulary:
 
     @lazy
     def bytes_apart(self) -> dict[int, bytes]:
-        """The bytes that decoding gives for the ids of added tokens and those of `decode_only`."""
-        mark = self.space_mark or " "
-        added = {token.id: token.content.replace(mark, " ").encode() for token in self.added_tokens}
+        """The bytes that decoding gives for the ids of added tokens and those of `decode_only`.
+
+        An added token that is a byte token, <0x0A>, stands for that byte.
+        """
+        mark, of_bytes = self.space_mark or " ", {id: bytes([byte]) for byte, id in enumerate(self.byte_tokens)}
+        added = {t.id: of_bytes.get(t.id, t.content.replace(mark, " ").encode()) for t in self.added_tokens}
         return dict(self.decode_only) | added
 
     def token_bytes(self, id: int) -> bytes | None:
