@@ -192,6 +192,13 @@ class Core:
                 parts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
         return "".join(parts)
 
+    @lazy
+    def dividing_splitter(self) -> Splitter | None:
+        """What finds places where a text may be divided; None if what is on one side may change the ids of the other."""
+        if self.scanner is None or not self.added.local:
+            return None
+        return self.splitter_with(token.content for token in self.vocabulary.added_tokens)
+
     # Texts with added tokens
 
     def plan(

@@ -13,6 +13,7 @@ from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .core import Core
+from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,20 +76,33 @@ class Tokenizer:
 
     # Encoding
 
-    def encode(self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> list[int]:
+    def encode(
+        self,
+        text: str,
+        *,
+        allowed_special: Specials = NONE,
+        disallowed_special: Specials = "all",
+        num_threads: int | None = None,
+    ) -> list[int]:
         """The ids of `text`. Text that contains a special token is an error unless the caller says what it means.
 
         allowed_special: the special tokens to encode as such, by their texts; "all" allows all.
         disallowed_special: the special tokens that raise SpecialTokenError (a ValueError) if the text contains them;
             "all" means all that are not allowed. Special tokens in neither set are ordinary text.
+        num_threads: the threads that encode a text of a million characters or more (None: all cores).
         Lone surrogates are encoded as U+FFFD.
 
         >>> tok.encode("low<|endoftext|>", allowed_special={"<|endoftext|>"})
         [310, 32767]
         """
+        plan = self._default
         if allowed_special or disallowed_special != "all":
-            return self._core.encode(text, self._core.plan(allowed_special, disallowed_special))
-        return self._core.encode(text, self._default)
+            plan = self._core.plan(allowed_special, disallowed_special)
+        if len(text) >= batches.LONG_TEXT:
+            ids = batches.encode_divided(self._core, text, plan, num_threads, Batch.one_list)
+            if ids is not None:
+                return ids
+        return self._core.encode(text, plan)
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of `text`, with special tokens as ordinary text: `encode(text, disallowed_special=())`."""
@@ -102,7 +116,9 @@ class Tokenizer:
         """
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
-    def encode_to_numpy(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> np.ndarray:
+    def encode_to_numpy(
+        self, text: str | bytes, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
+    ) -> np.ndarray:
         """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
         `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
@@ -111,11 +127,15 @@ class Tokenizer:
         import numpy as np
 
         plan = self._core.plan(**special)
-        return np.frombuffer(self._core.encode_to_array(text, plan), np.uint32)
+        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
+        ids = self._core.encode_to_array(text, plan) if pieces is None else pieces[0]
+        return np.frombuffer(ids, np.uint32)
 
-    def encode_to_arrow(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> pa.UInt32Array:
+    def encode_to_arrow(
+        self, text: str | bytes, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
+    ) -> pa.UInt32Array:
         """The ids of `text` as a PyArrow array; options as for `encode`."""
-        ids = self.encode_to_numpy(text, **special)
+        ids = self.encode_to_numpy(text, num_threads=num_threads, **special)
         return batches.arrow_array(ids)
 
     def encode_batch(
@@ -185,9 +205,11 @@ class Tokenizer:
 
     # Counting and cutting
 
-    def count_tokens(self, text: str, **special: Unpack[SpecialOptions]) -> int:
+    def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`; no list of them is made. Options as for `encode`."""
-        return self._core.count(text, self._core.plan(**special))
+        plan = self._core.plan(**special)
+        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
+        return self._core.count(text, plan) if pieces is None else len(pieces[0])
 
     def count_tokens_in(self, counts: WordCounts) -> int:
         """The number of tokens of the counted text: the tokens of each pretoken times its count.
