@@ -27,6 +27,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     ADDED_TOKEN,
     CHANGED_STRETCH,
     IN_CHANGED,
+    NO_PREFIX,
     PART,
     PREFIXED_PART,
     TEXT_START,
@@ -406,11 +407,7 @@ class Encoder:
             end = state.raw.start
             if at < end:
                 if not state.in_stretch and sections.changes(text + at, end - at):
-                    if not self._record(state, at, end, CHANGED_STRETCH):
-                        return NO_MEMORY
-                    state.in_changed = True
-                    code = self._changed(state, text + at, end - at, sections)
-                    state.in_changed = False
+                    code = self._changed_stretch(state, text, at, end, sections)
                     state.at = end
                 else:
                     code = self._parts(state, text, at, end, stop, sections)
@@ -480,6 +477,59 @@ class Encoder:
                 if state.normal.start >= at:
                     break  # else it begins in white space that the last one took in, and is a token all the same
         state.at = at
+        return 0
+
+    def _changed_stretch(self, state, text, at, end, sections):
+        code: cython.Py_ssize_t
+        begin: cython.size_t = at
+        until: cython.size_t = end
+        fail: cython.size_t
+        limit: cython.size_t
+        room: cython.size_t = 1024
+        local: cython.bint = (
+            sections.check is not None and sections.normal is None and sections.prefix == NO_PREFIX
+            and self._cutter is None and self._scanner is not None and self._scanner.joined == cython.NULL
+        )
+        while at < end:
+            if local:
+                fail = at + sections.check.passing(text + at, end - at)
+                begin = max(at, self._clean_cut(text, at, fail, sections))
+                if fail == end:
+                    begin = end
+                until = 0
+                while until == 0 and begin < end:
+                    limit = fail + 1 + room
+                    until = end if limit >= end else self._clean_cut(text, fail, limit, sections)
+                    room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
+            if at < begin:
+                if not self._record(state, at, begin, PART):
+                    return NO_MEMORY
+                while at < begin:
+                    code = self._encode(state, text, at, begin, at + SLICE, cython.NULL, 0)
+                    if code < 0:
+                        return code
+                    at = state.at
+                    if at < begin and signalled():
+                        return SIGNALLED
+            if begin < end:
+                if not self._record(state, begin, until, CHANGED_STRETCH):
+                    return NO_MEMORY
+                state.in_changed = True
+                code = self._changed(state, text + begin, until - begin, sections)
+                state.in_changed = state.in_stretch = False
+                if code < 0:
+                    return code
+                at = until
+        return 0
+
+    def _clean_cut(self, text, start, length, sections):
+        at: cython.size_t = length
+        while at > start:
+            at = self._scanner.cut(text, start, at)
+            if at <= start:
+                break
+            if text[at] < 128 and sections.check.classes[text[at]] == 1 and sections.check.classes[text[at - 1]] == 1:
+                return at
         return 0
 
     def _changed(self, state, text, length, sections):

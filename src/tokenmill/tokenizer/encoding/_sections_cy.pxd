@@ -39,7 +39,8 @@ cdef class NormalizationCheck:
     cdef object page_of
     cdef bint ascii  # no character of ASCII changes
 
-    cdef bint passes(self, const uint8_t* text, size_t length) noexcept nogil
+    # How much of a text is normalized already, up to the first character that may change.
+    cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
     cdef int fill(self, uint32_t point) noexcept nogil
 
 

@@ -90,7 +90,7 @@ class NormalizationCheck:
             memcpy(self.classes + first, cython.cast(cython.p_char, page), PAGE)
         return 0
 
-    def passes(self, text, length):
+    def passing(self, text, length):
         at: cython.size_t = 0
         size: cython.size_t
         point: uint32_t = 0
@@ -106,7 +106,7 @@ class NormalizationCheck:
                     at += 8
                     last = 1
                 if at == length:
-                    return True
+                    return length
             size = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 at += 1
@@ -117,10 +117,10 @@ class NormalizationCheck:
                 self.fill(point)
                 of_point = self.classes[point]
             if of_point == MAY_CHANGE or (of_point > 1 and of_point < last):
-                return False
+                return at
             last = of_point
             at += size
-        return True
+        return length
 
 
 @cython.cclass
@@ -178,7 +178,7 @@ class Sections:
     def changes(self, text, length):
         if self.always:
             return True
-        return self.check is not None and not self.check.passes(text, length)
+        return self.check is not None and self.check.passing(text, length) < length
 
     def prefixed(self, text, at, first):
         if self.prefix == NO_PREFIX:
