@@ -8,8 +8,7 @@ from html import escape
 from tokenmill.quality.charts import Axis, Chart, Series
 from tokenmill.quality.svg import draw
 
-from .harness import median
-from .render import saved
+from .harness import median, saved
 from .tables import CORPORA
 
 Figure = Callable[[list[dict]], float]
@@ -73,3 +72,35 @@ def bars(title: str, label: str, results: dict, groups: Iterable[str], figure: F
     svg = draw(Chart(title, title, label, "bars", Axis(""), Axis(label, unit), shown))
     names = " ".join(f'<span class="s{number}">{escape(of.name)}</span>' for number, of in enumerate(shown, 1))
     return f'<figure class="bars"><figcaption>{escape(title)} {names}</figcaption>{svg}</figure>'
+
+
+THEMES = {
+    "light": ("#1a1a1a", "#c9ccd1", "#2f6fde"),
+    "dark": ("#e6e6e6", "#4a4f57", "#6ea0ff"),
+}  # text, peers, tokenmill
+# gigatoken trains with the GPT-2 pattern, the others with cl100k's.
+PEERS = ("tokenmill", "gigatoken", "rustbpe", "tokenizers", "bpeasy")
+
+
+def training_chart(theme: str) -> str:
+    """The README's picture: seconds to train 32,768 tokens on the English corpus, as a standalone SVG."""
+    train = saved("train")["results"]["en"]
+    seconds = {name: median(train[name]) for name in PEERS}
+    ink, bar, own = THEMES[theme]
+    longest = max(seconds.values())
+    rows = []
+    for number, (name, value) in enumerate(seconds.items()):
+        y, width = 44 + 26 * number, max(2, round(430 * value / longest))
+        rows += [
+            f'<text x="122" y="{y + 13}" text-anchor="end">{"gigatoken (gpt2)" if name == "gigatoken" else name}</text>',
+            f'<rect x="132" y="{y}" width="{width}" height="17" rx="2" fill="{own if name == "tokenmill" else bar}"/>',
+            f'<text x="{140 + width}" y="{y + 13}">{value:.2g} s</text>',
+        ]
+    title = "Train 32,768 tokens on 150 MB of English, two cores"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 182" font-family="system-ui, sans-serif" font-size="14" fill="{ink}" role="img">'
+    return (
+        "\n".join(
+            [head, f"<title>{title}</title>", f'<text x="10" y="24" font-weight="600">{title}</text>', *rows, "</svg>"]
+        )
+        + "\n"
+    )

@@ -120,6 +120,12 @@ def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 1
     return kept
 
 
+def saved(topic: str) -> dict | None:
+    """The saved results of a topic with the environment they were taken in; None if it was never run."""
+    path = RESULTS / f"{topic}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def median(results: list[dict], key: str = "wall") -> float:
     return statistics.median(result[key] for result in results)
 

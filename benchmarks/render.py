@@ -5,18 +5,10 @@ docs/benchmarks.md gets one section for each topic that has results. The README 
 
 from __future__ import annotations
 
-import json
-
-from . import history
-from .harness import RESULTS, ROOT, median, ratio
+from . import charts, history
+from .harness import ROOT, median, ratio, saved
 from .pages import replace_section, table
 from .tables import FILE_ROWS, TOPICS, TRAINERS, best, rate
-
-
-def saved(topic: str) -> dict | None:
-    """The saved results of a topic with the environment they were taken in; None if it was never run."""
-    path = RESULTS / f"{topic}.json"
-    return json.loads(path.read_text()) if path.exists() else None
 
 
 def taken_on(place: dict) -> str:
@@ -96,6 +88,8 @@ def main() -> None:
     replace_section(ROOT / "docs" / "benchmarks.md", "speeds", [sections()])
     replace_section(ROOT / "docs" / "history.md", "history", [history.page(history.read(history.PATH))])
     replace_section(ROOT / "README.md", "figures", [figures()])
+    for theme in charts.THEMES:
+        (ROOT / "docs" / "images" / f"training-{theme}.svg").write_text(charts.training_chart(theme), encoding="utf-8")
 
 
 if __name__ == "__main__":

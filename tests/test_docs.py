@@ -70,3 +70,9 @@ def test_charts_are_drawn_from_the_results():
     assert all(f"\n## {heading}\n" in text for heading in drawn)
     train = charts.saved("train")["results"]["en"]["tokenmill"]
     assert f">{render.median(train):.2f}</text>" in drawn["Train"][0]
+
+
+@pytest.mark.parametrize("theme", charts.THEMES)
+def test_the_picture_of_the_readme_is_drawn_from_the_results(theme):
+    picture = ROOT / "docs" / "images" / f"training-{theme}.svg"
+    assert picture.read_text(encoding="utf-8") == charts.training_chart(theme), "run python -m benchmarks.render"
