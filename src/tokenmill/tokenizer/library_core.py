@@ -17,6 +17,7 @@ from ..vocabulary.lazy import lazy
 from ..vocabulary.library_model import LibraryModel, library_call
 from .core import Core, repair
 from .offsets import Offsets
+from .stream_decoder import StreamDecoder
 
 if TYPE_CHECKING:
     from .special import Plan
@@ -133,7 +134,7 @@ class LibraryCore(Core):
         return LibraryStreamDecoder(self, left_out)
 
 
-class LibraryStreamDecoder:
+class LibraryStreamDecoder(StreamDecoder):
     """The stream decoder of a LibraryCore: text is given once more ids cannot change it. All ids are decoded each time."""
 
     def __init__(self, core: LibraryCore, left_out: frozenset[int]):

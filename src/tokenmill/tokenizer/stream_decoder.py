@@ -36,24 +36,24 @@ class StreamDecoder:
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the characters that are complete now, which may be none."""
-        ids = (ids,) if isinstance(ids, numbers.Integral) else tuple(ids)
+        taken: tuple[int, ...] = (ids,) if isinstance(ids, numbers.Integral) else tuple(ids)  # type: ignore
         if self._left_out:
-            ids = tuple(id for id in ids if id not in self._left_out)
+            taken = tuple(id for id in taken if id not in self._left_out)
         core = self._core
-        if not self._started and ids:
-            self._spaces = core.left_out(ids)
-            self._started = core.vocabulary.strip_decoded != "space" or any(map(core.decoder.token, ids))
+        if not self._started and taken:
+            self._spaces = core.left_out(taken)
+            self._started = core.vocabulary.strip_decoded != "space" or any(map(core.decoder.token, taken))
         if not self._byte_tokens:
-            data = core.decoder.decode_bytes(ids)
+            data = core.decoder.decode_bytes(taken)
             text = self._decoder.decode(data[self._spaces :])
             self._spaces = max(0, self._spaces - len(data))
             return text
-        ids = self._run + ids
-        end = len(ids)
-        while end > 0 and ids[end - 1] in self._byte_tokens:
+        taken = self._run + taken
+        end = len(taken)
+        while end > 0 and taken[end - 1] in self._byte_tokens:
             end -= 1
-        self._run = ids[end:]
-        return self._text_of_runs(ids[:end])
+        self._run = taken[end:]
+        return self._text_of_runs(taken[:end])
 
     def _text_of_runs(self, ids: tuple[int, ...]) -> str:
         text = self._core.replace_byte_tokens(ids)
