@@ -85,7 +85,7 @@ def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
         if isinstance(hint, type) and issubclass(hint, Options):
             fields[name] = hint
             continue
-        option = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Option)), None)
+        option = next((each for each in reversed(getattr(hint, "__metadata__", ())) if isinstance(each, Option)), None)
         if option is None:
             continue
         if isinstance(definition, type):

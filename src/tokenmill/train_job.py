@@ -48,7 +48,7 @@ class Train(Options):
     tokenmill train --parity --language en=en/ hi=hi/ --dev en=dev.en hi=dev.hi --vocab-size 32k -o fair
     """
 
-    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "--output", "-o", needed=True)] = (
+    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = (
         None
     )
     vocab_size: Annotated[

@@ -1,7 +1,6 @@
 """What all commands share: help, --version, --quiet, --verbose, sizes, names of options, JSON keys, progress."""
 
 import contextlib
-import inspect
 import io
 import json
 import os
@@ -10,17 +9,16 @@ import subprocess
 import sys
 
 import pytest
-from click import Context
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli import _console
 from tokenmill.cli._commands import names_of
-from tokenmill.cli._verbs import PANELS, help_text
-from tokenmill.cli.main import VERBS, app
+from tokenmill.cli._verbs import PANELS, VERBS, help_text
+from tokenmill.cli.main import app, verb_of
 from tokenmill.options import whole_number
 
-COMMANDS = {verb: app.get_command(Context(app), verb) for verb in VERBS}
+COMMANDS = {verb: verb_of(verb) for verb in VERBS}
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
 
 
@@ -58,14 +56,13 @@ def test_help_begins_with_what_a_newcomer_needs():
     assert len(VERBS) <= 13
     printed = program("-m", "tokenmill", "--help")
     assert printed.returncode == 0 and printed.stdout == help_text() + "\n"
-    assert CliRunner().invoke(app, ["--help"]).stdout == help_text() + "\n"
     assert program("-m", "tokenmill").returncode == 2
     assert max(map(len, help_text().splitlines())) <= 100
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb(verb):
-    assert inspect.cleandoc(COMMANDS[verb].help).splitlines()[0] == VERBS[verb] + "."
+    assert COMMANDS[verb].doc.splitlines()[0] == VERBS[verb] + "."
     shown = CliRunner(env={"COLUMNS": "120"}).invoke(app, [verb, "--help"])
     assert shown.exit_code == 0 and "Output" in shown.stdout and "--quiet" in shown.stdout
     for field in COMMANDS[verb].fields.values():
@@ -132,7 +129,7 @@ def test_the_field_is_read_by_every_verb(folder, tmp_path):
         assert run(folder, *words, "--field", "body").exit_code == 0
         with contextlib.chdir(folder):
             wrong = CliRunner().invoke(app, [*words, "--force"] if "-o" in words else words)
-        assert wrong.exit_code == 1 or "no document was kept" in wrong.stderr, command
+        assert wrong.exit_code == 1 + (words[0] == "check") or "no document was kept" in wrong.stderr, command
     found = json.loads(run(folder, "inspect", "tok", "a.jsonl", "--field", "body", "--json").stdout)
     text = {row["what"]: row["value"] for row in next(t for t in found["tables"] if t["key"] == "text")["rows"]}
     assert text["bytes"] == len(TEXT) - 40
@@ -141,7 +138,6 @@ def test_the_field_is_read_by_every_verb(folder, tmp_path):
 def test_version():
     for arguments in (["--version"], ["-V"]):
         assert program("-m", "tokenmill", *arguments).stdout == f"tokenmill {tokenmill.__version__}\n"
-        assert CliRunner().invoke(app, arguments).stdout == f"tokenmill {tokenmill.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -178,13 +174,11 @@ def test_verbose_lists_all_and_says_where_errors_come_from(folder, tmp_path):
     assert "Traceback" not in run(folder, *missing, code=1).stderr
 
 
-def test_completion():
-    script = program("-m", "tokenmill", _TOKENMILL_COMPLETE="bash_source")
-    assert "_TOKENMILL_COMPLETE" in script.stdout
-    words = {"COMP_WORDS": "tokenmill co", "COMP_CWORD": "1", "_TOKENMILL_COMPLETE": "bash_complete"}
-    found = program("-m", "tokenmill", **words).stdout.split()
-    assert found == ["plain,count", "plain,convert", "plain,compare"]
-    assert program("-m", "tokenmill", "--completion", "bash").stdout.strip() == script.stdout.strip()
+def test_completion_of_verbs():
+    assert program("-m", "tokenmill", "co", _TOKENMILL_COMPLETE="1").stdout.split() == ["count", "convert", "compare"]
+    assert program("-m", "tokenmill", "help", "pl", _TOKENMILL_COMPLETE="1").stdout.split() == ["play"]
+    assert "complete -o" in program("-m", "tokenmill", "--completion", "bash").stdout
+    assert "compdef" in program("-m", "tokenmill", "--completion", "zsh").stdout
 
 
 def test_help_and_a_line_to_encode_import_little(folder):
@@ -195,7 +189,7 @@ def test_help_and_a_line_to_encode_import_little(folder):
         "try:\n cli.entry()\nexcept SystemExit: pass\n"
         "print(*(name for name in {} if name in sys.modules), file=sys.stderr)"
     )
-    heavy = ["click", "rich", "numpy", "regex", "pyarrow", "tokenmill.tokenizer"]
+    heavy = ["click", "rich", "dataclasses", "numpy", "regex", "pyarrow", "tokenmill.tokenizer"]
     assert program("-c", code.format(["tokenmill", "--help"], heavy)).stderr == "\n"
     argv = ["tokenmill", "encode", str(folder / "line"), "--tokenizer", str(folder / "tok")]
     heavy = ["rich.console", "regex", "pyarrow", "tokenmill.training", "tokenmill.quality", "fsspec"]

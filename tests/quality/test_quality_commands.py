@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from quality_examples import random_text
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.quality.export_loss import export_loss
 
@@ -31,7 +31,6 @@ def run(folder, *arguments, code=0):
     with contextlib.chdir(folder):
         result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
     return result
 
 

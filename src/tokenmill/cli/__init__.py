@@ -33,22 +33,30 @@ def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
-    arguments = sys.argv[1:]
-    if arguments in ([], ["-h"], ["--help"], ["help"]) and "_TOKENMILL_COMPLETE" not in os.environ:
+    words = sys.argv[1:]
+    if "_TOKENMILL_COMPLETE" in os.environ:
+        from ._completion import completions
+
+        print(*completions(words), sep="\n")
+    elif words in ([], ["-h"], ["--help"], ["help"]):
         from ._verbs import help_text
 
         print(help_text())
-        sys.exit(0 if arguments else 2)
-    if arguments in (["--version"], ["-V"]):
+        sys.exit(0 if words else 2)
+    elif words in (["--version"], ["-V"]):
         from .. import __version__
 
         print(f"tokenmill {__version__}")
-        sys.exit(0)
-    _clean_up_at_signals()
-    _tune()
-    from .main import app
+    elif words[0] == "--completion":
+        from ._completion import script
 
-    app(prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE")
+        print(script(words[1] if len(words) > 1 else ""))
+    else:
+        _clean_up_at_signals()
+        _tune()
+        from .main import app
+
+        sys.exit(app(words))
 
 
 def _clean_up_at_signals() -> None:

@@ -24,10 +24,10 @@ Sample = Annotated[
 Html = Annotated[Path | None, Option("Write a report as one self-contained page.", section=OUTPUT)]
 Json = Annotated[bool, Option("Print the summary as JSON on stdout.", "--json", section=OUTPUT)]
 Quiet = Annotated[
-    bool, Option("Print results and errors only, no notes and no progress.", "--quiet", "-q", section=OUTPUT)
+    bool, Option("Print results and errors only, no notes and no progress.", "-q", "--quiet", section=OUTPUT)
 ]
 Verbose = Annotated[
-    bool, Option("Print all that was left out, and where errors come from.", "--verbose", "-v", section=OUTPUT)
+    bool, Option("Print all that was left out, and where errors come from.", "-v", "--verbose", section=OUTPUT)
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ..quality.convert_job import Convert
@@ -11,7 +10,7 @@ from ._console import cost_of_export, progress_bar, report, say
 from .check import agreement_rows, difference_json, show_difference
 
 
-def convert(job: Convert, *, json: opt.Json = False) -> None:
+def convert(job: Convert, *, json: opt.Json = False) -> int:
     with progress_bar() as progress:
         result = job.run(progress)
     for note in result.notes:
@@ -36,5 +35,4 @@ def convert(job: Convert, *, json: opt.Json = False) -> None:
         certificate |= cost_of_export(result.tok, job.sample, json, read=job.read)
     if json:
         report(certificate | {"difference": difference_json(difference)}, True)
-    if difference is not None:
-        sys.exit(1)
+    return int(difference is not None)

@@ -65,7 +65,7 @@ def decode(
     *,
     tokenizer: opt.TokenizerOption,
     source: Annotated[Path | None, Argument("A token file, or a file of ids; by default stdin.")] = None,
-    output: Annotated[Path | None, Option("Write the text here, not to stdout.", "--output", "-o")] = None,
+    output: Annotated[Path | None, Option("Write the text here, not to stdout.", "-o", "--output")] = None,
     jsonl: Annotated[bool, Option('Write {"text": ...} in a line for each document.', "--jsonl")] = False,
     any_tokenizer: Annotated[
         bool, Option("Do not check that the token file was made with this tokenizer.", "--any-tokenizer")

@@ -33,7 +33,7 @@ class Clean(Options):
     sources: Annotated[
         Sequence[str], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")
     ]
-    output: Annotated[Path, Option("The folder for the shards; the report goes beside it.", "--output", "-o")]
+    output: Annotated[Path, Option("The folder for the shards; the report goes beside it.", "-o", "--output")]
     max_document_bytes: Annotated[
         int, Option("Skip documents with more bytes.", "--max-document", min=1, section=INPUT)
     ] = MAX_DOCUMENT_BYTES

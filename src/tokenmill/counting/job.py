@@ -28,7 +28,7 @@ class Count(Options):
     """
 
     sources: Sources
-    output: Annotated[Path | None, Option("The folder for the word counts.", "--output", "-o")] = None
+    output: Annotated[Path | None, Option("The folder for the word counts.", "-o", "--output")] = None
     merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq, .tsv) into -o.", "--merge")] = False
     estimate: Annotated[bool, Option("Only predict memory, disk and time, from a sample.", "--estimate")] = False
     split: Split = ()

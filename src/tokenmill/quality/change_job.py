@@ -35,7 +35,7 @@ class Change(Options):
 
     tokenizer: Annotated[Any, Argument("A tokenizer: a file or folder of any format, or a name.")]
     sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
-    output: Annotated[Path, Option("The folder to write the tokenizer to.", "--output", "-o")]
+    output: Annotated[Path, Option("The folder to write the tokenizer to.", "-o", "--output")]
     id_map: Annotated[
         Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)
     ] = None

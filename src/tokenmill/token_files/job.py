@@ -38,7 +38,7 @@ class Encode(Options):
     sources: Annotated[
         Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = ()
-    output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "--output", "-o")] = None
+    output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "-o", "--output")] = None
     format: Annotated[
         Literal["text", "bin", "npy", "megatron", "parquet"] | None,
         Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]"),
