@@ -10,8 +10,8 @@ import tokenmill
 PUBLIC = """
 AddedToken Agreement Changed Clean CleanOptions CleaningReport Comparison Convert Converted Count
 CountOptions Difference Document Encode EncodeOptions ExportLoss Extend Inspection InspectionOptions JobOptions
-MergeOptions Prune Pruned ReadOptions Replaced Report Splitter TokenFile Tokenizer Train Trained
-TrainingEvent TrainingOptions Vocabulary WordCounts add_up check clean compare count count_iterator
+Prune Pruned ReadOptions Replaced Report Splitter TokenFile Tokenizer Train Trained
+TrainingEvent Vocabulary WordCounts add_up check clean compare count count_iterator
 count_to_folder encode_files encoding_for_model errors export_loss extend get_encoding inspect
 list_encoding_names load load_tokens prune read_documents replace report shrink train
 train_from_counts train_from_iterator train_parity

@@ -1,15 +1,9 @@
 # The public names, one import a line. __init__.py reads these lines at run time; type checkers and editors read them too.
 from . import errors as errors
-from .api import MergeOptions as MergeOptions
-from .api import TrainingOptions as TrainingOptions
 from .api import encoding_for_model as encoding_for_model
 from .api import get_encoding as get_encoding
 from .api import list_encoding_names as list_encoding_names
 from .api import load as load
-from .api import train as train
-from .api import train_from_counts as train_from_counts
-from .api import train_from_iterator as train_from_iterator
-from .api import train_parity as train_parity
 from .corpus import CleaningReport as CleaningReport
 from .corpus import CleanOptions as CleanOptions
 from .corpus import Document as Document
@@ -57,6 +51,10 @@ from .token_files.settings import EncodeOptions as EncodeOptions
 from .tokenizer import Tokenizer as Tokenizer
 from .train_job import Train as Train
 from .train_job import Trained as Trained
+from .train_job import train as train
+from .train_job import train_from_counts as train_from_counts
+from .train_job import train_from_iterator as train_from_iterator
+from .train_job import train_parity as train_parity
 from .training.watching import TrainingEvent as TrainingEvent
 from .vocabulary import AddedToken as AddedToken
 from .vocabulary import Vocabulary as Vocabulary

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import os
 import re
@@ -18,13 +19,28 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import MISSING
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Concatenate,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from .errors import OptionName, UsageError
+from .errors import OptionName, UsageError, refuse_unknown
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
-Made = TypeVar("Made")
+POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+A = TypeVar("A")
+G = TypeVar("G")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Option:
@@ -134,6 +150,37 @@ class Options:
                 if field.name in names and value != field.default:
                     name = OptionName(field.name, False if value is False else None)
                     raise UsageError(name, " is not used by ", *path, ": leave it out")
+
+
+def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Callable[Concatenate[A, P], R]]:
+    """Decorate function(first, options): callers give the first argument, and each option as an argument of its own.
+
+    So type checkers, help() and errors name the options of the class, which is their only definition.
+
+    >>> @takes_options(Loaves)
+    ... def bake(oven: str, loaves: Loaves) -> None: ...
+    >>> bake("hot", number=3, grain="rye")
+    """
+
+    def decorate(function: Callable[[A, G], R]) -> Callable[Concatenate[A, P], R]:
+        name = function.__name__
+        first = inspect.Parameter(next(iter(inspect.signature(function).parameters)), POSITIONAL)
+        own = [each for each in inspect.signature(options).parameters.values() if each.name != first.name]
+        signature = inspect.Signature([first, *own])
+
+        @functools.wraps(function)
+        def call(*args: Any, **given: Any) -> R:
+            refuse_unknown(name, given, signature.parameters)
+            try:
+                arguments = signature.bind(*args, **given).arguments
+            except TypeError as error:
+                raise TypeError(f"{name}(): {error}") from None
+            return function(arguments.pop(first.name), options(**arguments))
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return decorate
 
 
 def own_fields(options: Options) -> Iterator[Field]:

@@ -89,7 +89,7 @@ def train(
     if compares and result.counts is not None:
         tables = _show_sizes(job, result, held_out, forms, json)
     if result.languages:
-        tables |= _show_languages(result.languages, job.fairness.ratios is None, json)
+        tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(cost | tables if json else {})}, json)
     if rows["tokens"] < job.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.vocab_size:,}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ from ..errors import OptionName, UsageError
 from ..jobs.work import EXECUTION
 from ..options import Argument, Option, Options
 from ..sources.blocks import INPUT, ReadOptions
-from .weights import checked_weights
+from .weights import Weight, checked_weights
 
 if TYPE_CHECKING:
     from ..split import Splitter
@@ -51,7 +51,7 @@ MemoryLimit = Annotated[
 ]
 MinCount = Annotated[int, Option("Leave out pretokens with a lower count, at the end.", min=1, section=TRAINING)]
 Weights = Annotated[
-    Any,
+    Mapping[str, Weight] | Iterable[tuple[str, Weight]],
     Option(
         "How much the text of a source counts, e.g. code/=1/2 (others: 1). Repeatable.",
         "--weight",
@@ -62,7 +62,7 @@ Weights = Annotated[
     ),
 ]
 SpecialTokens = Annotated[
-    Sequence[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)
+    Iterable[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)
 ]
 
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..counting.options import TRAINING, MinCount, SpecialTokens
+from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError
 from ..jobs.outputs import atomic_files, refuse_existing
 from ..jobs.work import OUTPUT, Overwrite, Threads
 from ..options import Argument, Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
-from ..training.options import MaxTokenBytes, MinPairCount, Refine
+from ..training.options import MergeOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,7 +175,7 @@ class Prune(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extend(Change):
+class Extend(MergeOptions, Change):
     """Train a tokenizer further, or only add special tokens; old ids keep their tokens.
 
     With --reuse, new tokens get the ids of those that the text uses least. For each new id, new_rows.json in the output lists
@@ -200,11 +200,6 @@ class Extend(Change):
     keep: Annotated[
         Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)
     ] = ()
-    special_tokens: SpecialTokens = ()
-    min_count: MinCount = 1
-    min_pair_count: MinPairCount = 1
-    max_token_bytes: MaxTokenBytes = None
-    refine: Refine = None
 
     @property
     def new_rows_path(self) -> Path:

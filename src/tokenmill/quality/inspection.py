@@ -109,7 +109,7 @@ class Inspection(Report):
         }
 
 
-@suggests_options()
+@suggests_options
 def inspect(
     tok: Tokenizer,
     text: Text | None = None,

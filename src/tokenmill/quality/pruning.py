@@ -45,7 +45,7 @@ class Pruned:
     dropped: int
 
 
-@suggests_options()
+@suggests_options
 def prune(
     tok: Tokenizer,
     ids: Iterable[int] | None = None,
@@ -75,7 +75,7 @@ def prune(
     return _without(tok, removing)
 
 
-@suggests_options()
+@suggests_options
 def shrink(
     tok: Tokenizer,
     text: Text | None = None,

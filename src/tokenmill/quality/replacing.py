@@ -63,7 +63,7 @@ class Worth(NamedTuple):
     gained: int
 
 
-@suggests_options()
+@suggests_options
 def replace(
     tok: Tokenizer,
     text: Text,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING, MinCount, SpecialTokens
+from ..counting.weights import Weight
 from ..errors import OptionName, UsageError
 from ..jobs.work import Threads
 from ..options import Option
@@ -34,20 +35,32 @@ SUPERBPE = ("superwords", "superbpe")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(AnyOptions):
-    """What to train. Raises UsageError for an invalid option.
+class MergeOptions(AnyOptions):
+    """The options of every training, and of an extension.
 
-    The vocabulary has fewer tokens than vocab_size if the corpus runs out of pairs: see its `n_vocab`.
-    refine: see naive_picky.py. alphabet: see alphabet.py. num_threads: the result does not depend on it.
+    special_tokens: control tokens. They get the last ids. Training cuts them out of the text, where each ends a document.
+    min_count: leave out pretokens with a lower count. min_pair_count: stop when the count of the best pair is lower.
+    max_token_bytes: never make a longer token. num_threads: None is all cores. The result does not depend on it.
+    refine: the threshold of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
     """
 
-    vocab_size: VocabSize
     special_tokens: SpecialTokens = ()
     min_count: MinCount = 1
     min_pair_count: MinPairCount = 1
     max_token_bytes: MaxTokenBytes = None
     refine: Refine = None
     num_threads: Threads = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(MergeOptions):
+    """The options that decide a vocabulary. Raises UsageError for an invalid option.
+
+    The vocabulary has fewer tokens than vocab_size if the corpus runs out of pairs: see its `n_vocab`.
+    alphabet: see alphabet.py.
+    """
+
+    vocab_size: VocabSize = field(kw_only=False)
     alphabet: Annotated[
         Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)
     ] = "bytes"
@@ -181,10 +194,15 @@ PARITY = "Parity"  # the heading of its options in help texts
 
 @dataclass(frozen=True, kw_only=True)
 class Parity(AnyOptions):
-    """The options of parity-aware BPE. Raises UsageError for an invalid option."""
+    """The options of parity-aware BPE. Raises UsageError for an invalid option.
+
+    ratios: the bytes per token that each language should have, relative to the others.
+    window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
+    global_merges: how many merges of plain BPE on all languages together come first.
+    """
 
     ratios: Annotated[
-        Any,
+        Mapping[str, Weight] | Sequence[str] | None,
         Option(
             "Without --dev: target bytes per token of a language, relative.",
             "--ratio",
@@ -197,7 +215,7 @@ class Parity(AnyOptions):
         int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)
     ] = None
     alpha: Annotated[
-        Any, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)
+        Weight, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)
     ] = 2
     global_merges: Annotated[int, Option("Number of plain merges to make first.", min=0, section=PARITY)] = 0
 
