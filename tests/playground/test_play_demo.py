@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -17,12 +18,13 @@ pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenm
 SMALL = """
 import json, sys
 from pathlib import Path
-from tokenmill.cli import demo
+sys.path.insert(0, {!r})
+import demo
 demo.standard_library = lambda: [Path(json.__file__)]
 demo.VOCAB_SIZE = 300
 sys.argv = ["demo", sys.argv[1]]
-demo.main()
-"""
+sys.exit(demo.main())
+""".format(str(Path(__file__).resolve().parents[2] / "scripts"))
 
 
 def test_it_does_not_wait_where_nobody_can_answer(tmp_path):

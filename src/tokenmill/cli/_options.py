@@ -9,6 +9,7 @@ from typing import Annotated
 from ..jobs.work import OUTPUT
 from ..options import Argument, Option
 
+# fmt: off  # one line for each option
 Tokenizer = Annotated[str, Argument("A tokenizer: a file or folder of any format, or a name.")]
 TokenizerOption = Annotated[
     str, Option("The tokenizer: a file, a folder, or the name of a published encoding.", "--tokenizer")
@@ -22,13 +23,14 @@ Sample = Annotated[
     ),
 ]
 Html = Annotated[Path | None, Option("Write a report as one self-contained page.", section=OUTPUT)]
-Json = Annotated[bool, Option("Print the summary as JSON on stdout.", "--json", section=OUTPUT)]
+Json = Annotated[bool, Option("Print the summary as JSON on stdout.", section=OUTPUT)]
 Quiet = Annotated[
     bool, Option("Print results and errors only, no notes and no progress.", "-q", "--quiet", section=OUTPUT)
 ]
 Verbose = Annotated[
     bool, Option("Print all that was left out, and where errors come from.", "-v", "--verbose", section=OUTPUT)
 ]
+# fmt: on
 
 
 def messages(*, quiet: Quiet = False, verbose: Verbose = False) -> None:

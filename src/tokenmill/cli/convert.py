@@ -17,11 +17,9 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
         say(f"note: {note}")
     certificate: dict[str, Any] = {"from": job.tokenizer, "to": str(job.output), "format": job.to}
     certificate["notes"] = list(result.notes)
-    difference = None
     if result.again is not None:
         certificate["readers"] = {name: agreement_rows(agreement) for name, agreement in result.readers.items()}
         for name, agreement in result.readers.items():
-            difference = difference or agreement.difference
             if json:
                 continue
             if agreement.difference is not None:
@@ -29,10 +27,11 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
                 show_difference(agreement.difference, result.tok, result.again, names)
             else:
                 proof = f"; proved: {agreement.proof}" if agreement.proof else ""
-                tried = f"{agreement.texts:,} texts, {agreement.bytes:,} bytes, {agreement.tokens:,} tokens"
-                say(f"read by {name}: the same ids on {tried}{proof}")
+                size = f"{agreement.texts:,} texts, {agreement.bytes:,} bytes, {agreement.tokens:,} tokens"
+                say(f"read by {name}: the same ids on {size}{proof}")
     if result.tok.vocabulary.order == "events":
         certificate |= cost_of_export(result.tok, job.sample, json, read=job.read)
+    difference = next(filter(None, (each.difference for each in result.readers.values())), None)
     if json:
         report(certificate | {"difference": difference_json(difference)}, True)
     return int(difference is not None)
