@@ -224,6 +224,8 @@ def checked(field: Field, value: Any) -> Any:
         raise UsageError(name, f" is {value!r}; it must be {wanted}")
     if option.share and not 0 < value <= 1:
         raise UsageError(name, f" is {value!r}; it is a share, above 0 and at most 1")
+    if value != value:
+        raise UsageError(name, " is not a number")
     if option.min is not None and value < option.min:
         raise UsageError(name, f" is {value}; it must be at least {option.min}")
     if option.max is not None and value > option.max:

@@ -64,9 +64,9 @@ def _convert(field: Field) -> Callable[[str], Any]:
     """The function from text to a value."""
     if field.option.parse:
         return field.option.parse
-    if int in field.kinds and str not in field.kinds:
-        return whole_number
-    return float if float in field.kinds else str
+    if str in field.kinds:
+        return str
+    return whole_number if int in field.kinds else float if float in field.kinds else str
 
 
 def _metavar(field: Field) -> str:

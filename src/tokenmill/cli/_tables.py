@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from ..jobs.work import OUTPUT, Overwrite
 from ..options import Option, Options
 from . import _options as opt
@@ -39,7 +39,7 @@ class Forms(Options):
 
     def show(self, report: Report, top: int | None = None) -> None:
         """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all."""
-        report.provenance = replace(report.provenance, command=shlex.join(["tokenmill", *sys.argv[1:]]))
+        report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
         length = (10 if top is None else top) or None
         if self.html is not None:
             from ..jobs.outputs import atomic_file

@@ -42,18 +42,23 @@ def checked_weights(weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]]
     """
     checked = []
     for source, weight in weights.items() if isinstance(weights, Mapping) else weights:
-        text = str(weight).strip()
-        try:  # as a float first: to write out the digits of 1e99999999 takes hours
-            value = Fraction(text if "/" in text or 1 / MOST <= float(text) <= MOST else 0)
-        except (ValueError, ZeroDivisionError):
-            value = Fraction(0)
-        if value <= 0:
+        value = exact_number(weight)
+        if value is None or not Fraction(1, MOST) <= value <= MOST:
             raise UsageError(
                 f"the weight of {source} is {weight!r}; write a number from 1/{MOST:,} to {MOST:,}, such as 2, 0.5 or 3/2. "
                 "To leave a source out, do not name it"
             )
         checked.append((os.fspath(source), str(value)))
     return tuple(checked)
+
+
+def exact_number(value: object) -> Fraction | None:
+    """The number that is written; None for what is not one of 1 / MOST to MOST."""
+    text = str(value).strip()
+    try:  # as a float first: to write out the digits of 1e99999999 takes hours
+        return Fraction(text) if "/" in text or 0.5 / MOST <= float(text) <= 2 * MOST else None
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def scale_of(weights: Iterable[str]) -> int:

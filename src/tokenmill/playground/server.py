@@ -137,7 +137,7 @@ class _Handlers:
         except (ValueError, KeyError, TypeError, RuntimeError, TokenmillError):  # JSON nested too deep; no such user
             return _json({"error": 'expected {"path": "..."}'}, 400)
         return await self.answer(
-            lambda split: _pack_path(place, split, tokenizer_name(place), place.name), request.query_params.get("split")
+            lambda split: _pack_path(place, split, tokenizer_name(place), printable(place.name)), request.query_params.get("split")
         )
 
     async def answer(self, open: Callable[[str | None], tuple[str, bytes]], split: str | None) -> Response:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING, MinCount, SpecialTokens
-from ..counting.weights import Weight
+from ..counting.weights import Weight, exact_number
 from ..errors import OptionName, UsageError
 from ..jobs.work import Threads
 from ..options import Option
@@ -221,7 +221,7 @@ class Parity(AnyOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        alpha = _rational(self.alpha)
+        alpha = exact_number(self.alpha)
         if alpha is None or alpha < 1:
             raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
         if alpha != 2 and self.window is None:
@@ -229,7 +229,7 @@ class Parity(AnyOptions):
         given = self.ratios
         if given is not None and not isinstance(given, Mapping):
             given = {name: values[-1] for name, values in by_name(given).items()}
-        ratios = None if given is None else {name: _rational(ratio) for name, ratio in given.items()}
+        ratios = None if given is None else {name: exact_number(ratio) for name, ratio in given.items()}
         for name, ratio in (ratios or {}).items():
             if ratio is None or ratio <= 0:
                 raise UsageError(f"the ratio of {name} is {given[name]!r}; it must be a number above 0")
@@ -251,11 +251,3 @@ def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
             raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it like en=SRC")
         named.setdefault(name, []).append(text)
     return named
-
-
-def _rational(value: object) -> Fraction | None:
-    """The number as it is written; None for what is not a number."""
-    try:
-        return Fraction(str(value).strip())
-    except (ValueError, ZeroDivisionError):
-        return None
