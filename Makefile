@@ -31,7 +31,7 @@ $(VENV)/.compiled: $(BIN)/python $(SOURCES)
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.compiled
-	$(EDITABLE) '.[play]'
+	$(EDITABLE) .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.compiled

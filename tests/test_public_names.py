@@ -37,7 +37,7 @@ def test_public_functions_are_not_hidden_by_packages():
 
 def test_import_is_light():
     code = "import tokenmill, sys; print(sorted({m.split('.')[0] for m in sys.modules} & set(HEAVY)))"
-    heavy = ["numpy", "regex", "click", "rich", "pyarrow", "matplotlib", "ray", "starlette", "lxml", "json", "asyncio"]
+    heavy = ["numpy", "regex", "click", "rich", "pyarrow", "matplotlib", "ray", "http", "lxml", "json", "asyncio"]
     result = subprocess.run(
         [sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True, check=True
     )

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
-
 # The demonstration on one small module in place of the whole library.
 SMALL = """
 import json, sys

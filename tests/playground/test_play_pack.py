@@ -147,7 +147,7 @@ def test_the_export_is_a_whole_site(vocabulary, tmp_path):
 def test_the_export_replaces_nothing_but_an_export(vocabulary, tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "catalog.json").write_text("{}")
-    with pytest.raises(OutputError, match="something other"):
+    with pytest.raises(OutputError, match="other files"):
         export([("mine", vocabulary)], tmp_path / "precious")
     assert (tmp_path / "precious" / "catalog.json").read_text() == "{}"
     (tmp_path / "file").write_text("x")
