@@ -50,52 +50,24 @@ class Train(Options, Parity):
     texts, counts: in place of sources, an iterator of documents, or WordCounts.
     """
 
-    # fmt: off  # one line for each option
-    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = (
-        None
-    )
-    vocab_size: Annotated[
-        int | Sequence[int],
-        Option(
-            "Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.",
-            metavar="N[,N...]",
-            parse=_sizes,
-        ),
-    ] = field(kw_only=False)
-    sources: Annotated[
-        Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")
-    ] = ()
+    # fmt: off
+    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = None
+    vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)
+    sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")] = ()
     texts: Iterable[str | bytes] | None = None
     counts: object = None
     split: Split = ()
-    text: Annotated[
-        Sequence[str | os.PathLike[str]],
-        Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords"),
-    ] = ()
-    parity: Annotated[
-        bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)
-    ] = False
-    language: Annotated[
-        Languages,
-        Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY),
-    ] = ()
-    development: Annotated[
-        Languages,
-        Option(
-            "The development text of a language, best the same text in each. The one with the most tokens chooses.",
-            "--dev",
-            metavar="NAME=SRC...",
-            many=True,
-            section=PARITY,
-        ),
-    ] = ()
+    text: Annotated[Sequence[str | os.PathLike[str]], Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords")] = ()
+    parity: Annotated[bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)] = False
+    language: Annotated[Languages, Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
+    development: Annotated[Languages, Option("The development text of a language, best the same text in each. The one with the most tokens chooses.", "--dev", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
     weights: Weights = ()
     memory_limit: MemoryLimit = None
     job: JobOptions = field(default_factory=JobOptions)
     sizes: tuple[int, ...] = field(init=False)
-    # fmt: on
 
     def __post_init__(self) -> None:
         for name in ("sources", "text", "split"):

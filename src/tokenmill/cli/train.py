@@ -32,13 +32,9 @@ if TYPE_CHECKING:
     from ..training.parity import LanguageReport
     from ..training.watching import TrainingEvent
 
-# fmt: off  # one line for each option
-HeldOut = Annotated[
-    Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")
-]
-Log = Annotated[
-    Path | None, Option("Write all merges and removals to this file; --verbose prints them.", section="Output")
-]
+# fmt: off
+HeldOut = Annotated[Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")]
+Log = Annotated[Path | None, Option("Write all merges and removals to this file; --verbose prints them.", section="Output")]
 # fmt: on
 
 

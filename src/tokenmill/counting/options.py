@@ -28,42 +28,15 @@ def _weighted(text: str) -> tuple[str, str]:
 
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-Sources = Annotated[
-    Sequence[str | os.PathLike[str]], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")
-]
-Split = Annotated[
-    Sequence[str],
-    Option(
-        "Split pattern: cl100k (default), o200k, llama3, ..., the name of an encoding or model that uses it, or a regular "
-        "expression. If repeated, each cuts the pretokens of the one before.",
-        section=TRAINING,
-    ),
-]
-Binary = Annotated[
-    Literal["error", "skip", "count"],
-    Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT),
-]
-MemoryLimit = Annotated[
-    str | int | None,
-    Option(
-        "Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION
-    ),
-]
+# fmt: off
+Sources = Annotated[Sequence[str | os.PathLike[str]], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")]
+Split = Annotated[Sequence[str], Option("Split pattern: cl100k (default), o200k, llama3, ..., the name of an encoding or model that uses it, or a regular expression. If repeated, each cuts the pretokens of the one before.", section=TRAINING)]
+Binary = Annotated[Literal["error", "skip", "count"], Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT)]
+MemoryLimit = Annotated[str | int | None, Option("Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION)]
 MinCount = Annotated[int, Option("Leave out pretokens with a lower count, at the end.", min=1, section=TRAINING)]
-Weights = Annotated[
-    Mapping[str, Weight] | Iterable[tuple[str, Weight]],
-    Option(
-        "How much the text of a source counts, e.g. code/=1/2 (others: 1). Repeatable.",
-        "--weight",
-        metavar="SRC=N",
-        parse=_weighted,
-        many=True,
-        section=INPUT,
-    ),
-]
-SpecialTokens = Annotated[
-    Iterable[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)
-]
+Weights = Annotated[Mapping[str, Weight] | Iterable[tuple[str, Weight]], Option("How much the text of a source counts, e.g. code/=1/2 (others: 1). Repeatable.", "--weight", metavar="SRC=N", parse=_weighted, many=True, section=INPUT)]
+SpecialTokens = Annotated[Iterable[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)]
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -83,9 +56,9 @@ class CountOptions(Options):
 
     min_count: MinCount = 1
     memory_limit: MemoryLimit = None
-    approximate_prune: Annotated[
-        bool, Option("At each spill, drop pretokens seen only once since the last one.", section=EXECUTION)
-    ] = False
+    # fmt: off
+    approximate_prune: Annotated[bool, Option("At each spill, drop pretokens seen only once since the last one.", section=EXECUTION)] = False
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
     weights: Weights = ()  # a mapping; afterwards a tuple of (source, "3/2")

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .working_folder import WorkingFolder
 
 EXECUTION, OUTPUT = "Execution", "Output"  # headings in help texts
-Threads = Annotated[
-    int | None, Option("Threads, or processes for clean. [default: all cores]", min=1, section=EXECUTION)
-]
+# fmt: off
+Threads = Annotated[int | None, Option("Threads, or processes for clean. [default: all cores]", min=1, section=EXECUTION)]
+# fmt: on
 Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force", section=OUTPUT)]
 
 
@@ -40,12 +40,10 @@ class JobOptions(Options):
     overwrite: replace an existing output. Resuming an interrupted job does not need it.
     """
 
-    engine: Annotated[Literal["local", "ray"], Option("local, or ray: tasks on a Ray cluster.", section=EXECUTION)] = (
-        "local"
-    )
-    ray_address: Annotated[
-        str | None, Option("The cluster. [default: Ray on this machine]", section=EXECUTION, only=("engine", "ray"))
-    ] = None
+    # fmt: off
+    engine: Annotated[Literal["local", "ray"], Option("local, or ray: tasks on a Ray cluster.", section=EXECUTION)] = "local"
+    ray_address: Annotated[str | None, Option("The cluster. [default: Ray on this machine]", section=EXECUTION, only=("engine", "ray"))] = None
+    # fmt: on
     num_threads: Threads = None
     resume: Annotated[bool, Option("Continue an interrupted job.", section=EXECUTION)] = True
     checkpoint_every: float | None = None

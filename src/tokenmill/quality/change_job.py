@@ -36,9 +36,9 @@ class Change(Options):
     tokenizer: Annotated[Any, Argument("A tokenizer: a file or folder of any format, or a name.")]
     sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
     output: Annotated[Path, Option("The folder to write the tokenizer to.", "-o", "--output")]
-    id_map: Annotated[
-        Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)
-    ] = None
+    # fmt: off
+    id_map: Annotated[Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)] = None
+    # fmt: on
     ids: Annotated[Path | None, Option("A file of the tokens to remove or replace: one id per line.")] = None
     opening: Opening = field(default_factory=Opening)
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -126,15 +126,10 @@ class Prune(Change):
     tokenmill prune my-tokenizer corpus/*.txt --ios 0.9 -o cleaned
     """
 
-    ios: Annotated[
-        float | None,
-        Option(
-            "Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True
-        ),
-    ] = None
-    script: Annotated[
-        Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")
-    ] = ()
+    # fmt: off
+    ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
+    script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
+    # fmt: on
     min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
@@ -188,18 +183,11 @@ class Extend(MergeOptions, Change):
     tokenmill extend my-tokenizer --special-token '<|user|>' -o larger
     """
 
-    vocab_size: Annotated[
-        int | None, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)
-    ] = None
-    reuse: Annotated[
-        int | None,
-        Option(
-            "Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING
-        ),
-    ] = None
-    keep: Annotated[
-        Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)
-    ] = ()
+    # fmt: off
+    vocab_size: Annotated[int | None, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)] = None
+    reuse: Annotated[int | None, Option("Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING)] = None
+    keep: Annotated[Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)] = ()
+    # fmt: on
 
     @property
     def new_rows_path(self) -> Path:

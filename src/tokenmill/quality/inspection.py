@@ -41,9 +41,9 @@ class InspectionOptions(Options):
     thresholds: Sequence[float] = THRESHOLDS
     junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
     rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
-    embeddings: Annotated[
-        Path | None, Option("A model's embedding table, .safetensors or .npy, to list under-trained tokens.")
-    ] = None
+    # fmt: off
+    embeddings: Annotated[Path | None, Option("A model's embedding table, .safetensors or .npy, to list under-trained tokens.")] = None
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
 
 

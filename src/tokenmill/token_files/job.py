@@ -39,10 +39,9 @@ class Encode(Options):
         Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = ()
     output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "-o", "--output")] = None
-    format: Annotated[
-        Literal["text", "bin", "npy", "megatron", "parquet"] | None,
-        Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]"),
-    ] = None
+    # fmt: off
+    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet"] | None, Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]")] = None
+    # fmt: on
     opening: Opening = field(default_factory=Opening)
     options: EncodeOptions = field(default_factory=EncodeOptions)
     job: JobOptions = field(default_factory=JobOptions)

@@ -24,13 +24,10 @@ LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at
 
 MinPairCount = Annotated[int, Option("Stop when the count of the best pair is lower.", min=1, section=TRAINING)]
 MaxTokenBytes = Annotated[int | None, Option("Never make a longer token.", min=1, section=TRAINING)]
-Refine = Annotated[
-    float | None,
-    Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING),
-]
-VocabSize = Annotated[
-    int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)
-]
+# fmt: off
+Refine = Annotated[float | None, Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING)]
+VocabSize = Annotated[int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)]
+# fmt: on
 SUPERBPE = ("superwords", "superbpe")
 
 
@@ -61,46 +58,18 @@ class Options(MergeOptions):
     """
 
     vocab_size: VocabSize = field(kw_only=False)
-    alphabet: Annotated[
-        Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)
-    ] = "bytes"
-    coverage: Annotated[
-        float,
-        Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING),
-    ] = 1.0
-    unknown_token: Annotated[
-        str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)
-    ] = None
-    algorithm: Annotated[
-        Literal["heap", "naive"], Option("heap, or naive: the textbook loop, for study.", section=TRAINING)
-    ] = "heap"
-    special_tokens_as_text: Annotated[
-        bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)
-    ] = False
-    superwords: Annotated[
-        Literal["superbpe", "boundless"] | None,
-        Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS),
-    ] = None
-    stage1_size: Annotated[
-        int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)
-    ] = None
-    stage2_split: Annotated[
-        str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS)
-    ] = None
-    max_words: Annotated[
-        int | None,
-        Option(
-            "Most words in a token; 0 for no limit. [default: 4]",
-            min=0,
-            max=MOST_WORDS,
-            only=SUPERBPE,
-            section=SUPERWORDS,
-        ),
-    ] = None
-    colon_veto: Annotated[
-        bool | None,
-        Option("Make no token with a colon and a space after it. [default: yes]", only=SUPERBPE, section=SUPERWORDS),
-    ] = None
+    # fmt: off
+    alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)] = "bytes"
+    coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
+    unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
+    algorithm: Annotated[Literal["heap", "naive"], Option("heap, or naive: the textbook loop, for study.", section=TRAINING)] = "heap"
+    special_tokens_as_text: Annotated[bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)] = False
+    superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
+    stage1_size: Annotated[int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)] = None
+    stage2_split: Annotated[str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS)] = None
+    max_words: Annotated[int | None, Option("Most words in a token; 0 for no limit. [default: 4]", min=0, max=MOST_WORDS, only=SUPERBPE, section=SUPERWORDS)] = None
+    colon_veto: Annotated[bool | None, Option("Make no token with a colon and a space after it. [default: yes]", only=SUPERBPE, section=SUPERWORDS)] = None
+    # fmt: on
 
     def __post_init__(self) -> None:
         from ..vocabulary.validation import checked_special_tokens
@@ -201,22 +170,11 @@ class Parity(AnyOptions):
     global_merges: how many merges of plain BPE on all languages together come first.
     """
 
-    ratios: Annotated[
-        Mapping[str, Weight] | Sequence[str] | None,
-        Option(
-            "Without --dev: target bytes per token of a language, relative.",
-            "--ratio",
-            metavar="NAME=N...",
-            many=True,
-            section=PARITY,
-        ),
-    ] = None
-    window: Annotated[
-        int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)
-    ] = None
-    alpha: Annotated[
-        Weight, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)
-    ] = 2
+    # fmt: off
+    ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: target bytes per token of a language, relative.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None
+    window: Annotated[int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)] = None
+    alpha: Annotated[Weight, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)] = 2
+    # fmt: on
     global_merges: Annotated[int, Option("Number of plain merges to make first.", min=0, section=PARITY)] = 0
 
     def __post_init__(self) -> None:
