@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -48,6 +49,14 @@ def program(*arguments, **environment):
         capture_output=True,
         text=True,
         timeout=120,
+    )
+
+
+def program_of(command):
+    """A line for the shell, run."""
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tokenmill.__file__))}
+    return subprocess.run(
+        command, shell=True, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
     )
 
 
@@ -271,3 +280,67 @@ def test_progress_is_labelled_with_speed_and_time_left(monkeypatch):
     assert any("Merging" in line and "10" in line for line in lines)
     assert [line for line in lines if "a note" in line] == ["a note"]
     assert _console.verbosity.live is None
+
+
+def test_inspect_prints_five_tables_and_says_how_to_see_the_rest(folder):
+    short, long = run(folder, "inspect", "tok", "a.txt"), run(folder, "inspect", "tok", "a.txt", "--all")
+    assert "more tables: --all" in short.stderr and "--all" not in long.stderr
+    assert "The vocabulary" in short.stdout and "By script" not in short.stdout and "By script" in long.stdout
+    assert "--all is not used" in run(folder, "inspect", "tok", "--all", "--json", code=2).stderr
+
+
+def test_bars_reach_their_end(monkeypatch):
+    """A total may be an estimate: what is done is done."""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+    with _console.progress_bar() as progress:
+        progress("merge", 98, 100)
+    assert "100%" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sys.stderr.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--vocab-sise", "300"], "--vocab-sise is not an option. Did you mean '--vocab-size'?"),
+        (["train", "a.txt", "--json=yes"], "--json takes no value"),
+        (["train", "a.txt", "--vocab-size"], "Missing --vocab-size, --output"),
+        (["train", "a.txt", "--vocab-size", "300", "-o", "t", "--held-out"], "--held-out needs a value"),
+        (["convert", "tok", "out", "more", "--to", "ddtok"], "'more' is one argument too many"),
+        (["encode", "a.txt", "--tokenizer", "tok", "-o", "t.bin", "--end-of-text", "x", "--no-end-of-text"], "exclude each other"),
+        (["nspect", "tok"], "'nspect' is not a verb. Did you mean 'inspect'?"),
+        (["train", "--parity", "--language", "en=a", "hi=b", "--ratio", "en=1e99999999", "hi=1", "--vocab-size", "270", "-o", "t"], "the ratio of en"),
+        (["inspect", "tok", "--threshold", "nan"], "--threshold is not a number"),
+        (["train", "a.txt", "--vocab-size", "270", "-o", "t", "--split", "\udcff+"], "the split pattern '\\udcff+' is not a name"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_one_message(folder, words, message):
+    assert message in run(folder, *words, code=2).stderr
+
+
+def test_words_may_stand_in_any_order_and_form(folder, tmp_path):
+    first = run(folder, "train", "--vocab-size=270", f"-o{tmp_path}/a", "a.txt", "-qv")
+    run(folder, "train", "-q", "-o", tmp_path / "b", "--vocab-size", "270", "--", "a.txt")
+    assert first.stdout == "" and tokenmill.load(tmp_path / "a") == tokenmill.load(tmp_path / "b")
+    assert json.loads(run(folder, "compare", "tok", "--json", "--on", "a.txt", "a.jsonl", "--field", "body").stdout)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    "words", ["--version", "--completion zsh", "decode --tokenizer tok", "check tok --against tok --fuzz 0"]
+)
+def test_closed_streams(folder, words, closed):
+    command = f"cd {shlex.quote(str(folder))}; {sys.executable} -m tokenmill {words} {closed}"
+    ended = program_of(command)
+    writes = words.startswith("--")
+    assert ended.returncode == int(writes and closed.startswith(">")), ended.stderr
+    assert "Traceback" not in ended.stderr and "Errno" not in ended.stderr
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are UTF-8 there")
+def test_names_that_are_not_utf_8(folder, tmp_path):
+    name = os.fsdecode(b"tok\xff")
+    run(tmp_path, "train", folder / "a.txt", "--vocab-size", "260", "-o", name)
+    run(tmp_path, "inspect", name, folder / "a.txt", "--html", os.fsdecode(b"r\xff.html"))
+    run(tmp_path, "play", name, "--export", os.fsdecode(b"site\xff"))
+    assert b"site\xff" in os.listdir(os.fsencode(tmp_path)) and b"r\xff.html" in os.listdir(os.fsencode(tmp_path))

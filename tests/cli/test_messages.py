@@ -135,7 +135,7 @@ def test_results_in_a_pipe_are_utf8_whatever_the_locale(tmp_path):
     run = partial(subprocess.run, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, check=True, capture_output=True)
     program = [sys.executable, "-m", "tokenmill"]
     run([*program, "train", str(text), "--vocab-size", "261", "-o", made])
-    assert "漢" in run([*program, "inspect", made, str(text)]).stdout.decode("utf-8")
+    assert "漢" in run([*program, "inspect", made, str(text), "--all"]).stdout.decode("utf-8")
 
 
 @pytest.mark.parametrize(

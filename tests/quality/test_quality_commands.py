@@ -217,7 +217,7 @@ def test_file_names_that_are_not_utf_8(tmp_path, folder):
         file.write("low lower lowest " * 50)
     (folder / "large").exists()
     tokenmill.train_from_iterator(["low lower"], 262).save(tokenizer)
-    for form in ("--json", "--markdown", "--top=1"):
+    for form in ("--json", "--markdown", "--all"):
         assert "caf\ufffd" in run(tmp_path, "inspect", tokenizer, text, form).stdout
     run(tmp_path, "inspect", tokenizer, text, "--html", "report.html")
     assert "caf\ufffd" in (tmp_path / "report.html").read_text("utf-8")

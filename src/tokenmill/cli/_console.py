@@ -142,6 +142,8 @@ def progress_bar() -> Iterator[Progress | None]:
         verbosity.live = bars.console
         try:
             yield progress
+            for task in bars.tasks:  # a stage is done, though its total was an estimate
+                bars.update(task.id, completed=task.total)
         finally:
             verbosity.live = None
 
@@ -170,6 +172,12 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
     width = max(map(len, shown), default=0)
     for key, value in shown.items():
         say(f"{key:<{width}}  {value}")
+
+
+def speed(seconds: float, nbytes: int | None) -> dict[str, Any]:
+    """The rows of a summary for the time, and the speed if a number of bytes is given."""
+    rate = None if nbytes is None else round(nbytes / 1e6 / max(seconds, 1e-9), 1)
+    return {"seconds": round(seconds, 3), "mb_per_second": rate}
 
 
 def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any]:

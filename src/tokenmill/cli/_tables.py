@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,8 +38,11 @@ class Forms(Options):
         if self.html is not None:
             refuse_existing(self.html, overwrite=self.overwrite)
 
-    def show(self, report: Report, top: int | None = None) -> None:
-        """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all."""
+    def show(self, report: Report, top: int | None = None, first: Sequence[str] | None = None) -> None:
+        """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all.
+
+        first: the keys of the only tables that a terminal shows.
+        """
         report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
         length = (10 if top is None else top) or None
         if self.html is not None:
@@ -54,11 +58,11 @@ class Forms(Options):
         elif self.markdown:
             print(report.to_markdown(length), end="")
         elif self.html is None:
-            print_report(report, length)
+            print_report(report, length, first)
 
 
-def print_report(report: Report, length: int | None = 10) -> None:
-    """Print the verdict and the tables, lists cut to `length` rows."""
+def print_report(report: Report, length: int | None = 10, first: Sequence[str] | None = None) -> None:
+    """Print the verdict and the tables, or the `first` of them, lists cut to `length` rows."""
     from rich.text import Text
 
     if report.findings:
@@ -66,8 +70,11 @@ def print_report(report: Report, length: int | None = 10) -> None:
         console.print(Text("Verdict", "bold") + Text(f"  {report.summary}" if report.summary else ""))
         for finding in report.findings:
             console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
-    for table in report.tables:
+    tables = [table for table in report.tables if first is None or table.key in first]
+    for table in tables:
         print_table(table.head(length))
+    if more := len(report.tables) - len(tables):
+        say(f"\n{more} more tables: --all prints them, --html writes them all as a page.")
 
 
 def print_table(table: Table) -> None:

@@ -13,17 +13,19 @@ from ..tokenizer.opening import Opening
 from ._console import progress_bar
 from ._tables import Forms
 
+# fmt: off
+Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline.")]
+On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
+# fmt: on
+
 
 def compare(
     opening: Opening,
     read: ReadOptions,
     forms: Forms,
     *,
-    tokenizers: Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline.")],
-    on: Annotated[
-        Sequence[str],
-        Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC..."),
-    ],
+    tokenizers: Tokenizers,
+    on: On,
     num_threads: Threads = None,
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk.
@@ -31,20 +33,15 @@ def compare(
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
     from ..quality import compare as compare_tokenizers
-
-    forms.check()
-    named = {name: opening.load(path) for name, path in zip(_names(tokenizers), tokenizers, strict=True)}
-    with progress_bar() as progress:
-        found = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
-    forms.show(found)
-
-
-def _names(paths: Sequence[str]) -> list[str]:
-    """Short names if they are distinct, else the paths."""
     from ..quality.names import tokenizer_name
 
-    short = [tokenizer_name(path) for path in paths]
-    names = short if len(set(short)) == len(short) else list(map(printable, paths))
+    forms.check()
+    names = [tokenizer_name(path) for path in tokenizers]
+    if len(set(names)) < len(names):
+        names = list(map(printable, tokenizers))
     if len(set(names)) < len(names):
         raise UsageError("the same tokenizer is given twice")
-    return names
+    named = {name: opening.load(path) for name, path in zip(names, tokenizers, strict=True)}
+    with progress_bar() as progress:
+        report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
+    forms.show(report)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..counting.job import Count
 from ..counting.options import Summary
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row, speed
 
 if TYPE_CHECKING:
     from ..counting.estimate import Estimate
@@ -30,7 +30,6 @@ def count(job: Count, *, json: opt.Json = False) -> None:
 
 
 def _counted(summary: Summary, merged: bool) -> dict[str, Any]:
-    speed = (summary.total_bytes - summary.resumed_bytes) / 1e6 / max(summary.seconds, 1e-9)
     return {
         "documents": summary.documents,
         "bytes": summary.total_bytes,
@@ -41,8 +40,7 @@ def _counted(summary: Summary, merged: bool) -> dict[str, Any]:
         "spills_to_disk": summary.spills,
         "singletons_dropped": summary.dropped,
         "possible_error_per_pretoken": summary.possible_error,
-        "seconds": round(summary.seconds, 3),
-        "mb_per_second": None if merged else round(speed, 1),
+        **speed(summary.seconds, None if merged else summary.total_bytes - summary.resumed_bytes),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from ..errors import OptionName, UsageError
 from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..quality import InspectionOptions
@@ -13,6 +14,13 @@ from . import _options as opt
 from ._console import progress_bar
 from ._tables import Forms
 
+# fmt: off
+Text = Annotated[Sequence[str], Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
+All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
+Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
+# fmt: on
+FIRST = ("vocabulary", "text", "references", "thresholds", "unreachable")
+
 
 def inspect(
     opening: Opening,
@@ -20,11 +28,9 @@ def inspect(
     forms: Forms,
     *,
     tokenizer: opt.Tokenizer,
-    sources: Annotated[
-        Sequence[str],
-        Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language."),
-    ] = (),
-    top: Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)] = None,
+    sources: Text = (),
+    everything: All = False,
+    top: Top = None,
     num_threads: Threads = None,
 ) -> None:
     """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
@@ -35,14 +41,9 @@ def inspect(
     from ..quality.names import tokenizer_name
 
     forms.check()
-    tok = opening.load(tokenizer)
+    if everything and (forms.json or forms.markdown or forms.html is not None):
+        raise UsageError(OptionName("everything"), " is not used by other forms, which have all tables: leave it out")
+    tok, name, text = opening.load(tokenizer), tokenizer_name(tokenizer), list(sources) or None
     with progress_bar() as progress:
-        found = inspect_tokenizer(
-            tok,
-            list(sources) or None,
-            name=tokenizer_name(tokenizer),
-            options=options,
-            num_threads=num_threads,
-            progress=progress,
-        )
-    forms.show(found, top)
+        report = inspect_tokenizer(tok, text, name=name, options=options, num_threads=num_threads, progress=progress)
+    forms.show(report, top, None if everything else FIRST)
