@@ -175,7 +175,7 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
                 arguments = signature.bind(*args, **given).arguments
             except TypeError as error:
                 raise TypeError(f"{name}(): {error}") from None
-            return function(arguments.pop(first.name), options(**arguments))
+            return function(arguments.pop(first.name), options(**arguments))  # type: ignore[call-arg]
 
         call.__signature__ = signature  # type: ignore[attr-defined]
         return call

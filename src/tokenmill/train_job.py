@@ -52,7 +52,7 @@ class Train(Options, Parity):
 
     # fmt: off
     output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = None
-    vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)
+    vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)  # type: ignore[assignment]
     sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")] = ()
     texts: Iterable[str | bytes] | None = None
     counts: object = None
@@ -237,16 +237,12 @@ class Train(Options, Parity):
         from .split import Splitter
 
         if self.counted_before:
-            saved = isinstance(self.counts, WordCounts)
-            counts = (
-                self.counts if isinstance(self.counts, WordCounts) else WordCounts.load(self.sources[0], self.min_count)
-            )
-            name = "counts" if saved else self.sources[0]
+            given = self.counts if isinstance(self.counts, WordCounts) else None
+            counts = WordCounts.load(self.sources[0], self.min_count) if given is None else given
+            name = "counts" if given is not None else self.sources[0]
             if counts.split_patterns and self.split:
-                raise UsageError(
-                    f"{name} holds word counts, whose split pattern is fixed: leave out ", OptionName("split")
-                )
-            if not counts.split_patterns and not self.split and not saved:
+                raise UsageError(f"{name} holds word counts, whose split pattern is fixed: leave out ", OptionName("split"))
+            if not counts.split_patterns and not self.split and given is None:
                 split = OptionName("split", ...)
                 raise UsageError(f"{name} holds word counts without their split pattern: name it with ", split)
             return replace(counts, split_patterns=Splitter(*self.split).patterns) if self.split else counts
@@ -254,16 +250,16 @@ class Train(Options, Parity):
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
             return count_iterator(self.texts, splitter, memory_limit=self.memory_limit, **run)
-        saved = None if folder is None else folder.path / "counts"
-        if folder is None or saved is None or folder.load("counted") is None:
-            if saved is not None and self.job.engine == "ray":
+        spill = None if self.output is None else self.output.parent
+        if folder is None:
+            return count(self.sources, splitter, self.reading, spill_folder=spill, **run)
+        saved = folder.path / "counts"
+        if folder.load("counted") is None:
+            if self.job.engine == "ray":
                 job = replace(self.job, overwrite=True)
                 count_to_folder(self.sources, saved, splitter, self.reading, job=job, progress=progress)
             else:
-                spill = None if self.output is None else self.output.parent
                 counts = count(self.sources, splitter, self.reading, spill_folder=spill, **run)
-                if folder is None or saved is None:
-                    return counts
                 counts.save(saved, overwrite=True)
             folder.save("counted", True)
         return WordCounts.load(saved)
@@ -272,8 +268,8 @@ class Train(Options, Parity):
         """The counted languages of parity-aware BPE."""
         from .training.parity import train_parity
 
-        split = self.split or None
-        return train_parity(self.language, self.development or None, self.options, self, split, self.reading, progress)
+        languages: tuple[Any, Any] = (self.language, self.development or None)
+        return train_parity(*languages, self.options, self, self.split or None, self.reading, progress)
 
 
 @dataclass(frozen=True)

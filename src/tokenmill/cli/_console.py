@@ -80,7 +80,7 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
         say(f"left out or changed: {more:,} more{where or '; --verbose lists all'}")
 
 
-def say_long_documents(sources: Sequence[str], unit: str, becomes: str = "is one document") -> None:
+def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one document") -> None:
     """Say which text files of more than 10 MB are going to be one document each."""
     from ..sources.documents import SUFFIXES
     from ..sources.find import find_sources, is_url, size_of, suffix_of

@@ -102,9 +102,9 @@ def train(
     if result.languages:
         tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(cost | tables if json else {})}, json)
-    if rows["tokens"] < job.vocab_size:
-        say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.vocab_size:,}.")
-        if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.vocab_size]:
+    if rows["tokens"] < job.sizes[-1]:
+        say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.sizes[-1]:,}.")
+        if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.sizes[-1]]:
             say(f"The same tokens are in {', '.join(short)}.")
 
 

@@ -84,7 +84,7 @@ class Server(ThreadingHTTPServer):
     ) -> None:
         super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
         self.socket.close()
-        self.socket = listener
+        self.socket, self.server_port = listener, listener.getsockname()[1]
         self.allow_paths = allow_paths
         self.hosts = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
@@ -95,10 +95,6 @@ class Server(ThreadingHTTPServer):
         self.files["/catalog.json"] = (_JSON, json.dumps(listing).encode())
         self.files |= {f"/packs/{i}.tmpack": (_BINARY, packed) for i, (_, packed) in enumerate(tokenizers)}
         self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
-
-    @property
-    def server_port(self) -> int:
-        return self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), OSError):  # the browser hung up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from ..errors import suggests_options
 from ..jobs.progress import Progress
@@ -70,7 +70,7 @@ class Inspection(Report):
     def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
         values = {"ordinary tokens": f"{len(ordinary_tokens(self.tok)):,}"}
         if self.judgement is not None:
-            text = dict(self.table("text").rows)
+            text: dict[Any, Any] = dict(self.table("text").rows)  # type: ignore[arg-type]
             values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
             values["of the vocabulary used"] = str(text["vocabulary used"])
             values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in self.judgement.swallowed):,}"

@@ -184,15 +184,15 @@ class Parity(AnyOptions):
             raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
         if alpha != 2 and self.window is None:
             raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
-        given = self.ratios
-        if given is not None and not isinstance(given, Mapping):
+        given = self.ratios or {}
+        if not isinstance(given, Mapping):
             given = {name: values[-1] for name, values in by_name(given).items()}
-        ratios = None if given is None else {name: exact_number(ratio) for name, ratio in given.items()}
-        for name, ratio in (ratios or {}).items():
+        ratios = {name: exact_number(ratio) for name, ratio in given.items()}
+        for name, ratio in ratios.items():
             if ratio is None or ratio <= 0:
                 raise UsageError(f"the ratio of {name} is {given[name]!r}; it must be a number above 0")
         object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(self, "ratios", ratios)
+        object.__setattr__(self, "ratios", ratios or None)
 
 
 def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
