@@ -9,24 +9,24 @@ The public names are listed once, in __init__.pyi. Each is loaded on first use, 
 """
 
 __version__ = "0.1.0"
-_modules: dict[str, str] = {}  # by public name
+_sources: dict[str, tuple[str, str]] = {}  # by public name: a module, and the name in it
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if not _modules:
+    if not _sources:
         with open(f"{__file__}i", encoding="utf-8") as stub:
-            _modules.update((words[3], words[1]) for words in map(str.split, stub) if words[:1] == ["from"])
+            _sources.update((words[5], (words[1], words[3])) for words in map(str.split, stub) if words[:1] == ["from"])
     if name == "__all__":
-        return sorted(_modules)
-    if name not in _modules:
+        return sorted(_sources)
+    if name not in _sources:
         raise AttributeError(f"module 'tokenmill' has no attribute {name!r}")
-    module = _modules[name]
-    value = import_module(f".{name}", __name__) if module == "." else getattr(import_module(module, __name__), name)
+    module, own_name = _sources[name]
+    value = import_module(f".{name}", __name__) if module == "." else getattr(import_module(module, __name__), own_name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(_modules) if _modules else __getattr__("__all__")  # type: ignore[return-value]
+    return __getattr__("__all__")  # type: ignore[return-value]

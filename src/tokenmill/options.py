@@ -36,7 +36,6 @@ from .errors import OptionName, UsageError, refuse_unknown
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
-POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 A = TypeVar("A")
 G = TypeVar("G")
 P = ParamSpec("P")
@@ -164,15 +163,16 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
 
     def decorate(function: Callable[[A, G], R]) -> Callable[Concatenate[A, P], R]:
         name = function.__name__
-        first = inspect.Parameter(next(iter(inspect.signature(function).parameters)), POSITIONAL)
+        given = inspect.signature(function)
+        first = next(iter(given.parameters.values()))
         own = [each for each in inspect.signature(options).parameters.values() if each.name != first.name]
-        signature = inspect.Signature([first, *own])
+        signature = given.replace(parameters=[first, *own])
 
         @functools.wraps(function)
-        def call(*args: Any, **given: Any) -> R:
-            refuse_unknown(name, given, signature.parameters)
+        def call(*args: Any, **keywords: Any) -> R:
+            refuse_unknown(name, keywords, signature.parameters)
             try:
-                arguments = signature.bind(*args, **given).arguments
+                arguments = signature.bind(*args, **keywords).arguments
             except TypeError as error:
                 raise TypeError(f"{name}(): {error}") from None
             return function(arguments.pop(first.name), options(**arguments))  # type: ignore[call-arg]

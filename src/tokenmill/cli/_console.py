@@ -229,7 +229,7 @@ def cost_of_export(
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}
     with progress_bar() as progress:
-        cost = export_loss(tok, text, progress, read)
+        cost = export_loss(tok, text, read=read, progress=progress)
     if cost is None:
         return {}
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
