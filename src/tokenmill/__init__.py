@@ -9,21 +9,21 @@ The public names are listed once, in __init__.pyi. Each is loaded on first use, 
 """
 
 __version__ = "0.1.0"
-_sources: dict[str, tuple[str, str]] = {}  # by public name: a module, and the name in it
+_modules: dict[str, str] = {}  # by public name
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if not _sources:
+    if not _modules:
         with open(f"{__file__}i", encoding="utf-8") as stub:
-            _sources.update((words[5], (words[1], words[3])) for words in map(str.split, stub) if words[:1] == ["from"])
+            _modules.update((words[3], words[1]) for words in map(str.split, stub) if words[:1] == ["from"])
     if name == "__all__":
-        return sorted(_sources)
-    if name not in _sources:
+        return sorted(_modules)
+    if name not in _modules:
         raise AttributeError(f"module 'tokenmill' has no attribute {name!r}")
-    module, own_name = _sources[name]
-    value = import_module(f".{name}", __name__) if module == "." else getattr(import_module(module, __name__), own_name)
+    module = _modules[name]
+    value = import_module(f".{name}", __name__) if module == "." else getattr(import_module(module, __name__), name)
     globals()[name] = value
     return value
 

@@ -17,6 +17,7 @@ from .counting import count_iterator as count_iterator
 from .counting.count_jobs import count_to_folder as count_to_folder
 from .counting.estimate import Estimate as Estimate
 from .counting.job import Count as Count
+from .counting.options import CountSummary as CountSummary
 from .counting.sum_saved import add_up as add_up
 from .formats.finding import Origin as Origin
 from .jobs.work import JobOptions as JobOptions
@@ -59,6 +60,7 @@ from .token_files.job import Encode as Encode
 from .token_files.reading import TokenFile as TokenFile
 from .token_files.reading import load_tokens as load_tokens
 from .token_files.settings import EncodeOptions as EncodeOptions
+from .token_files.settings import EncodeSummary as EncodeSummary
 from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer.display import TokenView as TokenView
 from .tokenizer.offsets import Offsets as Offsets

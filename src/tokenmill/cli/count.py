@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..counting.job import Count
-from ..counting.options import Summary
+from ..counting.options import CountSummary
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row, speed
 
@@ -23,13 +23,13 @@ def count(job: Count, *, json: opt.Json = False) -> None:
     with resumable(job.output), progress_bar() as progress:
         result = job.run(progress, skips.append)
     say_skips(skips)
-    if isinstance(result, Summary):
+    if isinstance(result, CountSummary):
         report({"word_counts": str(job.output), **_counted(result, job.merge), **shares_row(result.shares, json)}, json)
     else:
         report(_prediction(result), json)
 
 
-def _counted(summary: Summary, merged: bool) -> dict[str, Any]:
+def _counted(summary: CountSummary, merged: bool) -> dict[str, Any]:
     return {
         "documents": summary.documents,
         "bytes": summary.total_bytes,

@@ -46,7 +46,7 @@ class CountOptions(Options):
     min_count: leave out pretokens that were seen fewer times. That is exact: it is done at the end.
     memory_limit: bytes, or text such as "4GB", that the tables may take. None is half of the free memory, or 1 GB for
         each task on Ray. Beyond it the tables go to disk. The result does not depend on it.
-    approximate_prune: counts may be too low by at most `Summary.possible_error`, and depend on the memory limit.
+    approximate_prune: counts may be too low by at most `CountSummary.possible_error`, and depend on the memory limit.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
     weights: how much each occurrence counts, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
@@ -72,7 +72,7 @@ class CountOptions(Options):
 
 
 @dataclass(frozen=True)
-class Summary:
+class CountSummary:
     """What was counted into a folder.
 
     spills: how often the tables went to disk.

@@ -40,7 +40,7 @@ class EncodeOptions(Options):
 
 
 @dataclass(frozen=True)
-class Summary:
+class EncodeSummary:
     """What was written.
 
     path: the file with the ids.
