@@ -184,13 +184,9 @@ class Train(Options, Parity):
         from .kernels.machine import free_memory, resident_memory
         from .training import estimate_memory
 
-        least = scaled(self.min_count, counts.scale)
+        options: dict[str, Any] = {"min_count": scaled(self.min_count, counts.scale), "refine": self.refine}
         freed = 0 if keep_counts else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
-        needed = (
-            fair.memory()
-            if fair
-            else estimate_memory(counts, self.options.vocab_size, min_count=least, refine=self.refine)
-        )
+        needed = fair.memory() if fair else estimate_memory(counts, self.options.vocab_size, **options)
         stage = "training" if self.superwords is None else "the stage before superwords"
         return memory_note(needed, free_memory(), resident_memory() - freed, stage)
 
@@ -233,7 +229,6 @@ class Train(Options, Parity):
     def _count(self, folder: WorkingFolder | None, progress: Progress | None) -> WordCounts:
         """The word counts of the source; those of files are saved by a training that resumes."""
         from .counting import WordCounts, count, count_iterator
-        from .counting.count_jobs import count_to_folder
         from .split import Splitter
 
         if self.counted_before:
@@ -256,6 +251,8 @@ class Train(Options, Parity):
         saved = folder.path / "counts"
         if folder.load("counted") is None:
             if self.job.engine == "ray":
+                from .counting.count_jobs import count_to_folder
+
                 job = replace(self.job, overwrite=True)
                 count_to_folder(self.sources, saved, splitter, self.reading, job=job, progress=progress)
             else:
@@ -370,9 +367,9 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
     return options.trained(language=languages, parity=True)
 
 
-def memory_note(needed: int, free: int, held: int = 0, stage: str = "training") -> str:
+def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:
     """How much memory a stage needs, with what the process holds already, and a warning if that is not free."""
-    message = f"{stage} will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
+    message = f"{stage} will need up to {math.ceil((needed + resident) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     return message
