@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 
 class Option:
-    """What is said of an option beside its type and default.
+    """The help text, names and limits of an option.
 
     names: of the command line, by default "--" and the field's name. None: a value that is told by its position.
     section: the heading in the help. metavar: SRC... takes every value up to the next option.

@@ -99,7 +99,7 @@ class Train(Options, Parity):
 
     @property
     def counted_before(self) -> bool:
-        """Whether the source is word counts."""
+        """Return whether the source is word counts."""
         from .counting import WordCounts
 
         return self.counts is not None or (len(self.sources) == 1 and WordCounts.is_saved(self.sources[0]))
@@ -236,7 +236,9 @@ class Train(Options, Parity):
             counts = WordCounts.load(self.sources[0], self.min_count) if given is None else given
             name = "counts" if given is not None else self.sources[0]
             if counts.split_patterns and self.split:
-                raise UsageError(f"{name} holds word counts, whose split pattern is fixed: leave out ", OptionName("split"))
+                raise UsageError(
+                    f"{name} holds word counts, whose split pattern is fixed: leave out ", OptionName("split")
+                )
             if not counts.split_patterns and not self.split and given is None:
                 split = OptionName("split", ...)
                 raise UsageError(f"{name} holds word counts without their split pattern: name it with ", split)
@@ -271,7 +273,7 @@ class Train(Options, Parity):
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted. weighted: the bytes of its pretokens, each as often as its weight says. mixture: the weighted sources."""
+    """The size of the counted text. weighted: the bytes of its pretokens times their weights. mixture: the weighted sources."""
 
     documents: int
     nbytes: int
@@ -368,7 +370,7 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
 
 
 def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:
-    """How much memory a stage needs, with what the process holds already, and a warning if that is not free."""
+    """The memory that a stage needs, with that of the process now, and a warning if it is not free."""
     message = f"{stage} will need up to {math.ceil((needed + resident) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."

@@ -56,7 +56,7 @@ def is_required(field: Field) -> bool:
 
 
 def takes_several(field: Field) -> bool:
-    """Whether one name takes every word up to the next option, so that the shell may expand a glob there."""
+    """Return whether one name takes every word up to the next option, so that the shell may expand a glob there."""
     return (field.option.metavar or "").endswith("...")
 
 
@@ -87,16 +87,16 @@ def _help_of(field: Field) -> str:
 def spelled(error: TokenmillError, fields: Mapping[str, Field]) -> str:
     """The message of an error, with the options of the command line in place of Python's."""
 
-    def spell(part: Any) -> str:
-        field = fields.get(SPELT.get(part.name, part.name)) if isinstance(part, OptionName) else None
+    def spell(argument: Any) -> str:
+        field = fields.get(SPELT.get(argument.name, argument.name)) if isinstance(argument, OptionName) else None
         if field is None:
-            return str(part)
+            return str(argument)
         name = names_of(field)[-1]
-        if part.value in (None, ..., True):
+        if argument.value in (None, ..., True):
             return name
-        if part.value is False:
+        if argument.value is False:
             return field.option.off or f"--no-{name[2:]}"
-        return f"{name} {part.value}"
+        return f"{name} {argument.value}"
 
     return "".join(map(spell, error.args))
 

@@ -1,4 +1,4 @@
-"""What every command prints: messages, progress and summaries, on stderr. stdout is for results."""
+"""Messages, progress and summaries, on stderr. stdout is for results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
 
 @dataclass
 class Verbosity:
-    """What --quiet and --verbose ask for. live: the console of the progress bars that are being drawn."""
+    """The options --quiet and --verbose. live: the console of the progress bars that are being drawn."""
 
     quiet: bool = False
     verbose: bool = False

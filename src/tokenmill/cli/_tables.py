@@ -41,7 +41,7 @@ class Forms(Options):
     def show(self, report: Report, top: int | None = None, first: Sequence[str] | None = None) -> None:
         """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all.
 
-        first: the keys of the only tables that a terminal shows.
+        first: the keys of the tables that a terminal shows, of which it shows the first five.
         """
         report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
         length = (10 if top is None else top) or None
@@ -62,7 +62,7 @@ class Forms(Options):
 
 
 def print_report(report: Report, length: int | None = 10, first: Sequence[str] | None = None) -> None:
-    """Print the verdict and the tables, or the `first` of them, lists cut to `length` rows."""
+    """Print the verdict and the tables, or the first five of the keys `first`, lists cut to `length` rows."""
     from rich.text import Text
 
     if report.findings:
@@ -70,7 +70,9 @@ def print_report(report: Report, length: int | None = 10, first: Sequence[str] |
         console.print(Text("Verdict", "bold") + Text(f"  {report.summary}" if report.summary else ""))
         for finding in report.findings:
             console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
-    tables = [table for table in report.tables if first is None or table.key in first]
+    tables = report.tables
+    if first is not None:
+        tables = [table for key in first for table in tables if table.key == key][:5]
     for table in tables:
         print_table(table.head(length))
     if more := len(report.tables) - len(tables):

@@ -19,7 +19,7 @@ Text = Annotated[Sequence[str], Argument("Text to judge it on: files, folders, g
 All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
 Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
 # fmt: on
-FIRST = ("vocabulary", "text", "references", "thresholds", "unreachable")
+FIRST = ("vocabulary", "text", "under_trained", "thresholds", "junk", "unreachable", "references", "partial", "longest")
 
 
 def inspect(

@@ -148,7 +148,7 @@ def _watching(bar: Progress | None, log: Path | None) -> Iterator[Progress | Non
 
 
 def _is_plain(job: Train) -> bool:
-    """Whether the training itself knows all that is reported: then the word counts are not needed after it."""
+    """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
     unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap"
     return job.alphabet == "bytes" and job.min_count == 1 and not unusual and not job.parity
 

@@ -31,7 +31,7 @@ Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force"
 
 @dataclass(frozen=True)
 class JobOptions(Options):
-    """How a job runs. The output does not depend on it.
+    """Options of execution. The output does not depend on them.
 
     num_threads: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
     ray_address: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is connected to or that runs on
@@ -60,7 +60,7 @@ class JobOptions(Options):
             refuse_folder(output, is_own, overwrite=overwrite)
 
     def resumes(self, sources: Iterable[Source]) -> bool:
-        """Whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""
+        """Return whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""
         again = all(map(can_read_again, sources))
         if self.engine == "ray" and not again:
             raise UsageError(
@@ -71,7 +71,7 @@ class JobOptions(Options):
 
 @dataclass
 class Task:
-    """What a part is done with.
+    """The context of one part of a job.
 
     stage, part: its name, for states.
     on_skip: called for what cannot be read; None if that is an error.

@@ -67,7 +67,7 @@ class WorkingFolder:
                 remove(path)
 
     def has_states(self) -> bool:
-        """Whether there is something to resume."""
+        """Return whether there is something to resume."""
         names = {path.stem for path in self.path.glob("*.json")}
         return MANIFEST in names and len(names) > 1
 
