@@ -1,4 +1,4 @@
-"""tokenmill check: do two tokenizers give the same ids?"""
+"""tokenmill check and convert: two tokenizers that should give the same ids, and a tokenizer in another format that does."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from ..options import Argument, Option
+from ..quality.convert_job import Convert
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
 from . import _options as opt
-from ._console import console, progress_bar, report, say
+from ._console import console, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
@@ -102,3 +103,30 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
         if ids is not None and all(side.vocabulary.token_bytes(id) is not None for id in ids):
             for line in TokenView(side, ids).lines():
                 console().print(Padding(line, (0, 0, 0, 4)))
+
+
+def convert(job: Convert, *, json: opt.Json = False) -> int:
+    with progress_bar() as progress:
+        result = job.run(progress)
+    for note in result.notes:
+        say(f"note: {note}")
+    certificate: dict[str, Any] = {"from": job.tokenizer, "to": str(job.output), "format": job.to}
+    certificate["notes"] = list(result.notes)
+    if result.again is not None:
+        certificate["readers"] = {name: agreement_rows(agreement) for name, agreement in result.readers.items()}
+        for name, agreement in result.readers.items():
+            if json:
+                continue
+            if agreement.difference is not None:
+                names = job.tokenizer, f"{job.output}, read by {name}"
+                show_difference(agreement.difference, result.tok, result.again, names)
+            else:
+                proof = f"; proved: {agreement.proof}" if agreement.proof else ""
+                size = f"{agreement.texts:,} texts, {agreement.bytes:,} bytes, {agreement.tokens:,} tokens"
+                say(f"read by {name}: the same ids on {size}{proof}")
+    if result.tok.vocabulary.order == "events":
+        certificate |= cost_of_export(result.tok, job.sample, json, read=job.read)
+    difference = next(filter(None, (each.difference for each in result.readers.values())), None)
+    if json:
+        report(certificate | {"difference": difference_json(difference)}, True)
+    return int(difference is not None)

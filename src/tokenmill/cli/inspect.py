@@ -1,14 +1,15 @@
-"""tokenmill inspect: judge one tokenizer."""
+"""tokenmill inspect and compare: judge one tokenizer, or several on the same text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..quality import InspectionOptions
+from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import progress_bar
@@ -18,6 +19,8 @@ from ._tables import Forms
 Text = Annotated[Sequence[str], Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
 All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
 Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
+Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline.")]
+On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
 # fmt: on
 FIRST = ("vocabulary", "text", "under_trained", "thresholds", "junk", "unreachable", "references", "partial", "longest")
 
@@ -47,3 +50,31 @@ def inspect(
     with progress_bar() as progress:
         report = inspect_tokenizer(tok, text, name=name, options=options, num_threads=num_threads, progress=progress)
     forms.show(report, top, None if everything else FIRST)
+
+
+def compare(
+    opening: Opening,
+    read: ReadOptions,
+    forms: Forms,
+    *,
+    tokenizers: Tokenizers,
+    on: On,
+    num_threads: Threads = None,
+) -> None:
+    """Compare tokenizers on the same text: compression, fertility, junk.
+
+    tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
+    """
+    from ..quality import compare as compare_tokenizers
+    from ..quality.names import tokenizer_name
+
+    forms.check()
+    names = [tokenizer_name(path) for path in tokenizers]
+    if len(set(names)) < len(names):
+        names = list(map(printable, tokenizers))
+    if len(set(names)) < len(names):
+        raise UsageError("the same tokenizer is given twice")
+    named = {name: opening.load(path) for name, path in zip(names, tokenizers, strict=True)}
+    with progress_bar() as progress:
+        report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
+    forms.show(report)

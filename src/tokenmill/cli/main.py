@@ -18,7 +18,12 @@ from ._commands import Verb, nearest, spelled
 from ._console import SHOWN_SKIPS, fail, say, verbosity
 from ._verbs import VERBS
 
-MODULES = {"decode": "encode", "extend": "prune"}  # verbs in modules of another name
+MODULES = {
+    "compare": "inspect",
+    "convert": "check",
+    "decode": "encode",
+    "extend": "prune",
+}  # verbs in modules of another name
 
 
 def verb_of(name: str) -> Verb:

@@ -13,7 +13,7 @@ from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError
 from ..jobs.outputs import atomic_files, refuse_existing
 from ..jobs.work import OUTPUT, Overwrite, Threads
-from ..options import Argument, Option, Options
+from ..options import Argument, Option, Options, fields_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
 from ..training.options import MergeOptions
@@ -233,17 +233,9 @@ class Extend(MergeOptions, Change):
             larger, counts = tok.add_special_tokens(self.special_tokens), None
         else:
             counts = self._count(tok, self.sources, progress, [*tok.special_tokens_set, *self.special_tokens])
-            larger = extend(
-                tok,
-                counts,  # type: ignore[arg-type]  # there are sources
-                self.vocab_size,
-                progress=progress,
-                special_tokens=self.special_tokens,
-                min_count=self.min_count,
-                min_pair_count=self.min_pair_count,
-                max_token_bytes=self.max_token_bytes,
-                refine=self.refine,
-            )
+            assert counts is not None  # there are sources
+            options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(MergeOptions)}
+            larger = extend(tok, counts, self.vocab_size, progress=progress, **options)
         larger.save(self.output, overwrite=self.overwrite)
         return Changed(tok, larger, counts)
 
