@@ -34,7 +34,7 @@ PACKAGES = {
     "vocabulary": "MAX_ID NORMALIZERS PATTERNS AddedToken Event Order Pipeline Vocabulary",
 }
 OTHER_TYPES = "Any Callable Cell DataFrame Collection Core Encoding Event Iterable Iterator LargeListArray Literal Mapping None OnSkip Options Path"
-OTHER_TYPES += " Sequence UInt32Array UsageError array np"
+OTHER_TYPES += " Sequence Text UInt32Array UsageError array np"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -111,5 +111,5 @@ def test_help_is_light():
     command = [sys.executable, "-X", "importtime", "-c", code]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "--vocab-size" in ran.stdout and "tokenmill.train_job" in ran.stderr
-    for module in ("numpy", "tokenmill.training.trainer", "tokenmill.counting.threads", "tokenmill.split"):
+    for module in ("numpy", "decimal", "click", "tokenmill.training.trainer", "tokenmill.counting.threads", "tokenmill.split"):
         assert module not in ran.stderr, module

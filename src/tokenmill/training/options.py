@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING, MinCount, SpecialTokens
@@ -15,6 +14,8 @@ from ..options import Option
 from ..options import Options as AnyOptions
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from ..split import Splitter
 
 SUPERWORDS = "Superwords"  # the heading of their options in help texts
@@ -149,6 +150,8 @@ class Options(MergeOptions):
 
 def exact(share: float) -> Fraction:
     """The decimal number that a share is written as, with a denominator of at most 10**18."""
+    from fractions import Fraction
+
     return Fraction(str(share)).limit_denominator(10**18)
 
 
