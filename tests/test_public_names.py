@@ -111,5 +111,12 @@ def test_help_is_light():
     command = [sys.executable, "-X", "importtime", "-c", code]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "--vocab-size" in ran.stdout and "tokenmill.train_job" in ran.stderr
-    for module in ("numpy", "decimal", "click", "tokenmill.training.trainer", "tokenmill.counting.threads", "tokenmill.split"):
+    for module in (
+        "numpy",
+        "decimal",
+        "click",
+        "tokenmill.training.trainer",
+        "tokenmill.counting.threads",
+        "tokenmill.split",
+    ):
         assert module not in ran.stderr, module
