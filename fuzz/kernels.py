@@ -188,7 +188,7 @@ def encoding(chosen: random.Random, vocabulary: Vocabulary) -> None:
     for text, row in zip(texts, rows, strict=True):
         assert tokenizer.encode_to_numpy(text, allowed_special="all").tolist() == row
         assert tokenizer.count_tokens(text, allowed_special="all") == len(row)
-        assert tokenizer.encode_offsets(text, allowed_special="all").ids == row
+        assert tokenizer.encode_with_offsets(text, allowed_special="all").ids == row
         kept = tokenizer.truncate(text, len(row) // 2, allowed_special="all")
         assert text.startswith(kept) and tokenizer.count_tokens(kept, allowed_special="all") <= len(row) // 2
         if vocabulary.unknown is None:

@@ -21,7 +21,7 @@ def toks(small_tokenizers):
 
 
 def ends(tok, text):
-    return set(tok.encode_offsets(text, disallowed_special=()).bytes[:, 1].tolist())
+    return set(tok.encode_with_offsets(text, disallowed_special=()).bytes[:, 1].tolist())
 
 
 def test_compare_shows_each_tokenizers_tokens_as_text_aligned_by_character(open_page, local, toks):

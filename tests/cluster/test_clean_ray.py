@@ -4,12 +4,14 @@ import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from killed_driver import kill_driver
 
 from tokenmill.corpus import CleanOptions, clean, cleaning
 from tokenmill.corpus.cleaning import report_path
+from tokenmill.corpus.options import FILES
 from tokenmill.errors import InputError
 from tokenmill.jobs.work import JobOptions
 
@@ -41,7 +43,8 @@ def contents(folder):
     return files | {"report": report_path(folder).read_bytes()}
 
 
-OPTIONS = CleanOptions(shard_bytes=20_000)
+READ = replace(FILES, skip_damaged=True)
+OPTIONS = CleanOptions(shard_bytes=20_000, read=READ)
 
 
 def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tmp_path, monkeypatch):
@@ -57,16 +60,28 @@ def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tmp_pat
 
 def test_errors_come_back_as_what_they_are(cluster, corpus, tmp_path):
     with pytest.raises(InputError, match=r"0\.jsonl, line 1: not JSON"):
-        clean("text", corpus, tmp_path / "out", CleanOptions(strict=True), job=RAY)
+        clean("text", corpus, tmp_path / "out", CleanOptions(), job=RAY)
 
 
 def test_the_command_on_the_cluster_at_an_address(cluster, corpus, tmp_path):
-    command = [sys.executable, "-m", "tokenmill", "clean", "text", corpus, "-o", "out", "--engine", "ray"]
+    command = [
+        sys.executable,
+        "-m",
+        "tokenmill",
+        "clean",
+        "text",
+        corpus,
+        "-o",
+        "out",
+        "--engine",
+        "ray",
+        "--skip-damaged",
+    ]
     result = subprocess.run(
         [*command, "--ray-address", cluster.address], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert result.returncode == 0, result.stderr
-    clean("text", corpus, tmp_path / "local")
+    clean("text", corpus, tmp_path / "local", CleanOptions(read=READ))
     assert contents(tmp_path / "out") == contents(tmp_path / "local")
 
 
@@ -87,10 +102,12 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp
 CLEAN = """
 import sys
 from tokenmill.corpus import CleanOptions, clean, cleaning
+from dataclasses import replace
+from tokenmill.corpus.options import FILES
 from tokenmill.jobs.work import JobOptions
 cleaning.PART_BYTES = 100_000
 job = JobOptions("ray", sys.argv[3])
-clean("text", sys.argv[1], sys.argv[2], CleanOptions(shard_bytes=20_000), job=job)
+clean("text", sys.argv[1], sys.argv[2], CleanOptions(shard_bytes=20_000, read=replace(FILES, skip_damaged=True)), job=job)
 """
 
 

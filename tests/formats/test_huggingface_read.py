@@ -139,7 +139,7 @@ def test_without_byte_level_the_tokens_are_characters():
     found = parse(raw)
     assert (found.alphabet, found.unknown, found.notes) == ("characters", ord("?"), ())
     with pytest.raises(FormatError, match=r"at \$.model.unk_token: the unknown token '<unk>' is not in the vocabulary"):
-        parse(document(pre_tokenizer=None, model={"unk_token": "<unk>"}))
+        parse(document(pre_tokenizer=None, decoder={"type": "Fuse"}, model={"unk_token": "<unk>"}))
     assert "drops characters" in parse(document(pre_tokenizer=None, decoder={"type": "Fuse"})).notes[0]
 
 
@@ -158,7 +158,7 @@ def test_what_decides_no_ids_of_text_is_noted():
     assert len(notes) == 3
     assert (
         "a template adds <s> to every text" in notes[1]
-        and "decoder is absent" in notes[0]
+        and "there is no decoder" in notes[0]
         and "truncation is set" in notes[2]
     )
     assert parse(document(post_processor=LEVEL)).notes == ()
@@ -191,7 +191,7 @@ def test_what_decides_no_ids_of_text_is_noted():
         ({"normalizer": {"type": "Foo"}}, r"at \$.normalizer: the normalizer 'Foo'"),
         ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Foo"}]}}, r"at \$.normalizer.normalizers\[1\]: "),
         ({"normalizer": {}}, r"at \$.normalizer.type: expected a string, found None"),
-        ({"pre_tokenizer": {"type": "Magic"}}, r"at \$.pre_tokenizer: the step 'Magic'"),
+        ({"pre_tokenizer": {"type": "Magic"}}, r"at \$.pre_tokenizer: the pre-tokenizer 'Magic'"),
         ({"pre_tokenizer": {"type": "Metaspace"}}, r"at \$.pre_tokenizer.replacement: expected a string, found None"),
         ({"pre_tokenizer": sequence(split("(a"))}, r"pattern.Regex: the split pattern '\(a' is wrong at character 1: a group that is not closed"),
         ({"pre_tokenizer": sequence(split(""))}, "the split pattern is empty"),

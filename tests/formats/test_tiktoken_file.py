@@ -74,7 +74,7 @@ def test_the_companion_holds_the_rest(ranked, plain, tmp_path):
 def test_without_companion_the_pattern_must_be_named(ranked, tmp_path):
     write(ranked, tmp_path / "it.tiktoken", "tiktoken")
     (tmp_path / "it.tiktoken.json").unlink()
-    with pytest.raises(UsageError, match='split="cl100k"'):
+    with pytest.raises(UsageError, match="split='cl100k'"):
         read(tmp_path / "it.tiktoken")
     found = read(tmp_path / "it.tiktoken", split="gpt2", special_tokens=ranked.special_tokens)
     assert found.fingerprint() == ranked.fingerprint()

@@ -238,13 +238,13 @@ def test_offsets_truncation_and_streams_leave_the_prefix_out(document, tmp_path)
     (tmp_path / "tokenizer.json").write_text(json.dumps(document(**steps(PREPEND, REPLACE))))
     tok = tokenmill.load(tmp_path / "tokenizer.json")
     text = "the lowest 漢😀 row"
-    offsets = tok.encode_offsets(text)
+    offsets = tok.encode_with_offsets(text)
     assert offsets.text == text and offsets.ids == tok.encode(text)
     assert offsets.bytes[0].tolist()[0] == 0 and offsets.bytes[-1].tolist()[1] == len(text.encode())
     for most in range(12):
         part = tok.truncate(text, most)
         assert text.startswith(part) and tok.count_tokens(part) <= most
-    assert "".join(tok.split_at(text, 5)) == text
+    assert "".join(tok.chunks(text, 5)) == text
     stream = tok.stream_decoder()
     assert "".join(map(stream.feed, tok.encode(text))) + stream.finish() == text
 

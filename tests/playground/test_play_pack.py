@@ -12,8 +12,7 @@ from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.playground.server import page_files
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.training import train_from_counts
-from tokenmill.vocabulary import AddedToken, Vocabulary
-from tokenmill.vocabulary.pipeline import Pipeline
+from tokenmill.vocabulary import AddedToken, LibraryModel, Vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +97,8 @@ def test_what_the_page_cannot_do_is_refused(vocabulary):
     lower = dataclasses.replace(vocabulary, normalizers=("Lowercase",))
     with pytest.raises(ConversionError, match="normalizer Lowercase"):
         pack(lower, "mine")
-    words = Vocabulary((b"a", b"b"), (), "words", pipeline=Pipeline(("a", "b"), {"type": "WordLevel"}), unknown=0)
-    with pytest.raises(ConversionError, match=r"kind of vocabulary \(words\)"):
+    words = Vocabulary((b"a", b"b"), (), "library", library=LibraryModel(b"{}", "WordLevel"), unknown=0)
+    with pytest.raises(ConversionError, match=r"kind of vocabulary \(WordLevel\)"):
         pack(words, "mine")
     huge = dataclasses.replace(vocabulary, added_tokens=(AddedToken("<far>", 1 << 22),))
     with pytest.raises(ConversionError, match="at most"):
@@ -147,7 +146,7 @@ def test_the_export_is_a_whole_site(vocabulary, tmp_path):
 def test_the_export_replaces_nothing_but_an_export(vocabulary, tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "catalog.json").write_text("{}")
-    with pytest.raises(OutputError, match="other files"):
+    with pytest.raises(OutputError, match=r"a folder with other files: catalog\.json"):
         export([("mine", vocabulary)], tmp_path / "precious")
     assert (tmp_path / "precious" / "catalog.json").read_text() == "{}"
     (tmp_path / "file").write_text("x")

@@ -66,8 +66,8 @@ def test_a_document_beyond_the_limit_is_skipped_and_the_rest_read(tmp_path, opti
     assert "longer than 1,000 bytes" in skipped[0]
     assert ("line 3" if "separator" not in options else "byte 8") in skipped[0]
     assert read(file, unit="file", max_document_bytes=1000)[1] == [
-        "a.txt: longer than 1,000 bytes. If it holds many documents, say how they are divided (--unit, unit=). If it is one, "
-        "raise the limit (--max-document, max_document_bytes=)"
+        "a.txt: longer than 1,000 bytes. If it holds many documents, say how they are divided: the option unit. If it is one, "
+        "raise the limit on the size of a document"
     ]
 
 
@@ -182,7 +182,7 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
     file = parquet(tmp_path / "a.parquet")
     assert read(file, field="content") == (
         [],
-        ["a.parquet: no column 'content'; the columns are text, id, n. Name the column of the text (--field)."],
+        ["a.parquet: no column 'content'; the columns are text, id, n. Name the column of the text: field=..."],
     )
     assert "holds int64, not text" in read(file, field="n")[1][0]
 

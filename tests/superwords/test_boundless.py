@@ -42,7 +42,7 @@ def same(texts, size, refine=None, split=WORDS, least=1, **options):
         cut = len(found) // 2
         assert tok.count_tokens(tok.truncate(text, cut)) <= cut
         assert [tokens[id] for id in found] == [
-            text.encode()[start:end] for start, end in tok.encode_offsets(text).bytes.tolist()
+            text.encode()[start:end] for start, end in tok.encode_with_offsets(text).bytes.tolist()
         ]
     assert tok.encode_batch(texts, num_threads=2) == [tok.encode(text) for text in texts]
     return tok

@@ -8,12 +8,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tokenmill
-from tokenmill import Tokenizer, Vocabulary
+from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError
 from tokenmill.tokenizer import batches
 from tokenmill.tokenizer.encoding._batch_cy import Batch
@@ -179,8 +180,8 @@ def test_one_text_is_not_a_batch(tok):
             tok.encode_batch_to_numpy(wrong)
 
 
-def test_many_short_lists_are_few_tasks(tok, monkeypatch):
-    """A task for each of 100,000 lists took 40 times as long as a loop."""
+def test_short_lists_are_decoded_by_a_loop_and_long_ones_in_few_tasks(tok, monkeypatch):
+    """A task for each of 100,000 lists took 40 times as long as a loop, and threads that hold the GIL longer than one."""
     tasks = []
 
     class Pool(ThreadPoolExecutor):
@@ -192,4 +193,56 @@ def test_many_short_lists_are_few_tasks(tok, monkeypatch):
     lists = [tok.encode("low lower")] * 100_000
     assert tok.decode_batch(lists, num_threads=4) == ["low lower"] * 100_000
     assert tok.decode_bytes_batch(lists[:5], num_threads=4) == [b"low lower"] * 5
+    assert not tasks
+    long = tok.encode("low lower " * 4000)
+    assert tok.decode_batch([long] * 200, num_threads=4) == ["low lower " * 4000] * 200
     assert 4 <= len(tasks) <= 100
+
+
+def test_texts_of_other_libraries():
+    tok = Tokenizer(Vocabulary(tuple(bytes([byte]) for byte in range(256)), ("gpt2",)))
+    expected = [tok.encode("low"), tok.encode("é")]
+    assert tok.encode_batch(pytest.importorskip("pyarrow").array(["low", "é"])) == expected
+    assert tok.encode_batch(np.array(["low", "é"])) == tok.encode_batch(np.array(["low", "é"], object)) == expected
+
+
+@pytest.mark.parametrize("normalizers", [(), ("NFC",)])
+def test_a_long_text_is_divided_and_gets_the_same_ids(monkeypatch, normalizers):
+    monkeypatch.setattr(batches, "LONG_TEXT", 1000)
+    monkeypatch.setattr(batches, "PIECE", 700)
+    tokens = (*(bytes([byte]) for byte in range(256)), b" low", "é".encode())
+    added = (AddedToken("<|end of text|>", 300), AddedToken("<a>", 301, special=False))
+    tok = Tokenizer(Vocabulary(tokens, ("cl100k",), normalizers=normalizers, added_tokens=added))
+    rng = random.Random(4)
+    words = [" low", " lower", "é", "e\u0301", "漢字", "\n\n", "  ", "<|end of text|>", "<a>", "123", "🦜", "\u0301"]
+    divided = 0
+    for _ in range(40):
+        text = "".join(rng.choices(words, k=rng.randint(900, 3000)))
+        one = tok.encode(text, allowed_special="all", num_threads=1)
+        divided += len(batches._borders(tok._core, text)) > 4
+        assert tok.encode(text, allowed_special="all", num_threads=3) == one
+        assert tok.encode_to_numpy(text, allowed_special="all", num_threads=3).tolist() == one
+        assert tok.encode_to_numpy(text.encode(), allowed_special="all", num_threads=3).tolist() == one
+        assert tok.count_tokens(text, allowed_special="all", num_threads=3) == len(one)
+        with pytest.raises(SpecialTokenError):
+            tok.encode(text, num_threads=3)
+        broken = text + "\ud800" + text + "\ud83e\udd9c"
+        assert tok.encode(broken, disallowed_special=(), num_threads=3) == tok.encode(
+            broken, disallowed_special=(), num_threads=1
+        )
+    assert divided > 20
+
+
+def test_a_long_text_that_cannot_be_divided(monkeypatch):
+    monkeypatch.setattr(batches, "LONG_TEXT", 1000)
+    monkeypatch.setattr(batches, "PIECE", 300)
+    tokens = tuple(bytes([byte]) for byte in range(256))
+    for settings in (
+        {"add_prefix_space": True},
+        {"normalizers": (("Replace", "a", "b"),)},
+        {"split_patterns": ("(?<!x)a|[\\s\\S]",)},
+    ):
+        tok = Tokenizer(Vocabulary(tokens, **{"split_patterns": ("gpt2",)} | settings))
+        assert tok.encode("a low " * 900, num_threads=3) == tok.encode("a low " * 900, num_threads=1)
+    tok = Tokenizer(Vocabulary(tokens, ("gpt2",)))
+    assert tok.encode("x" * 5000, num_threads=3) == [120] * 5000

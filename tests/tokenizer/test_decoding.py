@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tokenmill
-from tokenmill import Tokenizer, Vocabulary
+from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import UnknownTokenError, UsageError
 
 
@@ -212,3 +212,16 @@ def test_all_ways_to_decode_give_the_same_text(published, name):
         for id, start in zip(ids, starts, strict=True):
             token = tok.decode_single_token_bytes(id).decode("utf-8", "ignore").lstrip(" ")
             assert not token or token[0] in text[start:], ids
+
+
+def test_special_tokens_are_left_out_on_request():
+    tokens = tuple(bytes([byte]) for byte in range(256))
+    added = (AddedToken("<s>", 256), AddedToken("<b>", 257, special=False))
+    tok = Tokenizer(Vocabulary(tokens, ("gpt2",), added_tokens=added))
+    ids = [256, *b"low", 257, 256]
+    assert tok.decode(ids) == "<s>low<b><s>" and tok.decode(ids, skip_special_tokens=True) == "low<b>"
+    assert tok.decode(np.array(ids, np.uint32), skip_special_tokens=True) == "low<b>"
+    assert tok.decode_batch([ids, []], skip_special_tokens=True) == ["low<b>", ""]
+    stream = tok.stream_decoder(skip_special_tokens=True)
+    assert stream.feed(256) + stream.feed(ids[1:]) + stream.finish() == "low<b>"
+    assert tok.is_special_token(256) and not tok.is_special_token(257)

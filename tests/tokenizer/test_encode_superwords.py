@@ -101,7 +101,7 @@ def test_plain_vocabularies_are_not_taken_for_superwords():
 
 def test_truncation_offsets_and_streams(tok):
     ids = tok.encode(TEXT)
-    assert tok.encode_offsets(TEXT).ids == ids
+    assert tok.encode_with_offsets(TEXT).ids == ids
     stream = tok.stream_decoder()
     assert "".join([*map(stream.feed, ids), stream.finish()]) == TEXT
     for n in range(len(ids)):

@@ -19,7 +19,7 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
-def both(form: str, text: str) -> tuple[str, str]:
+def both(form: str, text: str) -> tuple[str, str, str]:
     return getattr(normalizers, form)().normalize_str(text), normalizer_of([form])(text)
 
 
@@ -83,9 +83,9 @@ def test_short_texts(form, text):
     assert theirs == ours == normalizer_of([form])(ours)
 
 
-def character_map(units: dict[int, int], size: int, replacements: bytes) -> tuple[str, str]:
+def character_map(units: dict[int, int], size: int, replacements: bytes) -> tuple[str, str, str]:
     data = array("I", [units.get(at, 0) for at in range(size)]).tobytes()
-    return "Precompiled", base64.b64encode(len(data).to_bytes(4, "little") + data + replacements).decode()
+    return "CharacterMap", base64.b64encode(len(data).to_bytes(4, "little") + data + replacements).decode(), ""
 
 
 # The root leads to the unit 1 ^ 97 for "a", where a key ends; its replacement is at 96 ^ 200.
@@ -118,3 +118,25 @@ def test_bytes_that_are_not_utf8_stay_in_every_vocabulary(settings):
         expected = tok.core.added.normalize(data.decode("utf-8", "surrogateescape"))
         assert tok.decode_bytes(ids) == expected.encode("utf-8", "surrogateescape")
         assert ids.tolist() == tok.encode_bytes(data) or settings
+
+
+@pytest.mark.parametrize("steps", [("NFC",), ("NFD",), ("NFKC", "Lowercase"), ("StripAccents",)])
+@pytest.mark.parametrize("pattern", ["cl100k", "gpt2", "qwen2"])
+def test_only_windows_of_a_long_text_are_normalized_and_the_ids_are_those_of_the_whole(steps, pattern):
+    bytes_ = tuple(bytes([byte]) for byte in range(256))
+    tokens = (*bytes_, *(word.encode() for word in (" low", "é", " é", "e\u0301", " 가", "LOW", "\u0301", " x")))
+    tok = Tokenizer(Vocabulary(tokens, (pattern,), normalizers=steps))
+    plain = Tokenizer(Vocabulary(tokens, (pattern,)))
+    rng = random.Random(8)
+    rare = ["e\u0301", "\u0301", "\u1100\u1161", "ﬁ", "é", "\u0323\u0301", "LOW", "\u212b", "\ufffd", " \u0301"]
+    for share in (0.001, 0.01, 0.1, 0.6):
+        for _ in range(4):
+            common = [" low", " x", " lower case", "'s", "\n", "  ", " 123", ". ", " 漢字", "é"]
+            text = "".join(rng.choice(rare if rng.random() < share else common) for _ in range(rng.randint(800, 5000)))
+            expected = plain.encode(normalizer_of(steps)(text))
+            assert tok.encode(text) == expected
+            spans = tok.encode_with_offsets(text)
+            assert spans.ids == expected and (steps == ("StripAccents",) or spans.bytes[-1, 1] == len(text.encode()))
+            broken = text.encode() + b"\xff" + text.encode()
+            whole = normalizer_of(steps)(broken.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            assert tok.encode_to_numpy(broken).tolist() == plain.encode_bytes(whole)

@@ -72,7 +72,7 @@ def test_threads_begin_at_once_with_every_method(text):
         lambda tok: tok.count_tokens(text * 5),
         lambda tok: tok.decode(tok.encode_ordinary(text)),
         lambda tok: tok.decode_batch([[1, 2, 300], [65]]),
-        lambda tok: tok.encode_offsets(text).characters.tolist(),
+        lambda tok: tok.encode_with_offsets(text).characters.tolist(),
         lambda tok: tok.truncate(text, 7),
     ]
     expected = [call(Tokenizer(vocabulary)) for call in calls]

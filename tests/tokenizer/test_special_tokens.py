@@ -5,7 +5,7 @@ import tokenizers
 
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
-from tokenmill.tokenizer.special import _touches_word
+from tokenmill.tokenizer.special import has_word_character
 
 CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BYTES = tuple(bytes([i]) for i in range(256))
@@ -46,7 +46,7 @@ def test_wrong_arguments(tok):
             tok.encode("low", **options)
 
 
-@pytest.mark.parametrize("name", ["encode", "encode_to_numpy", "encode_offsets", "count_tokens", "encode_batch"])
+@pytest.mark.parametrize("name", ["encode", "encode_to_numpy", "encode_with_offsets", "count_tokens", "encode_batch"])
 def test_all_verbs_refuse_and_allow_alike(tok, name):
     verb = getattr(tok, name)
     text = f"low {EOT}"
@@ -56,7 +56,7 @@ def test_all_verbs_refuse_and_allow_alike(tok, name):
     result = verb(argument, allowed_special="all")
     expected = tok.encode(text, allowed_special="all")
     assert expected[-1] == 498
-    result = {"encode_offsets": lambda r: r.ids, "encode_batch": lambda r: r[0]}.get(name, lambda r: r)(result)
+    result = {"encode_with_offsets": lambda r: r.ids, "encode_batch": lambda r: r[0]}.get(name, lambda r: r)(result)
     assert (result == len(expected)) if name == "count_tokens" else (list(result) == expected)
 
 
@@ -110,7 +110,7 @@ def test_flags():
     strip = make(AddedToken("<m>", 300, lstrip=True, rstrip=True))
     assert strip.encode("a \n<m>\u3000\tb", allowed_special="all") == [97, 300, 98]
     assert strip.encode("<m> <m>", allowed_special="all") == [300, 300]
-    spans = strip.encode_offsets("a <m> b", allowed_special="all")
+    spans = strip.encode_with_offsets("a <m> b", allowed_special="all")
     assert spans.bytes.tolist() == [[0, 1], [1, 6], [6, 7]] and spans.text == "a <m> b"
     word = make(AddedToken("low", 300, special=False, single_word=True))
     assert word.encode("low lower slow low.") == [300, *b" lower slow ", 300, 46]
@@ -138,7 +138,7 @@ def test_single_word_knows_every_code_point_as_tokenizers_does():
     hf = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0}, []))
     hf.add_tokens([tokenizers.AddedToken("<m>", single_word=True, normalized=False)])
     found = {c for c in CODES if hf.encode(f"{chr(c)}<m>").tokens[-1:] == ["<m>"]}
-    assert {c for c in CODES if not _touches_word(chr(c), 1, 1)} == found
+    assert {c for c in CODES if not has_word_character(chr(c))} == found
     assert {c for c in range(0, 0x110000, 97) if not 0xD800 <= c < 0xE000 and tok.encode(f"<m>{chr(c)}")[0] == 300} == {
         c for c in found if c % 97 == 0
     }
@@ -151,6 +151,6 @@ def test_lone_surrogates(tok):
     assert tok.encode(f"\udfff{EOT}", allowed_special="all") == [*replacement, 498]
     assert tok.encode_batch(["low", "\ud800"]) == [tok.encode("low"), replacement]
     assert tok.encode_to_numpy("\ud800").tolist() == replacement and tok.count_tokens("\ud800") == len(replacement)
-    assert tok.encode_offsets("a\ud800").text == "a\ufffd"
+    assert tok.encode_with_offsets("a\ud800").text == "a\ufffd"
     with pytest.raises(SpecialTokenError):
         tok.encode(f"\udfff{EOT}")

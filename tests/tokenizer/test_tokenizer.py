@@ -14,6 +14,7 @@ import tokenmill
 from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import FormatError, UnknownTokenError, UsageError
+from tokenmill.split.patterns import PATTERNS
 
 BYTES = tuple(bytes([i]) for i in range(256))
 
@@ -34,7 +35,7 @@ def test_every_way_gives_the_same_ids(tok, text):
         assert tok.encode_bytes(sample.encode()) == ids
         assert tok.encode_batch([sample]) == tok.encode_ordinary_batch([sample]) == [ids]
         assert tok.count_tokens(sample) == len(ids)
-        assert tok.encode_offsets(sample).ids == ids
+        assert tok.encode_with_offsets(sample).ids == ids
         array_ = tok.encode_to_numpy(sample)
         assert array_.dtype == np.uint32 and array_.flags.writeable and array_.tolist() == ids
         assert tok.encode_to_numpy(sample.encode()).tolist() == ids
@@ -121,7 +122,7 @@ def test_unknown_characters():
     tok = Tokenizer(vocabulary)
     assert tok.encode("loéw漢x🙂") == [5, 3, 2, 4, 4, 4]
     assert tok.encode_bytes(b"lo\xe6\xbc\xff") == [5, 4, 4, 4]
-    spans = tok.encode_offsets("x漢lo🙂é")
+    spans = tok.encode_with_offsets("x漢lo🙂é")
     assert spans.bytes.tolist() == [[0, 1], [1, 4], [4, 6], [6, 10], [10, 12]]
     assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 4], [4, 5], [5, 6]]
     assert tok.truncate("x漢lo🙂é", 3) == "x漢lo"
@@ -140,9 +141,9 @@ def test_normalization_and_prefix_space():
     tok = Tokenizer(vocabulary)
     assert tok.encode("abc") == [256, 98, 99] and tok.encode(" abc") == [256, 98, 99]
     assert tok.encode("e\u0301") == [32, *"é".encode()]
-    spans = tok.encode_offsets("abe\u0301")
-    assert spans.text == "abé" and spans.bytes.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
-    assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 3], [2, 3]]
+    spans = tok.encode_with_offsets("abe\u0301")
+    assert spans.text == "abe\u0301" and spans.bytes.tolist() == [[0, 1], [1, 2], [2, 5], [2, 5]]
+    assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 4], [2, 4]]
     with pytest.raises(FormatError, match="the normalizer 'Uppercase' is not one"):
         Tokenizer(Vocabulary(BYTES, (), normalizers=("Uppercase",)))
 
@@ -195,3 +196,15 @@ def test_encode_bytes_takes_bytes_only(tok):
             tok.encode_bytes(wrong)
     for data in (bytearray(b"low"), memoryview(b"slow")[1:], np.frombuffer(b"low", np.uint8)):
         assert tok.encode_bytes(data) == tok.encode_bytes(b"low")
+
+
+def test_from_what_tiktoken_is_made_of():
+    tiktoken = pytest.importorskip("tiktoken")
+    ranks = {**{bytes([byte]): byte for byte in range(256)}, b"lo": 256, b"low": 257}
+    parts = {"mergeable_ranks": ranks, "special_tokens": {"<s>": 300}}
+    theirs = tiktoken.Encoding("mine", pat_str=PATTERNS["cl100k"], **parts)
+    tok = Tokenizer.from_ranks(ranks, split=PATTERNS["cl100k"], special_tokens={"<s>": 300}, name="mine")
+    assert tok.encode("low<s>lower", allowed_special="all") == theirs.encode("low<s>lower", allowed_special="all")
+    assert tok.name == "mine" and tok.n_vocab == theirs.n_vocab
+    with pytest.raises(ValueError, match="disallowed special token"):
+        tok.encode("low<s>")

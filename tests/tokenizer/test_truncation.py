@@ -1,4 +1,4 @@
-"""truncate, split_at, count_tokens and encode_offsets: never inside a character, never one token too many."""
+"""truncate, chunks, count_tokens and encode_with_offsets: never inside a character, never one token too many."""
 
 import pytest
 
@@ -29,22 +29,22 @@ def test_truncate_looks_no_further_than_it_must(tok, text):
 def test_split_at(tok, text):
     for sample in (text * 3, MIXED * 5):
         for most in (4, 5, 17, 100, 10_000):
-            chunks = tok.split_at(sample, most)
+            chunks = tok.chunks(sample, most)
             assert "".join(chunks) == sample and all(chunks)
             assert all(tok.count_tokens(chunk) <= most for chunk in chunks)
             rest = sample
             for chunk in chunks:
                 assert chunk == tok.truncate(rest, most)
                 rest = rest[len(chunk) :]
-    assert tok.split_at("", 5) == []
+    assert tok.chunks("", 5) == []
 
 
 def test_a_character_that_does_not_fit(tok):
     assert tok.truncate("🙂", 2) == "" and tok.truncate("a🙂", 2) == "a"
     with pytest.raises(UsageError, match="'🙂' alone takes more than 2 tokens"):
-        tok.split_at("low 🙂", 2)
+        tok.chunks("low 🙂", 2)
     with pytest.raises(UsageError, match="max_tokens is 0"):
-        tok.split_at("low", 0)
+        tok.chunks("low", 0)
     with pytest.raises(UsageError, match="max_tokens is -1"):
         tok.truncate("low", -1)
     assert tok.truncate("low", 0) == "" == tok.truncate("", 5)
@@ -58,7 +58,7 @@ def test_added_tokens_are_not_cut(tok):
     assert cuts[-1] == text and cuts[-2] == text[: -len("<|endoftext|>")]
     assert all(tok.count_tokens(cut, **options) <= most for most, cut in enumerate(cuts))
     assert sorted(cuts, key=len) == cuts
-    assert "".join(tok.split_at(text, 2, **options)) == text
+    assert "".join(tok.chunks(text, 2, **options)) == text
     with pytest.raises(SpecialTokenError):
         tok.truncate(text, 2)
     assert tok.truncate(text, tok.count_tokens("low") + 1, disallowed_special=()).startswith("low<")
@@ -76,19 +76,19 @@ def test_a_pretoken_cut_short_may_take_more_tokens():
 def test_normalised_text_and_prefix_space():
     vocabulary = Vocabulary((*BYTES, b" a", "é".encode()), ("gpt2",), normalizers=("NFC",), add_prefix_space=True)
     tok = Tokenizer(vocabulary)
-    assert tok.truncate("abe\u0301x", 3) == "abé"
-    chunks = tok.split_at("abe\u0301 xe\u0301", 2)
-    assert "".join(chunks) == "abé xé" and all(tok.count_tokens(chunk) <= 2 for chunk in chunks)
+    assert tok.truncate("abe\u0301x", 3) == "abe\u0301"
+    chunks = tok.chunks("abe\u0301 xe\u0301", 2)
+    assert "".join(chunks) == "abe\u0301 xe\u0301" and all(tok.count_tokens(chunk) <= 2 for chunk in chunks)
 
 
 def test_tokens_that_are_always_found():
     tok = Tokenizer(Vocabulary(BYTES, ("gpt2",), added_tokens=(AddedToken("  ", 300, special=False),)))
-    assert tok.truncate("a  b", 2) == "a  " and tok.split_at("a  b  ", 1) == ["a", "  ", "b", "  "]
+    assert tok.truncate("a  b", 2) == "a  " and tok.chunks("a  b  ", 1) == ["a", "  ", "b", "  "]
 
 
 def test_spans_tile_the_text(tok, text):
     for sample in (text, MIXED):
-        spans = tok.encode_offsets(sample)
+        spans = tok.encode_with_offsets(sample)
         data = sample.encode()
         assert spans.text == sample and spans.ids == tok.encode(sample)
         assert [data[a:b] for a, b in spans.bytes.tolist()] == tok.decode_tokens_bytes(spans.ids)
@@ -97,12 +97,12 @@ def test_spans_tile_the_text(tok, text):
         for (a, b), (first, last) in zip(spans.bytes.tolist(), spans.characters.tolist(), strict=True):
             assert len(sample[:first].encode()) <= a < b <= len(sample[:last].encode())
             assert len(sample[: first + 1].encode()) > a and len(sample[: last - 1].encode()) < b
-    empty = tok.encode_offsets("")
+    empty = tok.encode_with_offsets("")
     assert empty.ids == [] and empty.bytes.shape == empty.characters.shape == (0, 2)
 
 
 def test_spans_of_added_tokens(tok):
-    spans = tok.encode_offsets("é<|user|>低", allowed_special="all")
+    spans = tok.encode_with_offsets("é<|user|>低", allowed_special="all")
     at = spans.ids.index(499)
     assert spans.bytes[at].tolist() == [2, 10] and spans.characters[at].tolist() == [1, 9]
     assert spans.bytes[-1, 1] == 13 and spans.characters[-1, 1] == 10
@@ -116,4 +116,4 @@ def test_text_behind_an_added_token_has_no_space_put_before_it():
     )
     assert tok.encode("<x>ab", allowed_special="all") == [257, 256]
     assert tok.truncate("<x>ab", 2, allowed_special="all") == "<x>ab"
-    assert tok.split_at("<x>abab", 2, allowed_special="all") == ["<x>ab", "ab"]
+    assert tok.chunks("<x>abab", 2, allowed_special="all") == ["<x>ab", "ab"]

@@ -112,12 +112,12 @@ def test_the_counts_may_go_before_it_runs():
         ({"min_pair_count": 0}, "min_pair_count is 0"),
         ({"max_token_bytes": 0}, "max_token_bytes is 0"),
         ({"num_threads": 0}, "num_threads is 0"),
-        ({"alphabet": "words"}, '"bytes" or "characters"'),
+        ({"alphabet": "words"}, "known are bytes, characters"),
         ({"alphabet": "characters", "coverage": 0}, "above 0"),
         ({"alphabet": "characters", "coverage": 1.5}, "at most 1"),
         ({"coverage": 0.5}, "characters"),
         ({"unknown_token": "<unk>"}, "characters"),
-        ({"algorithm": "quick"}, '"heap" or "naive"'),
+        ({"algorithm": "quick"}, "known are heap, naive"),
     ],
 )
 def test_options_that_cannot_be_right(options, message):

@@ -4,7 +4,7 @@ The file begins with "GGUF", the version, two counts, and the metadata: keys wit
 gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens, and this reader half a second (docs/experiments/formats.md).
 
     tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters;
-                                bert and t5: WordPiece and Unigram (gguf_pipelines.py)
+                                bert and t5: WordPiece and Unigram (library_files.py)
     tokenizer.ggml.pre          the name of the split patterns, which llama.cpp has (src/llama-vocab.cpp)
     tokenizer.ggml.tokens, .scores, .token_type, .merges, .add_space_prefix
 """
@@ -21,18 +21,8 @@ from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
 from .file_content import Json, fail, show
-from .sentencepiece_model import (
-    BYTE,
-    CONTROL,
-    MARK,
-    NORMAL,
-    UNKNOWN,
-    UNUSED,
-    USER_DEFINED,
-    Pieces,
-    added_tokens,
-    scored_vocabulary,
-)
+from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens
+from .sentencepiece_model import scored_vocabulary
 
 MAGIC = b"GGUF"
 _ARRAY, _STRING = 9, 8
@@ -183,7 +173,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         byte_level, prefix = model == "gpt2", get("add_space_prefix", bool, False)
         return _merged(_Model(data, file, tokens, kinds, merges, masks), byte_level, pre, prefix)
     if model in ("bert", "t5"):
-        from .gguf_pipelines import read_unigram, read_word_piece
+        from .library_files import unigram_of_gguf, word_piece_of_gguf
 
         texts = tokens.read(data)
         added = _added(kinds, dict(zip(texts, range(len(texts)), strict=True)), texts.__getitem__, masks)
@@ -191,9 +181,13 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         unknown = get("unknown_token_id", int, 100 if model == "bert" else 2)
         if model == "bert":
             lower = get("normalizer.lowercase", bool, True)
-            return read_word_piece(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))
+            return word_piece_of_gguf(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))
         spaces = get("add_space_prefix", bool, False), get("remove_extra_whitespaces", bool, False)
-        return read_unigram(pieces, added, unknown, get("precompiled_charsmap", list), *spaces)
+        try:
+            charsmap = bytes(value & 255 for value in get("precompiled_charsmap", list) or ())
+        except TypeError:
+            fail(file, "tokenizer.ggml.precompiled_charsmap", "expected bytes, found other values")
+        return unigram_of_gguf(pieces, added, unknown, charsmap, *spaces)
     fail(file, "tokenizer.ggml.model", f"{model!r} is not one that tokenmill reads: {', '.join(_MODELS)}")
 
 

@@ -19,8 +19,8 @@ from ..vocabulary import Vocabulary
 from .byte_alphabet import to_text
 from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
 from .huggingface import END_OF_TEXT
+from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .rank_merges import merges_by_rank
-from .sentencepiece_model import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .sentencepiece_writer import piece_scores
 from .tokens_and_merges import tokens_and_merges
 
@@ -39,9 +39,9 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     ConversionError if llama.cpp would give other ids.
     """
     _check_added(vocabulary)
-    if vocabulary.pipeline is None and vocabulary.alphabet == "bytes":
+    if vocabulary.library is None and vocabulary.alphabet == "bytes":
         fields, notes = _byte_level(vocabulary, lossy)
-    elif vocabulary.pipeline is None and vocabulary.order == "scores":
+    elif vocabulary.library is None and vocabulary.order == "scores":
         fields, notes = _scored(vocabulary)
     else:
         raise ConversionError(

@@ -1,8 +1,8 @@
 """The Hugging Face folder: tokenizer.json, which `tokenizers` reads, and tokenizer_config.json for `transformers`.
 
 tokenizer.json holds a BPE model (vocabulary, merges in order, ignore_merges), the pre-tokenizer, the normalizer and the
-added tokens. What split patterns and the kernels cannot express is a Pipeline (huggingface_pipeline.py). A part that decides ids
-and is unknown is a FormatError that names it. A part that decides no ids of plain text (a template that adds a start token,
+added tokens. What split patterns and the kernels cannot express is encoded by tokenizers (library_files.py). A part of BPE that
+decides ids and is wrong is a FormatError that names it. A part that decides no ids of plain text (a template that adds a start token,
 truncation, padding) is kept as a note.
 
 Two rules of Hugging Face's reader decide what is written:
@@ -18,20 +18,20 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ConversionError, FormatError
-from ..vocabulary import AddedToken, Pipeline, Vocabulary
+from ..vocabulary import NORMALIZERS, AddedToken, LibraryModel, Vocabulary
+from ..vocabulary.vocabulary import Step
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_tables
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
-from .huggingface_pipeline import MODELS, pipeline_model_json, read_pipeline
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
+from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import SPECIAL_NAMES, json_at
 from .rank_merges import present_by_rank
 from .tokenmill_json import FLAGS, added_token
@@ -42,6 +42,7 @@ _TO_EVERY_TEXT = (
 )
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
+_MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
 _MODEL = {
     "type": "BPE",
     "dropout": None,
@@ -74,8 +75,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
     ConversionError if `tokenizers` would give other ids.
     """
-    if vocabulary.pipeline is not None:
-        return _pipeline_json(vocabulary, vocabulary.pipeline)
+    if vocabulary.library is not None:
+        return _json_of_library(vocabulary.library), []
     byte_level = vocabulary.alphabet == "bytes"
     tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
     if byte_level:
@@ -120,21 +121,12 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     return text.encode(), notes
 
 
-def _pipeline_json(vocabulary: Vocabulary, pipeline: Pipeline) -> tuple[bytes, list[str]]:
-    notes: list[str] = []
-    added = _one_name_each(vocabulary, notes)
-    file = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [_added_json(token) for token in added],
-        "normalizer": normalizer_json(vocabulary.normalizers),
-        "pre_tokenizer": pipeline.pre_tokenizer,
-        "post_processor": None,
-        "decoder": pipeline.decoder,
-        "model": pipeline_model_json(vocabulary, pipeline),
-    }
-    return (json.dumps(file, ensure_ascii=False, indent=1) + "\n").encode(), notes
+def _json_of_library(model: LibraryModel) -> bytes:
+    if model.library != "tokenizers":
+        raise ConversionError(
+            f"tokenizer.json cannot hold this {model.kind} model: tokenizers would give other ids. Write tokenizer.model instead."
+        )
+    return model.data
 
 
 def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
@@ -264,10 +256,11 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     if found is None:
         root = parse_json(data, file)
         kind = _kind_of(root["model"])
+        check_growth(root)
         try:
-            found = _read_fast(root) if kind == "BPE" else _read_pipeline(root, kind)
-        except Unsupported:
-            found = _read_pipeline(root, kind)
+            found = _read_fast(root) if kind == "BPE" else _read_by_library(root, kind, data)
+        except Unsupported as reason:
+            found = _read_by_library(root, kind, data, reason)
     config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
     found._put("config", config)
     return found
@@ -282,18 +275,24 @@ def _read_packed(data: bytes, file: str) -> Vocabulary | None:
     with contextlib.suppress(FormatError):  # the slow reader names what is wrong
         root = parse_json(head, file)
         if _kind_of(root["model"]) == "BPE":
-            with contextlib.suppress(Unsupported):
+            check_growth(root)
+            try:
                 return _read_fast(root, tables)
-            return _read_pipeline(root, "BPE", tables)
+            except Unsupported as reason:
+                return _read_by_library(root, "BPE", data, reason)
     return None
 
 
-def _read_pipeline(root: Json, kind: str, tables: BpeTables | None = None) -> Vocabulary | None:
-    """The vocabulary where plain Python must run the steps of the file. tables: as for `_read_fast`."""
+def _read_by_library(root: Json, kind: str, data: bytes, reason: Unsupported | None = None) -> Vocabulary:
+    """The vocabulary that tokenizers encodes with. reason: why the kernels cannot."""
     notes: list[str] = []
     _note_outside(root, notes)
-    normalizers = read_normalizer(root["normalizer"])
-    return read_pipeline(root, kind, normalizers, partial(_read_added, root["added_tokens"]), notes, tables)
+    try:
+        return tokenizer_json_of_library(data, root, kind, notes)
+    except FormatError as error:
+        if reason is None:
+            raise
+        raise FormatError(f"{reason} ({str(error).removeprefix(f'{root.file}: ')})") from error
 
 
 def _note_outside(root: Json, notes: list[str]) -> None:
@@ -318,6 +317,8 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     splitting = read_pre_tokenizer(root["pre_tokenizer"], mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = "" if byte_level else splitting.space_mark
+    if splitting.add_prefix_space == "first" and not all(_keeps_start(step, mark) for step in normalizers):
+        raise Unsupported("Metaspace puts a space before the first word only if no step has removed text before it")
     if mark:
         check_mark(mark, normalizers, root["normalizer"])
     strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
@@ -360,13 +361,18 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     )
 
 
+def _keeps_start(step: Step, mark: str) -> bool:
+    """Whether a normalizer never removes the first character of a text."""
+    return step in (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
+
+
 def _kind_of(model: Json) -> str:
     """The kind of the model. Older files do not name it."""
     if model.absent:
         model.fail("there is no model, so this is not a tokenizer.json")
     kind = model.get("type", str, model_kind(model.expect(dict)))
-    if kind not in MODELS:
-        model["type"].fail(f"the model is {kind}; tokenmill reads {', '.join(MODELS)}")
+    if kind not in _MODELS:
+        model["type"].fail(f"the model is {kind}; tokenmill reads {', '.join(_MODELS)}")
     if model["dropout"].value not in (None, 0, 0.0):
         model["dropout"].fail(
             f"BPE dropout is {show(model['dropout'].value)}: its ids are random; tokenmill gives the same ids each time"

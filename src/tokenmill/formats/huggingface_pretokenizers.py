@@ -11,7 +11,7 @@
     Metaspace                   a space is U+2581; with `split`, each begins a pretoken
     Sequence                    one inside the other
 
-For others, such as those that drop or change text, see huggingface_pipeline.py.
+Others, such as those that drop or change text, are left to tokenizers (library_files.py).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _split_patterns(node: Json, mark: str) -> list[str]:
         try:
             pattern = from_oniguruma(text)
         except ConversionError as error:
-            holder["Regex"].fail(str(error))
+            holder["Regex"].unsupported(str(error))
         if mark and (" " in text or mark in text or "\\s" in text.lower()):
             holder["Regex"].unsupported(f"the split pattern tells spaces from {mark}, which tokenmill does not do")
     elif not holder["String"].absent:

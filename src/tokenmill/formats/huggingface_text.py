@@ -15,11 +15,9 @@ from ..vocabulary.validation import STEPS
 from ..vocabulary.vocabulary import Step
 from .file_content import Json, show
 
-_BERT = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
-
 
 def read_normalizer(node: Json) -> tuple[Step, ...]:
-    """The steps of the `normalizer` section; FormatError for one that tokenmill does not have."""
+    """The steps of the `normalizer` section. Unsupported for one that tokenmill does not have."""
     if node.absent:
         return ()
     kind = node["type"].expect(str)
@@ -34,15 +32,11 @@ def read_normalizer(node: Json) -> tuple[Step, ...]:
         try:
             return (("ReplaceRegex", from_oniguruma(old["Regex"].expect(str)), new),)
         except ConversionError as error:
-            old["Regex"].fail(str(error))
+            old["Regex"].unsupported(str(error))
     if kind == "Strip":
         return ((kind, node.get("strip_left", bool, True), node.get("strip_right", bool, True)),)
-    if kind == "BertNormalizer":
-        return ((kind, *(node.get(name, bool, None if name == "strip_accents" else True) for name in _BERT)),)
-    if kind == "Precompiled":
-        return ((kind, node["precompiled_charsmap"].expect(str)),)
-    if STEPS.get(kind) != 0 or kind == "CharacterMap":
-        node.fail(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(STEPS)})")
+    if STEPS.get(kind) != 0:
+        node.unsupported(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(STEPS)})")
     return (kind,)
 
 
@@ -63,8 +57,6 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
     names = {
         "Prepend": ("prepend",),
         "Strip": ("strip_left", "strip_right"),
-        "BertNormalizer": _BERT,
-        "Precompiled": ("precompiled_charsmap",),
     }
     return {"type": name} | dict(zip(names.get(name, ()), arguments, strict=True))
 
@@ -75,7 +67,7 @@ def mark_of(steps: tuple[Step, ...]) -> str:
 
 
 def read_decoder(node: Json, byte_level: bool, mark: str, notes: list[str]) -> str:
-    """What decoding leaves out at the start (Vocabulary.strip_decoded). A decoder that does anything else becomes a note."""
+    """What decoding leaves out at the start (Vocabulary.strip_decoded). Unsupported for a decoder that does anything else."""
     steps = [] if node.absent else list(node["decoders"]) if node["type"].value == "Sequence" else [node]
     kinds = [step["type"].expect(str) for step in steps]
     if kinds == (["ByteLevel"] if byte_level else ["Fuse"]) and not mark:
@@ -90,7 +82,9 @@ def read_decoder(node: Json, byte_level: bool, mark: str, notes: list[str]) -> s
             return ""
         if ends == [(" ", 1, 0)]:
             return "space"
-    notes.append(f"the decoder is {' + '.join(kinds) or 'absent'}; tokenmill decodes to the very text that was encoded")
+    if kinds:
+        node.unsupported(f"the decoder {' + '.join(kinds)} does not give back the text")
+    notes.append("there is no decoder; tokenmill decodes to the very text that was encoded")
     return ""
 
 

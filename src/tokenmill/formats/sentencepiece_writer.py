@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import ConversionError, require
 from ..vocabulary import Vocabulary
-from .sentencepiece_model import BPE, BYTE, CONTROL, MARK, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, normalizer_steps
+from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, USER_DEFINED
+from .sentencepiece_model import BPE, normalizer_steps
 
 
 def piece_scores(vocabulary: Vocabulary) -> list[float]:
@@ -23,33 +24,24 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
     ConversionError if sentencepiece would give other ids.
     """
-    pipeline = vocabulary.pipeline
-    unigram = pipeline is not None and bool(pipeline.model.get("single_precision"))
-    if not unigram and (pipeline is not None or vocabulary.order != "scores"):
+    of_library = vocabulary.library is not None and vocabulary.library.library == "sentencepiece"
+    if of_library and all(
+        token.special for token in vocabulary.added_tokens
+    ):  # others are found before the model sees a text
+        return vocabulary.library.data, []
+    if vocabulary.order != "scores":
         raise ConversionError(
             f"tokenizer.model holds tokens with scores, and this vocabulary is of order {vocabulary.order!r}: sentencepiece would "
             "give other ids. Write tokenizer.json instead."
         )
-    if vocabulary.unknown is None and not unigram:
+    if vocabulary.unknown is None:
         raise ConversionError("tokenizer.model needs an unknown token, and this vocabulary has none")
-    messages: Any = require("sentencepiece.sentencepiece_model_pb2", "sentencepiece", "writing tokenizer.model")
+    messages: Any = require("sentencepiece.sentencepiece_model_pb2", "libraries", "writing tokenizer.model")
     model = messages.ModelProto()
-    if pipeline is not None:
-        user = {*pipeline.model["user_defined"]}
-        special = {token.id for token in vocabulary.added_tokens}
-        for id, (text, score) in enumerate(zip(pipeline.texts, pipeline.scores, strict=True)):
-            kind = UNKNOWN if id == pipeline.model["unk_id"] else CONTROL if id in special else NORMAL
-            if id in user:
-                kind = USER_DEFINED
-            elif kind == NORMAL and id in pipeline.model["left_out"]:
-                kind = BYTE if vocabulary.tokens[id] is not None else CONTROL
-            model.pieces.add(piece=text, score=score, type=kind)
-        notes: list[str] = []
-    else:
-        notes = _add_pieces(model, vocabulary)
+    notes = _add_pieces(model, vocabulary)
     spec = model.trainer_spec
-    spec.model_type, spec.vocab_size = UNIGRAM if unigram else BPE, len(model.pieces)
-    spec.byte_fallback = bool(pipeline.model["byte_fallback"] if pipeline is not None else vocabulary.byte_tokens)
+    spec.model_type, spec.vocab_size = BPE, len(model.pieces)
+    spec.byte_fallback = bool(vocabulary.byte_tokens)
     for role, id in _roles(vocabulary, model).items():
         setattr(spec, f"{role}_id", id)
         if id >= 0:

@@ -235,7 +235,7 @@ def tokens_and_merges(
     whole_pretokens: whether the format has the rule that a pretoken which is a token becomes that token. Without it, a token
     that only this rule makes is a ConversionError.
     """
-    if vocabulary.pipeline is not None or (vocabulary.alphabet != "bytes" and not whole_pretokens):
+    if vocabulary.library is not None or (vocabulary.alphabet != "bytes" and not whole_pretokens):
         raise ConversionError(
             f"{target} begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
         )

@@ -114,8 +114,8 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
 
 def _refused(vocabulary: Vocabulary) -> str:
     """The first rule of `vocabulary` that the page's encoder does not have, or nothing."""
-    if vocabulary.pipeline is not None:
-        return f"the rules of this kind of vocabulary ({vocabulary.order})"
+    if vocabulary.library is not None:
+        return f"the rules of this kind of vocabulary ({vocabulary.library.kind})"
     mark = vocabulary.space_mark
     steps = {*NORMALIZERS} | ({("Prepend", mark), ("Replace", " ", mark)} if mark else set())
     if unknown := [step for step in vocabulary.normalizers if step not in steps]:

@@ -254,11 +254,11 @@ class EvaluationText:
             for text in self.texts(name):
                 nbytes += len(text.encode("utf-8", "replace"))
                 characters += len(text)
-                for section, token, prefix in tok.core.sections(text, frozenset()):
-                    if token is None:
-                        yield prefix + section.encode()
+                for part in tok.core.parts(text):
+                    if isinstance(part, int):
+                        added[part] += 1
                     else:
-                        added[token.id] += 1
+                        yield part
 
         patterns = tok.vocabulary.split_patterns
         splitter = self._splitter(patterns, joins) if tok.core.cutter is None else StretchSplitter(tok.core.cutter)
@@ -281,8 +281,8 @@ class StretchSplitter(Splitter):
 
 
 def is_guest(tok: Tokenizer) -> bool:
-    """Whether another library's method encodes (WordPiece, Unigram and other pipelines): there are no pretokens to count."""
-    return tok.vocabulary.pipeline is not None
+    """Whether another library encodes (WordPiece, Unigram and others): there are no pretokens to count."""
+    return tok.vocabulary.library is not None
 
 
 def _apart(files: list[Path | str]) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
-from ..tokenizer.special import WHITE_SPACE
+from ..tokenizer.normalization import WHITE_SPACE
 from ..vocabulary import Vocabulary
 from .tables import Column, Figure, Table, cell_text
 from .usage import SLICE, Usage, characters_by_pretoken, ordinary, ordinary_tokens, slices

@@ -125,12 +125,12 @@ def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:
 
 def can_lose_tokens(vocabulary: Vocabulary) -> bool:
     """Whether `prune`, `shrink` and `replace` take this vocabulary."""
-    return vocabulary.pipeline is None and not len(vocabulary.superwords)
+    return vocabulary.library is None and not len(vocabulary.superwords)
 
 
 def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
     """The tokens that cannot be removed: the alphabet and the unknown token."""
-    if vocabulary.pipeline is not None:
+    if vocabulary.library is not None:
         raise UsageError(
             f"tokens can be removed from byte-pair vocabularies only; this one is of order {vocabulary.order!r}"
         )

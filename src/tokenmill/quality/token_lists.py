@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ..tokenizer import Tokenizer
-from ..tokenizer.special import WHITE_SPACE
+from ..tokenizer.normalization import WHITE_SPACE
 from .tables import Cell, Column, Table, Token
 from .usage import Usage, texts_of_tokens, token_cells
 

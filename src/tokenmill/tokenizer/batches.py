@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from array import array
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from .core import Core
 
+LONG = 4096  # ids
+LONG_TEXT, PIECE = 1 << 20, 1 << 18  # characters, bytes
 CHUNKS = 8  # per thread: few enough to cost nothing, enough for the threads to end together
 
 Item = TypeVar("Item")
@@ -46,6 +49,13 @@ def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_thr
             stopped = True
 
 
+def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_threads: int | None) -> list[Result]:
+    """`decode` of each list of ids: by threads only if the lists are so long that it runs without the GIL."""
+    lists = list(batch)
+    ids = sum(len(each) for each in lists if hasattr(each, "__len__"))
+    return map_batch(decode, lists, num_threads if ids > LONG * len(lists) else 1)
+
+
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
     """A list of ids for each text."""
     given, threads = _texts(texts), threads_for(num_threads)
@@ -67,6 +77,42 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
     return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
 
 
+def encode_divided(
+    core: Core, text: str | bytes, plan: Plan, num_threads: int | None, collect: Callable[[Batch], Result]
+) -> Result | None:
+    """Encode a long text in pieces on several threads; None if one thread is as good, or the text cannot be divided."""
+    if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:
+        return None
+    borders = _borders(core, text)
+    return _encode_together(core, (text,), plan, threads, collect, borders) if len(borders) > 2 else None
+
+
+def _borders(core: Core, text: str | bytes) -> array[int]:
+    """Where a long text may be divided, whatever is around: 0 first, its length last.
+
+    A pretoken begins there outside of any added token. Normalisation of characters does not look across ASCII.
+    """
+    borders = array("q", [0])
+    splitter, normalizers = core.dividing_splitter, core.added.normalizers
+    if splitter is None:
+        return borders
+    around = 1024 + 4 * max((len(token.content) for token in core.vocabulary.added_tokens), default=0)
+    for middle in range(PIECE, len(text) - PIECE // 2, PIECE):
+        window = text[middle - around : middle + around]
+        try:
+            data = window.encode() if isinstance(window, str) else window
+        except UnicodeEncodeError:  # lone surrogates
+            continue
+        first = len(data) // 4
+        place = splitter.certain_cut(data, first, len(data) - first)
+        while place and normalizers and data[place] >= 0x80:
+            place = splitter.certain_cut(data, first, place)
+        if place:
+            borders.append(middle - around + (len(data[:place].decode()) if isinstance(text, str) else place))
+    borders.append(len(text))
+    return borders
+
+
 def _pool(threads: int) -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor  # late: one text needs no threads
 
@@ -76,14 +122,20 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     if isinstance(texts, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"texts is one {type(texts).__name__}; give a list of texts, or call encode for one")
-    return tuple(texts)
+    return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else texts)
 
 
 def _encode_together(
-    core: Core, texts: tuple[str, ...], plan: Plan, threads: int, collect: Callable[[Batch], Result]
+    core: Core,
+    texts: tuple[str | bytes, ...],
+    plan: Plan,
+    threads: int,
+    collect: Callable[[Batch], Result],
+    borders: array[int] | None = None,
 ) -> Result:
     """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
-    batch = Batch(core.kernel, texts, plan.refused_finder, plan.sections, lambda text: core.encode(text, plan), threads)
+    finders = plan.refused_finder, plan.sections
+    batch = Batch(core.kernel, texts, *finders, lambda text: core.encode(text, plan), threads, borders)
     if batch.threads == 1:
         return collect(batch)
     with _pool(batch.threads - 1) as pool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownOptionError, UsageError
 from ..split import Splitter
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
 from .decoding._decode_cy import Decoder
@@ -27,7 +27,8 @@ from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
-    from .pipeline import PipelineEncoder
+    from .offsets import Offsets
+    from .stream_decoder import StreamDecoder
 
 
 class Core:
@@ -67,20 +68,8 @@ class Core:
 
     @property
     def scanner(self) -> Scanner | None:
-        """The splitter's kernel; None for a pattern that only the regex module can run, and for a pipeline."""
-        return None if self.pipeline is not None else self.splitter.scanner
-
-    @lazy
-    def pipeline(self) -> PipelineEncoder | None:
-        """What encodes instead of the kernel, where the vocabulary has a pipeline."""
-        vocabulary = self.vocabulary
-        if vocabulary.pipeline is None:
-            return None
-        from .pipeline import PipelineEncoder  # late: few tokenizers need it
-
-        apart = _bytes_apart(vocabulary, self.added)
-        added = {token.id: apart[token.id].decode() for token in vocabulary.added_tokens}
-        return PipelineEncoder(vocabulary, vocabulary.pipeline, added)
+        """The splitter's kernel; None for a pattern that only the regex module can run."""
+        return self.splitter.scanner
 
     @lazy
     def kernel(self) -> Encoder:
@@ -105,9 +94,9 @@ class Core:
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy
-    def cutter(self) -> Cutter | PipelineEncoder | None:
+    def cutter(self) -> Cutter | None:
         """Cuts a text that is one pretoken where no token spans; None if there is a split pattern."""
-        return self.pipeline or _cutter(self.vocabulary)
+        return _cutter(self.vocabulary)
 
     @property
     def whole_texts(self) -> bool:
@@ -124,11 +113,8 @@ class Core:
         """Each token by id as Hugging Face spells it: bytes in the byte alphabet ("Ġlow"), added tokens as they are."""
         from ..formats.byte_alphabet import to_text
 
-        if self.vocabulary.pipeline is not None:
-            texts = [*self.vocabulary.pipeline.texts, *[None] * self.vocabulary.n_vocab][: self.vocabulary.n_vocab]
-        else:
-            spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
-            texts = [None if token is None else spell(token) for token in self.tokens]
+        spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
+        texts = [None if token is None else spell(token) for token in self.tokens]
         for token in self.vocabulary.added_tokens:
             texts[token.id] = token.content
         return texts
@@ -143,8 +129,6 @@ class Core:
     def decode(self, ids: Any, errors: str) -> str:
         """The text of `ids`, a list or an array that the kernel reads."""
         ids = self._listed(ids)
-        if self.pipeline is not None:
-            return self.decode_bytes(ids).decode("utf-8", errors)
         left_out = self.left_out(ids)
         if self.vocabulary.byte_tokens and errors == "replace":
             try:
@@ -157,7 +141,27 @@ class Core:
         """The bytes of `ids`, which are as for `decode`."""
         ids = self._listed(ids)
         data = self.decoder.decode_bytes(ids)  # raises for an id that is not there
-        return data[self.left_out(ids) :] if self.pipeline is None else self.pipeline.decode(map(int, ids))
+        return data[self.left_out(ids) :]
+
+    def decode_with_offsets(self, ids: list[int]) -> tuple[str, list[int]]:
+        """The text of `ids`, and for each token the index of the first character that contains one of its bytes."""
+        tokens, data = list(map(self.decoder.token, ids)), self.decode_bytes(ids)
+        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
+        for token in tokens:
+            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
+            characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
+        return data.decode(), starts
+
+    def stream_decoder(self, errors: str, left_out: frozenset[int]) -> StreamDecoder:
+        """A decoder that takes ids as they arrive. left_out: ids that it skips."""
+        from .stream_decoder import StreamDecoder
+
+        return StreamDecoder(self, errors, left_out)
+
+    @lazy
+    def special_ids(self) -> frozenset[int]:
+        """The ids of the special tokens."""
+        return frozenset(self.vocabulary.special_tokens.values())
 
     def _listed(self, ids: Any) -> Any:
         """`ids`, which decoding may go over twice."""
@@ -188,6 +192,13 @@ class Core:
                 parts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
         return "".join(parts)
 
+    @lazy
+    def dividing_splitter(self) -> Splitter | None:
+        """What finds places where a text may be divided; None if what is on one side may change the ids of the other."""
+        if self.scanner is None or not self.added.local:
+            return None
+        return self.splitter_with(token.content for token in self.vocabulary.added_tokens)
+
     # Texts with added tokens
 
     def plan(
@@ -208,18 +219,10 @@ class Core:
         if self.whole_texts:
             return self._by_kernel("encode", text, plan)
         text = repair(text)
-        self.added.check(text, plan.refused)
-        ids: list[int] = []
-        if self.pipeline is not None:
-            for section, token, first in self.added.split(text, plan.allowed):
-                ids += self.pipeline.encode(section, first == "text") if token is None else [token.id]
-            return ids
-        for section, token, prefix in self.sections(text, plan.allowed):
-            if token is not None:
-                ids.append(token.id)
-            else:
-                ids += self.encode_section(prefix + section.encode())
-        return ids
+        self.added.check(text, plan)
+        from .text_parts import encode_parts  # late: few patterns need it
+
+        return encode_parts(self, text.encode(), plan)[0].tolist()
 
     def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
@@ -242,6 +245,24 @@ class Core:
         """The number of ids of `text`."""
         return self._by_kernel("count", text, plan) if self.whole_texts else len(self.encode(text, plan))
 
+    def encode_with_offsets(self, text: str, plan: Plan) -> Offsets:
+        """The ids of `text` and the spans that they stand for."""
+        from .offsets import encode_with_offsets
+
+        return encode_with_offsets(self, repair(text), plan)
+
+    def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
+        """Where each token of a text in UTF-8 ends, in bytes. limit: stop once there are more tokens; -1 for no limit."""
+        from .offsets import encode_spans
+
+        return encode_spans(self, data, plan, limit)[1][1::2].tolist()
+
+    def parts(self, text: str) -> Iterator[bytes | int]:
+        """What `text` consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
+        from .text_parts import parts
+
+        return parts(self, repair(text))
+
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
         """What a method of the kernel returns."""
         try:
@@ -251,36 +272,10 @@ class Core:
         except UnicodeEncodeError:  # lone surrogates
             return self._by_kernel(method, repair(text), plan)
 
-    def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
-        """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.
-
-        A space that the normalizer "Prepend" puts first is such a prefix too: no part of the text is in it.
-        """
-        mark, prepends = self.vocabulary.space_mark, self.added.prepends
-        rule = self.vocabulary.add_prefix_space
-        for section, token, first in self.added.split(repair(text), allowed):
-            if mark:
-                section = section.replace(mark, " ")
-            prefix = b""
-            if rule == "text" and first == "text" and token is not None:
-                yield "", None, b" "
-            if token is None and prepends and first != "":
-                section, prefix = section[1:], b" "
-            elif token is None and self.prefixed(first == "text") and (rule == "text" or not section.startswith(" ")):
-                prefix = b" "
-            yield section, token, prefix
-
-    def prefixed(self, starts_text: bool) -> bool:
-        """Whether a space is put before a section that does not begin with one."""
-        rule = self.vocabulary.add_prefix_space
-        return starts_text if isinstance(rule, str) else rule
-
     # Text without added tokens
 
     def encode_section(self, text: str | bytes) -> list[int]:
         """The ids of text without added tokens. Raises UnicodeEncodeError for lone surrogates."""
-        if self.pipeline is not None:
-            return self.pipeline.encode(repair(text))
         ends = None
         if self.scanner is None:
             ends = self.splitter.ends(text.encode() if isinstance(text, str) else text)
@@ -288,24 +283,11 @@ class Core:
 
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         """The ids of one pretoken."""
-        if self.pipeline is not None:
-            return self.pipeline.encode_word(pretoken)
         return self.kernel.encode_pretoken(pretoken)
 
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:
         """The ids of the pretokens of `data` that end at `ends` (a uintp array), as a uint32 buffer."""
         return self.kernel.encode_to_ids(data, None, None, ends)
-
-    def encode_until(self, data: bytes, start: int, limit: int) -> tuple[int, int, list[int]]:
-        """Encode data[start:] until more than `limit` ids are found, a pretoken at a time.
-
-        Returns (ids before, offset, ids from there on): the last list holds the id that exceeds the limit. It is empty,
-        and the offset the length of `data`, if there are no more than `limit` ids.
-        """
-        if self.scanner is not None:
-            return self.kernel.encode_until(data, start, limit)
-        ids = self.encode_section(data[start:])
-        return (0, start, ids) if len(ids) > limit else (len(ids), len(data), [])
 
 
 def repair(text: str | bytes) -> str:
@@ -334,7 +316,7 @@ def _bytes_apart(vocabulary: Vocabulary, added: AddedTokens) -> dict[int, bytes]
     """The `bytes_apart` as they are in text after normalisation."""
     found = dict(vocabulary.bytes_apart)
     for token in vocabulary.added_tokens:
-        if token.normalized and vocabulary.normalizers:
+        if token.normalized and vocabulary.normalizers and token.id not in vocabulary.byte_tokens:
             text = added.normalize(token.content)
             found[token.id] = (text.replace(vocabulary.space_mark, " ") if vocabulary.space_mark else text).encode()
     return found

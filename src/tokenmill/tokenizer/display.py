@@ -103,9 +103,7 @@ ORDERS = {
     "merges": "by a list of merges, the earliest first",
     "scores": "by scores: any two adjacent tokens whose bytes are a token, the highest score first",
     "events": "by events in training order: merges and removals (Picky BPE)",
-    "wordpiece": "no merges: the longest token at each place (WordPiece)",
-    "unigram": "no merges: the tokens with the highest sum of scores (Unigram)",
-    "words": "no merges: each word is a token",
+    "library": "by the library of the file: tokenizers or sentencepiece",
 }
 
 

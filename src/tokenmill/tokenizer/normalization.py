@@ -1,14 +1,12 @@
 """The steps that change text before it is split, as in Hugging Face tokenizers, on every Python.
 
     "NFC" "NFD" "NFKC" "NFKD"                 Unicode normalisation, with the tables of Unicode 9.0
-    "Lowercase" "StripAccents" "Nmt"          each character in lower case; without marks; Nmt of sentencepiece
+    "Lowercase" "StripAccents"                each character in lower case; without marks
     ("Prepend", text)                         text before a text that is not empty
     ("Replace", old, new)                     every `old`; ("ReplaceRegex", pattern, new) every match
     ("Strip", left, right)                    without white space at the start, at the end
-    ("Precompiled", base64)                   the character map of a SentencePiece model, as tokenizers applies it
-    ("CharacterMap", base64, kept)            the same as sentencepiece applies it; it leaves the texts `kept`, with \\0 between
-                                              them, as they are
-    ("BertNormalizer", clean_text, handle_chinese_chars, strip_accents, lowercase)
+    ("CharacterMap", base64, kept)            the character map of a SentencePiece model; it leaves the texts `kept`, with \\0
+                                              between them, as they are
 
 A character that Unicode 9.0 does not assign never changes in a Unicode normalisation there, never moves and never composes,
 so it divides the text into parts that are normalised alone. In those parts, all characters are assigned in 9.0, and Unicode
@@ -21,8 +19,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial, reduce
-from itertools import accumulate, chain
+from functools import cache, lru_cache, partial, reduce
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from ..split.splitter import finder_of
@@ -51,14 +49,6 @@ _STEP = 1 << 16  # characters looked up at once
 # Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 STRIPPED = WHITE_SPACE.replace("-", "".join(map(chr, range(0x2001, 0x200A))))
-# What Nmt leaves out, and what it replaces by a space (sentencepiece, "nmt_nfkc").
-_NMT_DROPPED = "[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]"
-_NMT_SPACES = "[\t\n\f\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]"
-# The blocks of ideographs that BERT puts spaces around.
-_IDEOGRAPHS = (  # not compiled yet: that takes 5 ms
-    "([\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f\U0002b920-\U0002ceaf"
-    "\uf900-\ufaff\U0002f800-\U0002fa1f])"
-)
 
 
 def normalizer_of(steps: Iterable[Step]) -> Change:
@@ -69,6 +59,63 @@ def normalizer_of(steps: Iterable[Step]) -> Change:
     """
     changes = [_change_of(*((step,) if isinstance(step, str) else step)) for step in steps]
     return lambda text: reduce(lambda found, change: change(found), changes, text)
+
+
+def align(steps: Iterable[Step], text: str) -> tuple[str, list[int], list[int]]:
+    """What the steps make of `text`, and for each character of that, where the characters that it was made of begin and end.
+
+    >>> align(["NFC", ("Prepend", "_")], "e\\u0301a")
+    ('_éa', [0, 0, 2], [0, 2, 3])
+    """
+    starts, ends = [*range(len(text))], [*range(1, len(text) + 1)]
+    for step in steps:
+        fresh, new_starts, new_ends, done = [], [], [], 0
+        for start, end, new in _edits(text, *((step,) if isinstance(step, str) else step)):
+            fresh += [text[done:start], new]
+            begin = starts[start]
+            new_starts += starts[done:start] + [begin] * len(new)
+            new_ends += ends[done:start] + [ends[end - 1] if start < end else begin] * len(new)
+            done = end
+        text = "".join([*fresh, text[done:]])
+        starts, ends = new_starts + starts[done:], new_ends + ends[done:]
+    return text, starts, ends
+
+
+def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
+    """What a step replaces: text[start:end] by another text."""
+    if name == "Prepend":
+        return [(0, 0, arguments[0])] if text else []
+    if name == "Replace":
+        old, new = arguments
+        return [(found.start(), found.end(), new) for found in re.finditer(re.escape(old), text)]
+    if name == "ReplaceRegex":
+        return [(start, end, arguments[1]) for start, end in _matches(arguments[0], text)]
+    if name == "Strip":
+        stripped = _strip(text, *arguments)
+        start = len(text) - len(text.lstrip(STRIPPED)) if arguments[0] else 0
+        end = start + len(stripped)
+        return [*([(0, start, "")] if start else []), *([(end, len(text), "")] if end < len(text) else [])]
+    if name == "CharacterMap":
+        return CharacterMap(*arguments).edits(text)
+    change = _change_of(name)
+    starts = [n for n, character in enumerate(text) if n == 0 or name not in NORMALIZERS or not _joins(character)]
+    spans = pairwise([*starts, len(text)])
+    return [(start, end, new) for start, end in spans if (new := change(text[start:end])) != text[start:end]]
+
+
+@lru_cache(1 << 16)
+def _joins(character: str) -> bool:
+    """Whether a character may change, in Unicode's forms, together with the one before it."""
+    first = unicodedata.normalize("NFD", character)[0]
+    return unicodedata.combining(first) > 0 or re.match(f"[{_COMPOSES}]", first) is not None
+
+
+def _matches(pattern: str, text: str) -> Iterable[tuple[int, int]]:
+    if (find := finder_of(pattern)) is not None:
+        return find(text)
+    from ..split.backtracking import to_regex  # late: the regex module takes long to import
+
+    return (found.span() for found in to_regex(pattern).finditer(text))
 
 
 def character_classes(change: Change, steps: Iterable[Step], mark: str, number: int) -> bytes:
@@ -97,21 +144,14 @@ def _change_of(name: str, *arguments) -> Change:
         return _replace_matches(*arguments)
     if name == "Strip":
         return partial(_strip, left=arguments[0], right=arguments[1])
-    if name in ("Precompiled", "CharacterMap"):
+    if name == "CharacterMap":
         return CharacterMap(*arguments)
-    if name == "BertNormalizer":
-        return partial(_bert, options=arguments)
-    return {"Lowercase": _lowercase, "StripAccents": _strip_accents, "Nmt": _nmt}[name]
+    return {"Lowercase": _lowercase, "StripAccents": _strip_accents}[name]
 
 
 def _replace_matches(pattern: str, new: str) -> Change:
-    if (find := finder_of(pattern)) is None:
-        from ..split.backtracking import to_regex  # late: the regex module takes long to import
-
-        return partial(to_regex(pattern).sub, lambda _: new)
-
     def change(text: str) -> str:
-        borders = [0, *chain.from_iterable(find(text)), len(text)]
+        borders = [0, *chain.from_iterable(_matches(pattern, text)), len(text)]
         return new.join(text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True))
 
     return change
@@ -127,33 +167,12 @@ def _lowercase(text: str) -> str:
     return text.lower() if text.isascii() else "".join(map(str.lower, text))
 
 
-def _strip_accents(text: str, kind: str = "M") -> str:
-    """Without marks of any kind, or without those of one category, as far as Unicode 9.0 has them."""
+def _strip_accents(text: str) -> str:
+    """Without marks, as far as Unicode 9.0 has them."""
     if text.isascii():
         return text
     unassigned = unassigned_characters()
-    return "".join(c for c in text if not unicodedata.category(c).startswith(kind) or unassigned[ord(c)])
-
-
-def _nmt(text: str) -> str:
-    return re.sub(_NMT_SPACES, " ", re.sub(_NMT_DROPPED, "", text))
-
-
-def _bert(text: str, options: tuple[bool, bool, bool | None, bool]) -> str:
-    clean, ideographs, strip_accents, lowercase = options
-    if clean:
-        text = "".join(" " if c in STRIPPED else c for c in text if c in "\t\n\r" or not _is_control(c))
-    if ideographs and not text.isascii():
-        text = re.sub(_IDEOGRAPHS, r" \1 ", text)
-    if lowercase if strip_accents is None else strip_accents:
-        text = _strip_accents(_normalize(text, "NFD"), "Mn")
-    return _lowercase(text) if lowercase else text
-
-
-def _is_control(character: str) -> bool:
-    """Whether BERT's normalizer leaves a character out, by the tables of Unicode 8.0, which lack U+08E2."""
-    of_other = unicodedata.category(character) in ("Cc", "Cf", "Co")
-    return character == "\ufffd" or (of_other and character != "\u08e2" and not unassigned_characters()[ord(character)])
+    return "".join(c for c in text if not unicodedata.category(c).startswith("M") or unassigned[ord(c)])
 
 
 def _normalize(text: str, form: str) -> str:

@@ -1,14 +1,19 @@
-"""The span of text that each id stands for."""
+"""The span of text that each id stands for, also where the text is normalised before it is encoded."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
+
+from .encoding._spans_cy import character_spans, token_spans
+from .normalization import align
+from .text_parts import CHANGED_STRETCH, IN_CHANGED, encode_parts
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..vocabulary import Vocabulary
     from .core import Core
+    from .special import Plan
 
 
 class Offsets(NamedTuple):
@@ -17,7 +22,8 @@ class Offsets(NamedTuple):
     ids: the ids, as `encode` returns them.
     bytes: int64 array of shape (n, 2): token i is text.encode()[bytes[i, 0]:bytes[i, 1]].
     characters: the same in characters; a character that several tokens share is in the span of each.
-    text: what the spans refer to: the text given, after normalisation and the replacement of lone surrogates.
+    text: the text given, with U+FFFD for lone surrogates. Where the tokenizer normalises text, a token stands for the
+        characters that became its own; a space that was put before the text stands for nothing.
     """
 
     ids: list[int]
@@ -26,53 +32,58 @@ class Offsets(NamedTuple):
     text: str
 
 
-def encode_offsets(core: Core, text: str, allowed: frozenset[str]) -> Offsets:
-    """The ids of `text` with their spans. The control tokens in `allowed` are found in it."""
+def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
+    """The ids of `text` with their spans."""
     import numpy as np
 
-    ids: list[int] = []
-    found: list[np.ndarray] = [np.zeros((0, 2), np.int64)]
-    whole: list[str] = []
-    start = 0
-    for section, token, prefix in core.sections(text, allowed):
-        data = section.encode()
-        if token is not None:
-            ids.append(token.id)
-            found.append(np.array([[start, start + len(data)]]))
-        elif core.pipeline is not None:
-            parts = core.pipeline.spans(section, first=not whole)
-            found.append(np.array([part[1:] for part in parts], np.int64).reshape(-1, 2) + start)
-            ids += [part.id for part in parts]
-        else:
-            here = core.encode_section(prefix + data)
-            sizes = np.array(token_sizes(here, prefix + data, core.vocabulary), np.int64)
-            bounds = np.concatenate([[0], np.maximum(np.cumsum(sizes) - len(prefix), 0)]) + start
-            found.append(np.stack([bounds[:-1], bounds[1:]], axis=1))
-            ids += here
-        whole.append(section)
-        start += len(data)
-    joined = "".join(whole)
-    spans = np.concatenate(found)
-    leads = (np.frombuffer(joined.encode(), np.uint8) & 0xC0) != 0x80
-    before = np.concatenate([[0], np.cumsum(leads)])  # the number of characters that begin before each byte
-    characters = before[spans]
-    filled = spans[:, 0] < spans[:, 1]
-    characters[filled, 0] = before[spans[filled, 0] + 1] - 1
-    return Offsets(ids, spans, characters, joined)
+    data = text.encode()
+    ids, spans = encode_spans(core, data, plan)
+    shape = (len(ids), 2)
+    characters = spans if text.isascii() else character_spans(spans, data)
+    return Offsets(ids.tolist(), np.ndarray(shape, np.int64, spans), np.ndarray(shape, np.int64, characters), text)
 
 
-def token_sizes(ids: list[int], data: bytes, vocabulary: Vocabulary) -> list[int]:
-    """The number of bytes that each of `ids` stands for. The ids are the first of the encoding of `data`."""
-    tokens, unknown = vocabulary.tokens, vocabulary.unknown
-    if unknown is None or unknown not in ids:
-        return [len(tokens[id]) for id in ids]  # type: ignore[arg-type]
-    sizes, at = [], 0
-    for id in ids:
-        size = len(tokens[id] or b"") if id < len(tokens) else 0
-        if id == unknown and not (size and data.startswith(tokens[id], at)):  # type: ignore[arg-type]
-            size = 1  # it stands for a byte or a character
-            while vocabulary.alphabet == "characters" and at + size < len(data) and 0x80 <= data[at + size] < 0xC0:
-                size += 1
-        sizes.append(size)
-        at += size
-    return sizes
+def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[memoryview, memoryview]:
+    """The ids of a text in UTF-8, and where each begins and ends in it, in bytes: two numbers for each.
+
+    limit: stop once there are more ids; -1 for no limit.
+    """
+    ids, rows, changes = encode_parts(core, data, plan, limit)
+    vocabulary = core.vocabulary
+    sizes = memoryview(vocabulary.packed[1]).cast("I")
+    unknown, token = -1, b""
+    if vocabulary.unknown is not None:
+        unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
+    by_character = vocabulary.alphabet == "characters"
+    found = token_spans(ids, rows, sizes, data, changes, unknown, token, by_character)
+    spans = memoryview(found).cast("q")
+    if changes:
+        _to_original(spans, rows, data, changes, plan)
+    return ids, spans
+
+
+def _to_original(spans: memoryview, rows: memoryview, data: bytes, changes: list[bytes], plan: Plan) -> None:
+    """Replace the spans in changed stretches by spans in the text."""
+    stretch, table = -1, [*(rows[n : n + 4].tolist() for n in range(0, len(rows), 4)), [len(spans) // 2]]
+    for (first, start, end, kind), (after, *_) in itertools.pairwise(table):
+        if kind == CHANGED_STRETCH:
+            stretch += 1
+            begins, ends = _original_bytes(data[start:end], changes[stretch], plan)
+            offset = start
+        elif kind & IN_CHANGED:
+            for n in range(2 * first, 2 * after, 2):
+                begin, end = spans[n], spans[n + 1]
+                spans[n] = offset + begins[begin]
+                spans[n + 1] = offset + (ends[end - 1] if begin < end else begins[begin])
+
+
+def _original_bytes(stretch: bytes, changed: bytes, plan: Plan) -> tuple[list[int], list[int]]:
+    """For each byte of a changed stretch, where what it was made of begins and ends in the stretch."""
+    original = stretch.decode()
+    text, starts, ends = align(plan.steps, original)
+    assert text.encode() == changed, "the steps of a normalizer change a text in two ways"
+    before = [0, *itertools.accumulate(len(character.encode()) for character in original)]
+    sizes = [len(character.encode()) for character in text]
+    begins_of_bytes = [before[start] for start, size in zip(starts, sizes, strict=True) for _ in range(size)]
+    ends_of_bytes = [before[end] for end, size in zip(ends, sizes, strict=True) for _ in range(size)]
+    return [*begins_of_bytes, len(stretch)], ends_of_bytes

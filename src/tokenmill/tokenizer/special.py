@@ -7,33 +7,19 @@ that are not special are found in any text, with Hugging Face's flags.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache, partial
 from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.vocabulary import Step
 from .encoding._finder_cy import Finder
 from .encoding._sections_cy import Sections
-from .normalization import CHARACTER_STEPS, STRIPPED, WHITE_SPACE, character_classes, normalizer_of
+from .normalization import CHARACTER_STEPS, character_classes, normalizer_of
 
 STRETCH_START = 4  # the rules of _sections_cy.pxd for a space before a text
 PREFIXES: dict[object, int] = {False: 0, True: 1, "first": 2, "text": 3}
-_Heads = tuple[re.Pattern[str], dict[str, list[int]]]
-_Table = tuple[dict[str, AddedToken], _Heads]
-
-
-class Section(NamedTuple):
-    """A part of a text: ordinary where `token` is None, else one added token with the white space that it includes.
-
-    first: "text" for the first part of the text, "stretch" for one after an added token that is found before
-        normalisation, "" for others.
-    """
-
-    text: str
-    token: AddedToken | None
-    first: str = ""
 
 
 class Plan(NamedTuple):
@@ -42,19 +28,21 @@ class Plan(NamedTuple):
     allowed: the control tokens to find. refused: the texts that are an error.
     refused_finder, sections: the same for the kernel, the second with the tokens that are not special, the normalization
         and the space before a text. None where there is nothing to do.
+    steps: what `sections` changes text by.
     """
 
     allowed: frozenset[str]
     refused: frozenset[str]
     refused_finder: Finder | None
     sections: Sections | None
+    steps: tuple[Step, ...]
 
 
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
     plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes,
-        and no token takes in the text beside it.
+        and no token takes in the text beside it. local: whether what happens to a character depends on a few before it.
     """
 
     def __init__(self, vocabulary: Vocabulary):
@@ -62,14 +50,16 @@ class AddedTokens:
         self.normalizers, self.mark = vocabulary.normalizers, vocabulary.space_mark
         self.prefix_rule = vocabulary.add_prefix_space
         self.of_mark = {("Prepend", self.mark), ("Replace", " ", self.mark)} if self.mark else set()
-        self.plain = {*self.normalizers} <= self.of_mark and vocabulary.pipeline is None
+        self.plain = {*self.normalizers} <= self.of_mark
         flags = any(token.lstrip or token.rstrip or token.single_word for token in vocabulary.added_tokens)
         self.simple = self.plain and not self.mark and not self.prefix_rule and not flags
+        by_character = all(step in CHARACTER_STEPS for step in self.normalizers)
+        found_later = self.normalizers and any(token.normalized for token in vocabulary.added_tokens)
+        self.local = by_character and not (self.mark or self.prefix_rule or flags or found_later)
         self.prepends = bool(self.mark) and ("Prepend", self.mark) in self.normalizers
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
         self.always = frozenset(self.by_content) - self.special
-        self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
 
     def plan(self, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]) -> Plan:
@@ -88,85 +78,43 @@ class AddedTokens:
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
-        return Plan(allowed, refused, refused_finder, self._sections(self.always | allowed))
+        return Plan(allowed, refused, refused_finder, *self._sections(self.always | allowed))
 
-    def _sections(self, contents: frozenset[str]) -> Sections | None:
-        """What the kernel does with the text beside the tokens `contents`; None for nothing."""
+    def _sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
+        """What the kernel does with the text beside the tokens `contents`, None for nothing; and the steps of that."""
         tokens = [self.by_content[content] for content in contents]
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})
         steps = tuple(step for step in self.normalizers if step not in self.of_mark)
         prefix = PREFIXES[self.prefix_rule]
         normal = {self._spaced(self.normalize(token.content)): token for token in tokens if token.normalized}
         marks = ("Replace", " ", self.mark) in self.of_mark.intersection(self.normalizers)
+        spaces: tuple[Step, ...] = (("Replace", self.mark, " "),) if self.mark else ()
         if self.prepends and (steps or normal):  # the mark before a text may be part of a token
-            return Sections(raw, _finder_of(normal), self._change_of(self.normalize), None, prefix, marks)
+            steps = (*self.normalizers, *spaces)
+            return Sections(raw, _finder_of(normal), _bytes_change(steps), None, prefix, marks), steps
         if self.prepends:
             prefix = STRETCH_START
         if not steps and not self.mark:
-            return Sections(raw, _finder_of(normal), None, None, prefix) if tokens or prefix else None
-        changes_characters = all(step in CHARACTER_STEPS for step in steps)
-        change = normalizer_of(steps)
-        page_of = partial(character_classes, change, steps, self.mark) if changes_characters else None
-        return Sections(raw, _finder_of(normal), self._change_of(change), page_of, prefix, marks)
+            return Sections(raw, _finder_of(normal), None, None, prefix) if tokens or prefix else None, ()
+        page_of = None
+        if all(step in CHARACTER_STEPS for step in steps):
+            page_of = partial(character_classes, normalizer_of(steps), steps, self.mark)
+        steps = (*steps, *spaces)
+        return Sections(raw, _finder_of(normal), _bytes_change(steps), page_of, prefix, marks), steps
 
     def _spaced(self, text: str) -> str:
         return text.replace(self.mark, " ") if self.mark else text
 
-    def _change_of(self, change: Callable[[str], str]) -> Callable[[bytes], bytes]:
-        """Return the function that changes UTF-8. Bytes that are not UTF-8 stay as they are."""
+    def check(self, text: str, plan: Plan) -> None:
+        """Raise SpecialTokenError if `text` has something in it that the plan refuses."""
+        if plan.refused_finder is not None and (content := plan.refused_finder.find(text.encode("utf-8", "replace"))):
+            refuse(content.decode())
 
-        def change_bytes(data: bytes) -> bytes:
-            text = self._spaced(change(data.decode("utf-8", "surrogateescape")))
-            return text.encode("utf-8", "surrogateescape")
 
-        return change_bytes
-
-    def check(self, text: str, refused: frozenset[str]) -> None:
-        """Raise SpecialTokenError if `text` has one of `refused` in it."""
-        for start, end in _found(text, refused, _heads(refused)):
-            refuse(text[start:end])
-
-    def split(self, text: str, allowed: frozenset[str]) -> Iterator[Section]:
-        """Cut `text` into ordinary sections, normalised, and added tokens. No section is empty."""
-        raw, normalized = self._tables(allowed)
-        first = "text"
-        for section in self._cut(text, raw):
-            if section.token is not None:
-                yield section
-            elif changed := self.normalize(section.text):
-                for part in self._cut(changed, normalized):
-                    yield part._replace(first=first)
-                    first = ""
-            first = "stretch"
-
-    def _make_tables(self, allowed: frozenset[str]) -> tuple[_Table, _Table]:
-        tokens = [self.by_content[content] for content in self.always | allowed]
-        raw = {token.content: token for token in tokens if not token.normalized}
-        normalized = {self.normalize(token.content): token for token in tokens if token.normalized}
-        return (raw, _heads(frozenset(raw))), (normalized, _heads(frozenset(normalized)))
-
-    def _cut(self, text: str, table: _Table) -> Iterator[Section]:
-        tokens, heads = table
-        if not tokens:
-            yield Section(text, None)
-            return
-        done = 0
-        for start, end in _found(text, tokens, heads):
-            token = tokens[text[start:end]]
-            if token.single_word and _touches_word(text, start, end):
-                continue
-            if token.lstrip:
-                start = max(done, len(text[done:start].rstrip(STRIPPED)) + done)
-            if token.rstrip:
-                end = _spaces().match(text, end).end()  # type: ignore[union-attr]
-            if start >= end:  # white space that the token before includes: as in Hugging Face, there is no second token
-                continue
-            if done < start:
-                yield Section(text[done:start], None)
-            yield Section(text[max(done, start) : end], token)
-            done = end
-        if done < len(text):
-            yield Section(text[done:], None)
+def _bytes_change(steps: tuple[Step, ...]) -> Callable[[bytes], bytes]:
+    """The function that changes UTF-8 by the steps. Bytes that are not UTF-8 stay as they are."""
+    change = normalizer_of(steps)
+    return lambda data: change(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def _finder_of(tokens: Mapping[str, AddedToken]) -> Finder | None:
@@ -183,36 +131,6 @@ def _finder_of(tokens: Mapping[str, AddedToken]) -> Finder | None:
 
 
 @cache
-def _spaces() -> re.Pattern[str]:
-    """Compiled when a tokenizer needs it: most do not."""
-    return re.compile(f"[{WHITE_SPACE}]*")
-
-
-def _found(text: str, contents: Collection[str], heads: _Heads) -> Iterator[tuple[int, int]]:
-    """Where each of `contents` is in `text`, from left to right without overlaps, the longest first."""
-    pattern, sizes = heads
-    at = 0
-    while match := pattern.search(text, at):
-        start = at = match.start()
-        at = next((start + size for size in sizes[text[start]] if text[start : start + size] in contents), start + 1)
-        if text[start:at] in contents:
-            yield start, at
-
-
-@lru_cache(maxsize=128)
-def _heads(contents: frozenset[str]) -> _Heads:
-    """Matches the first character of any of `contents`; by this character their sizes, the largest first.
-
-    A pattern of all contents takes 20 ms to compile for the 1,600 of Whisper, and tries one after the other.
-    """
-    sizes: dict[str, set[int]] = {}
-    for content in filter(None, contents):
-        sizes.setdefault(content[0], set()).add(len(content))
-    found = {head: sorted(of_head, reverse=True) for head, of_head in sizes.items()}
-    return re.compile(f"[{''.join(map(re.escape, found))}]" if found else "(?!)"), found
-
-
-@cache
 def _word_table() -> tuple[memoryview, bytes]:
     """The page of each 128 code points, and the pages, which hold 1 for each word character: `\\w` of Rust."""
     from ..split.alphabet import Alphabet
@@ -224,11 +142,6 @@ def _word_table() -> tuple[memoryview, bytes]:
     return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(bytes(mask >> c & 1 for c in range(256)))
 
 
-def _touches_word(text: str, start: int, end: int) -> bool:
-    """Whether a word character stands right before `start` or right after `end`."""
-    return has_word_character(text[max(start - 1, 0) : start] + text[end : end + 1])
-
-
 def has_word_character(text: str) -> bool:
     """Whether a text has a word character."""
     pages_of, pages = _word_table()
@@ -238,7 +151,7 @@ def has_word_character(text: str) -> bool:
 def refuse(token: str) -> NoReturn:
     """Say that `token` is in a text, and the ways out."""
     raise SpecialTokenError(
-        f"the text spells the special token {token!r}, which is not allowed here.\n"
+        f"the text spells {token!r}, a disallowed special token.\n"
         f"To encode it as that control token, allow it: allowed_special={{{token!r}}}.\n"
         f"To encode it as ordinary text, leave it out of the check: "
         f"disallowed_special=tok.special_tokens_set - {{{token!r}}}.\n"

@@ -22,8 +22,8 @@ class StreamDecoder:
     (['', '', '🦜'], '')
     """
 
-    def __init__(self, core: Core, errors: str = "replace"):
-        self._core, self._errors = core, errors
+    def __init__(self, core: Core, errors: str = "replace", left_out: frozenset[int] = frozenset()):
+        self._core, self._errors, self._left_out = core, errors, left_out
         self._byte_tokens = frozenset(core.vocabulary.byte_tokens) if errors == "replace" else frozenset()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
         self._reset()
@@ -37,6 +37,8 @@ class StreamDecoder:
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the characters that are complete now, which may be none."""
         ids = (ids,) if isinstance(ids, numbers.Integral) else tuple(ids)
+        if self._left_out:
+            ids = tuple(id for id in ids if id not in self._left_out)
         core = self._core
         if not self._started and ids:
             self._spaces = core.left_out(ids)

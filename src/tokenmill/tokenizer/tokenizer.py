@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, printable
-from ..vocabulary import Event, Vocabulary, surgery
+from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .core import Core
+from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..formats.finding import Origin
     from .display import TokenView
     from .offsets import Offsets
+    from .special import Plan
     from .stream_decoder import StreamDecoder
     from .stream_encoder import StreamEncoder
 
@@ -64,7 +66,7 @@ class Tokenizer:
                 f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
             )
         self._name, self._source = name, source
-        self._core = Core(vocabulary, cache_bytes)
+        self._core = _core_of(vocabulary, cache_bytes)
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
 
     @property
@@ -74,20 +76,33 @@ class Tokenizer:
 
     # Encoding
 
-    def encode(self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> list[int]:
+    def encode(
+        self,
+        text: str,
+        *,
+        allowed_special: Specials = NONE,
+        disallowed_special: Specials = "all",
+        num_threads: int | None = None,
+    ) -> list[int]:
         """The ids of `text`. Text that contains a special token is an error unless the caller says what it means.
 
         allowed_special: the special tokens to encode as such, by their texts; "all" allows all.
         disallowed_special: the special tokens that raise SpecialTokenError (a ValueError) if the text contains them;
             "all" means all that are not allowed. Special tokens in neither set are ordinary text.
+        num_threads: the threads that encode a text of a million characters or more (None: all cores).
         Lone surrogates are encoded as U+FFFD.
 
         >>> tok.encode("low<|endoftext|>", allowed_special={"<|endoftext|>"})
         [310, 32767]
         """
+        plan = self._default
         if allowed_special or disallowed_special != "all":
-            return self._core.encode(text, self._core.plan(allowed_special, disallowed_special))
-        return self._core.encode(text, self._default)
+            plan = self._core.plan(allowed_special, disallowed_special)
+        if len(text) >= batches.LONG_TEXT:
+            ids = batches.encode_divided(self._core, text, plan, num_threads, Batch.one_list)
+            if ids is not None:
+                return ids
+        return self._core.encode(text, plan)
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of `text`, with special tokens as ordinary text: `encode(text, disallowed_special=())`."""
@@ -101,7 +116,9 @@ class Tokenizer:
         """
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
-    def encode_to_numpy(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> np.ndarray:
+    def encode_to_numpy(
+        self, text: str | bytes, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
+    ) -> np.ndarray:
         """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
         `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
@@ -110,17 +127,24 @@ class Tokenizer:
         import numpy as np
 
         plan = self._core.plan(**special)
-        return np.frombuffer(self._core.encode_to_array(text, plan), np.uint32)
+        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
+        ids = self._core.encode_to_array(text, plan) if pieces is None else pieces[0]
+        return np.frombuffer(ids, np.uint32)
 
-    def encode_to_arrow(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> pa.UInt32Array:
+    def encode_to_arrow(
+        self, text: str | bytes, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
+    ) -> pa.UInt32Array:
         """The ids of `text` as a PyArrow array; options as for `encode`."""
-        ids = self.encode_to_numpy(text, **special)
+        ids = self.encode_to_numpy(text, num_threads=num_threads, **special)
         return batches.arrow_array(ids)
 
     def encode_batch(
         self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> list[list[int]]:
-        """The ids of each text, on several threads (None: all cores); options as for `encode`."""
+        """The ids of each text, on several threads (None: all cores); options as for `encode`.
+
+        texts: any iterable of str, also an array of PyArrow, NumPy or pandas.
+        """
         return batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
@@ -171,21 +195,21 @@ class Tokenizer:
                 f"{text_or_bytes!r} is not a token of the vocabulary; encode it to see its tokens"
             ) from None
 
-    def encode_offsets(self, text: str, **special: Unpack[SpecialOptions]) -> Offsets:
-        """The ids of `text` with their spans in bytes and in characters; options as for `encode`.
+    def encode_with_offsets(self, text: str, **special: Unpack[SpecialOptions]) -> Offsets:
+        """The ids of `text` with their spans in it, in bytes and in characters; options as for `encode`.
 
-        >>> tok.encode_offsets("déjà").bytes.tolist()
+        >>> tok.encode_with_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        from .offsets import encode_offsets
-
-        return encode_offsets(self._core, text, self._allowed(text, **special))
+        return self._core.encode_with_offsets(text, self._checked_plan(text, special))
 
     # Counting and cutting
 
-    def count_tokens(self, text: str, **special: Unpack[SpecialOptions]) -> int:
+    def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`; no list of them is made. Options as for `encode`."""
-        return self._core.count(text, self._core.plan(**special))
+        plan = self._core.plan(**special)
+        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
+        return self._core.count(text, plan) if pieces is None else len(pieces[0])
 
     def count_tokens_in(self, counts: WordCounts) -> int:
         """The number of tokens of the counted text: the tokens of each pretoken times its count.
@@ -202,32 +226,39 @@ class Tokenizer:
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The longest prefix of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
 
-        It never ends inside a character. Where the tokenizer normalises text, it is a prefix of the normalised
-        text. No more of the text is encoded than needed. Options as for `encode`.
+        It never ends inside a character. No more of the text is encoded than needed. Options as for `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
         """
         from .truncation import truncate
 
-        return truncate(self._core, text, max_tokens, self._allowed(text, **special))
+        return truncate(self._core, text, max_tokens, self._checked_plan(text, special))
 
-    def split_at(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
-        """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` returns for the rest.
+    def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
+        """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each.
 
-        Joined, they are the text (the normalised text, where the tokenizer normalises). Options as for `encode`.
+        Joined, they are the text. Options as for `encode`.
 
-        >>> tok.split_at("low lower lowest", 2)
+        >>> tok.chunks("low lower lowest", 2)
         ['low lower', ' lowest']
         """
-        from .truncation import split_at
+        from .truncation import chunks
 
-        return split_at(self._core, text, max_tokens, self._allowed(text, **special))
+        return chunks(self._core, text, max_tokens, self._checked_plan(text, special))
 
     # Decoding
 
-    def decode(self, ids: Sequence[int] | np.ndarray, errors: str = "replace") -> str:
-        """The text of `ids`. `errors` says what to do with bytes that are not UTF-8, as in bytes.decode."""
+    def decode(
+        self, ids: Sequence[int] | np.ndarray, errors: str = "replace", *, skip_special_tokens: bool = False
+    ) -> str:
+        """The text of `ids`.
+
+        errors: what to do with bytes that are not UTF-8, as in bytes.decode.
+        skip_special_tokens: leave out the special tokens, such as <|endoftext|>.
+        """
+        if skip_special_tokens:
+            ids = [id for id in ids if id not in self._core.special_ids]
         return self._core.decode(ids if type(ids) is list else _to_int64(ids), errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -243,32 +274,31 @@ class Tokenizer:
         return self._core.decoder.token(id)
 
     def decode_batch(
-        self, batch: Iterable[Sequence[int]], *, errors: str = "replace", num_threads: int | None = None
+        self,
+        batch: Iterable[Sequence[int]],
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
+        num_threads: int | None = None,
     ) -> list[str]:
-        """The text of each list of ids, on several threads (None: all cores)."""
-        return batches.map_batch(lambda ids: self.decode(ids, errors), batch, num_threads)
+        """The text of each list of ids, long lists on several threads (None: all cores); options as for `decode`."""
+        decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
+        return batches.decode_batch(decode, batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
-        """The bytes of each list of ids, on several threads (None: all cores)."""
-        return batches.map_batch(self.decode_bytes, batch, num_threads)
+        """The bytes of each list of ids, long lists on several threads (None: all cores)."""
+        return batches.decode_batch(self.decode_bytes, batch, num_threads)
 
     def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
         """Return the text of `ids`, and for each token the index of the first character that contains one of its bytes.
 
         Raises UnicodeDecodeError if the bytes are not UTF-8.
         """
-        tokens, data = self.decode_tokens_bytes(ids), self.decode_bytes(ids)
-        starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
-        for token in tokens:
-            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
-            characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
-        return data.decode(), starts
+        return self._core.decode_with_offsets(list(ids))
 
-    def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
-        """A decoder that takes ids as they arrive and returns only whole characters."""
-        from .stream_decoder import StreamDecoder
-
-        return StreamDecoder(self._core, errors)
+    def stream_decoder(self, errors: str = "replace", *, skip_special_tokens: bool = False) -> StreamDecoder:
+        """A decoder that takes ids as they arrive and returns only whole characters; options as for `decode`."""
+        return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
 
     # Properties
 
@@ -313,7 +343,7 @@ class Tokenizer:
 
     def is_special_token(self, id: int) -> bool:
         """Whether `id` is a special token."""
-        return id in self.vocabulary.special_tokens.values()
+        return id in self._core.special_ids
 
     @property
     def split_pattern(self) -> str | None:
@@ -410,6 +440,30 @@ class Tokenizer:
         return formats.write(self.vocabulary, path, format, lossy=lossy, overwrite=overwrite)
 
     @classmethod
+    def from_ranks(
+        cls,
+        mergeable_ranks: Mapping[bytes, int],
+        *,
+        split: str,
+        special_tokens: Mapping[str, int] | None = None,
+        name: str = "tokenmill",
+    ) -> Tokenizer:
+        """Make a tokenizer of what tiktoken.Encoding is made of.
+
+        split: tiktoken's pat_str, or the name of a pattern.
+
+        >>> tokenmill.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, split="cl100k").encode("ab")
+        [97, 98]
+        """
+        if not mergeable_ranks:
+            raise UsageError("mergeable_ranks is empty")
+        tokens: list[bytes | None] = [None] * (max(mergeable_ranks.values()) + 1)
+        for token, id in mergeable_ranks.items():
+            tokens[id] = token
+        added = tuple(AddedToken(content, id) for content, id in (special_tokens or {}).items())
+        return cls(Vocabulary(tuple(tokens), (split,), added_tokens=added), name=name)
+
+    @classmethod
     def from_file(
         cls,
         path: str | os.PathLike,
@@ -473,11 +527,19 @@ class Tokenizer:
 
         return vocabulary_html(self)
 
-    def _allowed(self, text: str, **special: Unpack[SpecialOptions]) -> frozenset[str]:
-        """The control tokens to find in `text`, after the check for those that it must not contain."""
+    def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
+        """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""
         plan = self._core.plan(**special)
-        self._core.added.check(text, plan.refused)
-        return plan.allowed
+        self._core.added.check(text, plan)
+        return self._core.plan(plan.allowed, NONE)
+
+
+def _core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
+    if vocabulary.library is None:
+        return Core(vocabulary, cache_bytes)
+    from .library_core import LibraryCore  # late: few tokenizers need it
+
+    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:

@@ -1,113 +1,59 @@
-"""Cut text to a number of tokens, without encoding more of it than needed."""
+"""Cut text to a number of tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from .offsets import token_sizes
 
 if TYPE_CHECKING:
     from .core import Core
+    from .special import Plan
 
 
-def truncate(core: Core, text: str, max_tokens: int, allowed: frozenset[str]) -> str:
-    """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""
+def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
+    """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens.
+
+    No more of the text is encoded than needed.
+    """
     if max_tokens < 0:
         raise UsageError(f"max_tokens is {max_tokens}; give 0 or more")
-    return _Chunker(core, text, allowed).next_chunk(max_tokens)
+    data = text.encode()
+    ends = core.token_ends(data, plan, max_tokens)
+    return text if len(ends) <= max_tokens else _first_that_fits(core, data, 0, ends[:max_tokens], max_tokens, plan)
 
 
-def split_at(core: Core, text: str, max_tokens: int, allowed: frozenset[str]) -> list[str]:
-    """`text` in chunks, each what `truncate` returns for the rest."""
+def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
+    """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each."""
     if max_tokens < 1:
         raise UsageError(f"max_tokens is {max_tokens}; give 1 or more")
-    chunker = _Chunker(core, text, allowed)
-    chunks = []
-    while not chunker.done:
-        chunk = chunker.next_chunk(max_tokens)
+    data = text.encode()
+    ends = core.token_ends(data, plan)
+    ends[-1:] = [len(data)]  # what a normalizer removes at the end of a text belongs to the last token
+    result: list[str] = []
+    start = first = 0
+    while start < len(data):
+        chunk = _first_that_fits(core, data, start, ends[first : first + max_tokens], max_tokens, plan)
         if not chunk:
-            raise UsageError(f"{chunker.next_unit()!r} alone takes more than {max_tokens} tokens; allow more")
-        chunks.append(chunk)
-    return chunks
+            character = data[start : start + 4].decode(errors="ignore")[:1]
+            raise UsageError(f"{character!r} alone takes more than {max_tokens} tokens; allow more")
+        result.append(chunk)
+        start += len(chunk.encode())
+        while first < len(ends) and ends[first] <= start:
+            first += 1
+    return result
 
 
-class _Chunker:
-    """Walks over the sections of a text. The next chunk begins at byte `at` of section number `section`."""
+def _first_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], max_tokens: int, plan: Plan) -> str:
+    """The longest text from `start` to one of `ends` that takes at most `max_tokens` tokens; "" for none.
 
-    def __init__(self, core: Core, text: str, allowed: frozenset[str]):
-        self.core, self.plan = core, core.plan(allowed, ())
-        self.sections = [(section.encode(), token, prefix) for section, token, prefix in core.sections(text, allowed)]
-        self.section = self.at = 0
-
-    @property
-    def done(self) -> bool:
-        return self.section == len(self.sections)
-
-    def next_unit(self) -> str:
-        """The next added token or character: what cannot be cut."""
-        data, token, _ = self.sections[self.section]
-        return data.decode() if token else data[self.at :].decode()[0]
-
-    def next_chunk(self, max_tokens: int) -> str:
-        """The next chunk; "" if not even one character fits.
-
-        A prefix may take more tokens than the text had there, because its last pretoken is cut short. So each candidate
-        is counted, and fewer tokens are tried until it fits.
-        """
-        for tokens in range(max_tokens, 0, -1):
-            section, at = self._end_of(tokens)
-            chunk = self._between(section, at)
-            if self.core.count(chunk, self.plan) <= max_tokens:
-                self.section, self.at = section, at
-                return chunk
-        return ""
-
-    def _between(self, section: int, at: int) -> str:
-        """The text from the current position to byte `at` of `section`."""
-        if section == self.section:
-            return self.sections[section][0][self.at : at].decode() if at else ""
-        parts = [self.sections[self.section][0][self.at :]]
-        parts += [data for data, _, _ in self.sections[self.section + 1 : section]]
-        parts += [self.sections[section][0][:at]] if at else []
-        return b"".join(parts).decode()
-
-    def _end_of(self, tokens: int) -> tuple[int, int]:
-        """The section and byte where the next `tokens` tokens end, moved back to the start of a character."""
-        section, at = self.section, self.at
-        while section < len(self.sections):
-            data, token, _ = self.sections[section]
-            if token is not None:
-                if tokens == 0:
-                    break
-                tokens -= 1
-            else:
-                used, end = self._end_in_section(section, at, tokens)
-                if end < len(data):
-                    while end > at and 0x80 <= data[end] < 0xC0:
-                        end -= 1
-                    return section, end
-                tokens -= used
-            section, at = section + 1, 0
-        return section, 0
-
-    def _end_in_section(self, section: int, at: int, tokens: int) -> tuple[int, int]:
-        """The same in one ordinary section: the tokens used, and the byte after the last one."""
-        vocabulary = self.core.vocabulary
-        data, _, prefix = self.sections[section]
-        if self.core.pipeline is not None:
-            spans = self.core.pipeline.spans(data[at:].decode(), first=self.section == 0 or at > 0)
-            return (len(spans), len(data)) if len(spans) <= tokens else (tokens, at + spans[tokens - 1].end)
-        if (section, at) == (self.section, self.at):  # the chunk begins here, and is a text of its own
-            rule, bare = vocabulary.add_prefix_space, not data.startswith(b" ", at)
-            prefix = b" " if self.core.added.prepends or rule == "text" or (rule and bare) else b""
-        if prefix:
-            data, at, cut = prefix + data[at:], 0, at - 1
-        else:
-            cut = 0
-        used, start, ids = self.core.encode_until(data, at, tokens)
-        if ids:
-            ids = ids[: tokens - used]
-            start += sum(token_sizes(ids, data[start:], vocabulary)) if ids else 0
-            used += len(ids)
-        return used, max(start + cut, at)
+    A stretch of a text may take more tokens alone than it has in the text, because its pretokens are cut short.
+    """
+    for end in sorted(set(ends), reverse=True):
+        while start < end < len(data) and 0x80 <= data[end] < 0xC0:  # inside a character
+            end -= 1
+        chunk = data[start:end].decode()
+        if chunk and core.count(chunk, plan) <= max_tokens:
+            return chunk
+    return ""

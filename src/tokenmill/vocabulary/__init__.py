@@ -1,8 +1,8 @@
 """The vocabulary: what training makes, what files hold, and what everything else reads."""
 
 from ..split.patterns import PATTERNS
-from .pipeline import Pipeline
+from .library_model import LibraryModel
 from .validation import MAX_ID, NORMALIZERS
 from .vocabulary import AddedToken, Event, Order, Vocabulary
 
-__all__ = ["MAX_ID", "NORMALIZERS", "PATTERNS", "AddedToken", "Event", "Order", "Pipeline", "Vocabulary"]
+__all__ = ["MAX_ID", "NORMALIZERS", "PATTERNS", "AddedToken", "Event", "LibraryModel", "Order", "Vocabulary"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MAX_ID = (1 << 24) - 1  # lists by id are made of it, 8 bytes for each
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
 # The other steps of normalisation, by the number of their arguments.
-STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents", "Nmt"), 0) | {
-    "Prepend": 1, "Precompiled": 1, "CharacterMap": 2, "Replace": 2, "ReplaceRegex": 2, "Strip": 2, "BertNormalizer": 4,
+STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
+    "Prepend": 1, "CharacterMap": 2, "Replace": 2, "ReplaceRegex": 2, "Strip": 2,
 }  # fmt: skip
 _STEP = 1 << 16  # rows between two chances for Ctrl-C
 _MAX_SHOWN = 60

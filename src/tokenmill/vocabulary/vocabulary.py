@@ -13,14 +13,14 @@ from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens
 from .lazy import lazy
-from .pipeline import Pipeline
+from .library_model import LibraryModel
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
 
 NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
-Order = Literal["ranks", "merges", "scores", "events", "wordpiece", "unigram", "words"]
+Order = Literal["ranks", "merges", "scores", "events", "library"]
 Step = str | tuple[Any, ...]  # of normalization
 _TUPLES = ("split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
 _OF_SETTINGS = ("n_vocab", "bytes_apart", "_fingerprint")  # what is made of settings
@@ -64,10 +64,9 @@ class Vocabulary:
         "scores": the same, but merges in a row that make the same token have one rank: of these the leftmost pair in the
             text is first (SentencePiece, where a token has a score and any two tokens that spell it merge).
         "events": merges and removals replayed in training order (Picky BPE), then `superwords`.
-        "wordpiece": the longest token at each place; "unigram": the tokens with the highest sum of scores; "words": each word
-            is a token. These three need `pipeline`.
+        "library": what the library of `library` gives (WordPiece, Unigram and others).
     events: a read-only int32 array of shape (n, 3), in training order. A row (left id, right id, new id) is a merge, a
-        row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only; "ranks" and those of `pipeline` have none.
+        row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only; "ranks" and "library" have none.
     superwords: for order "events", a read-only int32 array of shape (n, 3), the merges of neighbouring pretokens (BoundlessBPE),
         as rows (left id, right id, new id). Once the events are replayed, the earliest of these merges comes first, between tokens
         each of which is a whole pretoken or was made by such a merge.
@@ -88,7 +87,8 @@ class Vocabulary:
     strip_decoded: what decoding leaves out at the start of a text: "space" one space, "token" all spaces of the first
         token, "" nothing.
     decode_only: ids that no text is encoded to, with the bytes that they are decoded to.
-    pipeline: the steps that plain Python runs instead of the split patterns and the kernels; None for nearly all vocabularies.
+    library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
+        the other fields.
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
     refine: the threshold T at which Picky training removed tokens, if it is known. No id depends on it; further
         training uses it.
@@ -114,7 +114,7 @@ class Vocabulary:
     fuse_unknown: bool = False
     strip_decoded: Literal["", "space", "token"] = ""
     decode_only: tuple[tuple[int, bytes], ...] = ()
-    pipeline: Pipeline | None = None
+    library: LibraryModel | None = None
     notes: tuple[str, ...] = ()
     refine: float | None = None
     superwords: np.ndarray = ()  # type: ignore[assignment]
@@ -149,8 +149,10 @@ class Vocabulary:
             raise VocabularyError(str(error)) from error
         if self.refine is not None:
             validation.check_refine(self.refine, self.order)
-        if self.pipeline is None and self.order in ("wordpiece", "unigram", "words"):
-            raise VocabularyError(f"a vocabulary of order {self.order!r} needs a pipeline")
+        if (self.library is None) == (self.order == "library"):
+            raise VocabularyError(
+                f"the order is {self.order!r}; a vocabulary has a library model if it is 'library', and only then"
+            )
 
     def _check_tables(self) -> None:
         """Check the tokens and the events."""
@@ -199,9 +201,12 @@ class Vocabulary:
 
     @lazy
     def bytes_apart(self) -> dict[int, bytes]:
-        """The bytes that decoding gives for the ids of added tokens and those of `decode_only`."""
-        mark = self.space_mark or " "
-        added = {token.id: token.content.replace(mark, " ").encode() for token in self.added_tokens}
+        """The bytes that decoding gives for the ids of added tokens and those of `decode_only`.
+
+        An added token that is a byte token, <0x0A>, stands for that byte.
+        """
+        mark, of_bytes = self.space_mark or " ", {id: bytes([byte]) for byte, id in enumerate(self.byte_tokens)}
+        added = {t.id: of_bytes.get(t.id, t.content.replace(mark, " ").encode()) for t in self.added_tokens}
         return dict(self.decode_only) | added
 
     def token_bytes(self, id: int) -> bytes | None:
@@ -272,8 +277,8 @@ class Vocabulary:
             "decode_only": [(id, token.hex()) for id, token in sorted(self.decode_only)],
             "tokens": n,
         }
-        if self.pipeline is not None:
-            head["pipeline"] = self.pipeline.digest_text()
+        if self.library is not None:
+            head["library"] = hashlib.sha256(self.library.data).hexdigest()
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
         digest.update(sizes[: 4 * n])
         digest.update(blob)

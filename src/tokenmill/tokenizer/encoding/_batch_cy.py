@@ -57,12 +57,15 @@ class Batch:
     texts: str or bytes.
     refused: finds strings that a text must not contain. sections: as for Encoder.encode.
     fallback: returns the ids, as a list, of a text that the kernel cannot encode, or raises what is wrong with it.
+    borders: where one text is divided into several, in characters of a str: 0 first, its length last; None for whole texts.
     threads: the most that may work; afterwards the number that the texts are worth.
     """
 
     encoder: Encoder
     texts: tuple
     item: cython.pointer(cython.pointer(PyObject))
+    border: cython.pointer(int64_t)  # NULL for whole texts
+    borders: object
     n: cython.Py_ssize_t
     refused: Finder
     sections: Sections
@@ -82,12 +85,18 @@ class Batch:
     stopped: cython.bint
 
     def __cinit__(self, encoder: Encoder, texts: tuple, refused: Finder | None, sections: Sections | None, fallback,
-                  threads: cython.Py_ssize_t):
+                  threads: cython.Py_ssize_t, borders=None):
+        numbers: int64_t[::1]
         tm_lock_init(cython.address(self.lock))
         self.encoder = encoder
         self.texts = texts
         self.item = tm_items(texts)
         self.n = len(texts)
+        self.border = cython.NULL
+        if borders is not None:
+            numbers = self.borders = borders
+            self.border = cython.address(numbers[0])
+            self.n = len(borders) - 1
         self.refused = refused
         self.sections = sections
         self.fallback = fallback
@@ -114,7 +123,7 @@ class Batch:
         total: cython.size_t = 0
         enough: cython.size_t = JOB * 4 * threads
         for i in range(self.n):
-            total += _length(self.item[i])
+            total += self._length(i)
             if total >= enough:
                 break
         self.threads = max(1, min(threads, self.n, cython.cast(cython.Py_ssize_t, total // MIN_WORK)))
@@ -201,7 +210,7 @@ class Batch:
             return cython.NULL
         job.first = self.next
         while self.next < self.n and size < self.most and self.next - job.first < JOB_TEXTS:
-            size += _length(self.item[self.next])
+            size += self._length(self.next)
             self.next += 1
         job.last = self.next
         self.taken += 1
@@ -221,7 +230,7 @@ class Batch:
         job.code = 0
         for i in range(job.first, job.last):
             before = state.ids.used
-            code = self._encode(state, self.item[i])
+            code = self._encode(state, i)
             if code == SIGNALLED:
                 job.code = code
                 break
@@ -242,16 +251,32 @@ class Batch:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _encode(self, state: State, item: cython.pointer(PyObject)) -> cython.Py_ssize_t:
-        """Append the ids of a text to state.ids. Returns 0 or a negative number."""
+    def _length(self, i: cython.Py_ssize_t) -> cython.size_t:
+        """The characters or bytes of text i; 1 for what is neither."""
+        data: cython.p_void = cython.NULL
+        size: cython.size_t = 1
+        if self.border != cython.NULL:
+            return self.border[i + 1] - self.border[i]
+        tm_text_units(self.item[i], cython.address(data), cython.address(size))
+        return size
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _encode(self, state: State, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Append the ids of text i to state.ids. Returns 0 or a negative number."""
         data: cython.p_void = cython.NULL
         size: cython.size_t = 0
         text: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
         which: cython.Py_ssize_t = 0
-        width: cython.int = tm_text_units(item, cython.address(data), cython.address(size))
+        width: cython.int = tm_text_units(self.item[0 if self.border != cython.NULL else i], cython.address(data),
+                                          cython.address(size))
         if width < 0:
             return FALLBACK
+        if self.border != cython.NULL:
+            data = cython.cast(cython.pointer(uint8_t), data) + self.border[i] * max(width, 1)
+            size = self.border[i + 1] - self.border[i]
         if width > 0:
             if not self.encoder.reserve_text(state, 0, size, width):
                 return NO_MEMORY
@@ -280,6 +305,12 @@ class Batch:
         """The ids of each text as a list."""
         return self._results(None)
 
+    def one_list(self) -> list:
+        """The ids of all texts in one list."""
+        whole: Ids = Ids()
+        self._results(whole)
+        return self.encoder.list_of(whole.data, whole.used)
+
     def flat(self) -> tuple:
         """The ids of all texts in one array, and n + 1 64-bit offsets into it."""
         whole: Ids = Ids()
@@ -306,7 +337,8 @@ class Batch:
                 expected = 0 if whole is None else 1.125 * (whole.used + job.used) / job.last * self.n
                 for i in range(job.first, job.last):
                     if self.end[i + 1] < 0:
-                        ids = self.fallback(self.texts[i])
+                        text = self.texts[i] if self.border == cython.NULL else self.texts[0][self.border[i]:self.border[i + 1]]
+                        ids = self.fallback(text)
                         if whole is None:
                             lists[i] = ids
                         else:
@@ -326,15 +358,3 @@ class Batch:
                 self._collected(job)
         finally:
             self.encoder.give(state)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _length(item: cython.pointer(PyObject)) -> cython.size_t:
-    """The length of a str or bytes object; 1 for any other."""
-    data: cython.p_void
-    size: cython.size_t = 1
-    tm_text_units(item, cython.address(data), cython.address(size))
-    return size

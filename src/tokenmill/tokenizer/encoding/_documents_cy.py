@@ -52,7 +52,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     if sections is not None:  # a block of normalized documents needs only one check
         size: cython.size_t = text.shape[0]
         together = together and sections.only_check and (
-            sections.check is None or size == 0 or sections.check.passes(cython.address(text[0]), size)
+            sections.check is None or size == 0 or sections.check.passing(cython.address(text[0]), size) == size
         )
     try:
         memset(cython.address(work), 0, cython.sizeof(Work))

@@ -6,7 +6,7 @@ from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
-from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
+from tokenmill.tokenizer.encoding._sections_cy cimport Found, PartList, Sections
 from tokenmill.tokenizer.merging._merger_cy cimport Merger
 
 
@@ -34,6 +34,10 @@ cdef class State:
     cdef size_t prefixed_size
     cdef bytes changed  # a normalized stretch
     cdef object error  # what `change` raised
+    cdef PartList parts  # where the parts of the text are to be recorded; None for nowhere
+    cdef list changes  # with `parts`: the changed stretches
+    cdef bint only_parts  # nothing is encoded
+    cdef bint in_changed
     cdef Py_ssize_t counted  # ids that were counted and dropped from `ids`
 
 
@@ -46,6 +50,7 @@ cdef class Encoder:
     cdef list _ints
     cdef PyObject** _int
     cdef size_t _cache_bytes, _states
+    cdef readonly Py_ssize_t n_ids
 
     cdef State take(self)  # what a thread needs to encode, to be given back
     cdef void give(self, State state)
@@ -69,11 +74,21 @@ cdef class Encoder:
     # The same for text[at:length] inside a stretch.
     cdef Py_ssize_t _parts(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                            Sections sections) noexcept nogil
-    # Encode text[at:length], a stretch that may not be normalized yet, whole.
+    # Encode text[at:end], a stretch that may not be normalized yet, whole. Only windows that change are normalized, if a
+    # window can be told: it begins and ends at a clean cut.
+    cdef Py_ssize_t _changed_stretch(self, State state, const uint8_t* text, size_t at, size_t end,
+                                     Sections sections) noexcept nogil
+    # The last clean cut in text[start:length], 0 for none: a pretoken begins there between two characters of ASCII,
+    # whatever is around them, and neither changes.
+    cdef size_t _clean_cut(self, const uint8_t* text, size_t start, size_t length, Sections sections) noexcept nogil
+    # Encode text[0:length] as it is after normalization.
     cdef Py_ssize_t _changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil
     # Encode the start of the part text[at:length] with a space before it.
     cdef Py_ssize_t _prefixed(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
-    cdef Py_ssize_t _token(self, State state, uint32_t id) noexcept nogil
+    # Append the id of an added token, which is text[start:end].
+    cdef Py_ssize_t _token(self, State state, Found* token, size_t after) noexcept nogil
+    # Record a part, if parts are recorded. False if memory runs out.
+    cdef bint _record(self, State state, size_t start, size_t end, size_t kind) noexcept nogil
     cdef Py_ssize_t _encode(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                             const size_t* given, Py_ssize_t n_given) noexcept nogil
     cdef int _check(self, State state, Py_ssize_t code, text) except -1

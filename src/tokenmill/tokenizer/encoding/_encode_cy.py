@@ -23,7 +23,17 @@ from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, 
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
-from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import TEXT_START, Sections
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
+    ADDED_TOKEN,
+    CHANGED_STRETCH,
+    IN_CHANGED,
+    NO_PREFIX,
+    PART,
+    PREFIXED_PART,
+    TEXT_START,
+    PartList,
+    Sections,
+)
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_MEMORY,
     NO_TOKEN,
@@ -89,6 +99,7 @@ class Encoder:
         self._pool = []
         self._ints = list(range(n_ids))
         self._int = tm_items(self._ints)
+        self.n_ids = n_ids
 
     # ------------------------------------------------------------------ the pool
 
@@ -165,25 +176,35 @@ class Encoder:
         finally:
             self.give(state)
 
-    def encode_until(self, data: bytes, start: cython.size_t, limit: cython.Py_ssize_t) -> tuple:
-        """Core.encode_until."""
+    def encode_parts(self, data: bytes, sections: Sections | None = None, limit: cython.Py_ssize_t = -1,
+                     encodes: cython.bint = True) -> tuple:
+        """The ids of a text in UTF-8, and what it consists of.
+
+        limit: stop once there are more ids; -1 for no limit. encodes: whether ids are wanted; else only added tokens are.
+        Returns (ids, parts, changes): a buffer of uint32; the PartList; each changed stretch as it was encoded, for
+        the rows CHANGED_STRETCH.
+        """
         state: State = self.take()
         length: cython.size_t = len(data)
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
-        done: cython.Py_ssize_t = 0
         code: cython.Py_ssize_t
+        step: cython.size_t = SLICE
+        if 0 <= limit < cython.cast(cython.Py_ssize_t, SLICE // 32):
+            step = 64 + 16 * limit
+        state.parts = PartList()
+        state.changes = []
+        state.only_parts = not encodes
+        state.at = 0
         try:
-            while start < length:
-                state.ids.used = 0
+            while state.at < length and (limit < 0 or state.ids.used <= limit):
                 with cython.nogil:
-                    code = self._encode(state, p, start, length, start + 1, cython.NULL, 0)
+                    code = self.sections(state, p, state.at, length, state.at + step, sections)
                 self._check(state, code, data)
-                if done + state.ids.used > limit:
-                    return done, start, self.list_of(state.ids.data, state.ids.used)
-                done += state.ids.used
-                start = state.at
-            return done, length, []
+                PyErr_CheckSignals()
+            return _array(state), state.parts, state.changes
         finally:
+            state.parts = state.changes = None
+            state.only_parts = state.in_changed = False
             self.give(state)
 
     def list_of(self, ids, n):
@@ -371,6 +392,8 @@ class Encoder:
         code: cython.Py_ssize_t
         end: cython.size_t
         if sections is None:
+            if at == 0 and not self._record(state, 0, length, PART):
+                return NO_MEMORY
             return self._encode(state, text, at, length, stop, cython.NULL, 0)
         if at == 0:
             state.in_stretch = False
@@ -384,7 +407,7 @@ class Encoder:
             end = state.raw.start
             if at < end:
                 if not state.in_stretch and sections.changes(text + at, end - at):
-                    code = self._changed(state, text + at, end - at, sections)
+                    code = self._changed_stretch(state, text, at, end, sections)
                     state.at = end
                 else:
                     code = self._parts(state, text, at, end, stop, sections)
@@ -396,7 +419,7 @@ class Encoder:
             state.in_stretch = False
             state.first = 1
             while end < length:
-                code = self._token(state, state.raw.id)
+                code = self._token(state, cython.address(state.raw), at)
                 if code < 0:
                     return code
                 at = state.raw.end
@@ -409,6 +432,7 @@ class Encoder:
     def _parts(self, state, text, at, length, stop, sections):
         code: cython.Py_ssize_t
         end: cython.size_t
+        prefixed: cython.bint
         if not state.in_stretch:
             state.in_stretch = True
             state.in_part = False
@@ -422,7 +446,10 @@ class Encoder:
             if at < end:
                 if not state.in_part:
                     state.in_part = True
-                    if sections.prefixed(text, at, state.first):
+                    prefixed = sections.prefixed(text, at, state.first)
+                    if not self._record(state, at, end, PREFIXED_PART if prefixed else PART):
+                        return NO_MEMORY
+                    if prefixed:
                         code = self._prefixed(state, text, at, end)
                         if code < 0:
                             return code
@@ -434,13 +461,15 @@ class Encoder:
                 if at < end:
                     break  # it is time to stop
             elif sections.prefix == TEXT_START and state.first == 2:
+                if not self._record(state, at, at, PREFIXED_PART):
+                    return NO_MEMORY
                 code = self._prefixed(state, text, at, at)
                 if code < 0:
                     return code
             state.in_part = False
             state.first = 0
             while end < length:
-                code = self._token(state, state.normal.id)
+                code = self._token(state, cython.address(state.normal), at)
                 if code < 0:
                     return code
                 at = state.normal.end
@@ -448,6 +477,59 @@ class Encoder:
                 if state.normal.start >= at:
                     break  # else it begins in white space that the last one took in, and is a token all the same
         state.at = at
+        return 0
+
+    def _changed_stretch(self, state, text, at, end, sections):
+        code: cython.Py_ssize_t
+        begin: cython.size_t = at
+        until: cython.size_t = end
+        fail: cython.size_t
+        limit: cython.size_t
+        room: cython.size_t = 1024
+        local: cython.bint = (
+            sections.check is not None and sections.normal is None and sections.prefix == NO_PREFIX
+            and self._cutter is None and self._scanner is not None and self._scanner.joined == cython.NULL
+        )
+        while at < end:
+            if local:
+                fail = at + sections.check.passing(text + at, end - at)
+                begin = max(at, self._clean_cut(text, at, fail, sections))
+                if fail == end:
+                    begin = end
+                until = 0
+                while until == 0 and begin < end:
+                    limit = fail + 1 + room
+                    until = end if limit >= end else self._clean_cut(text, fail, limit, sections)
+                    room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
+            if at < begin:
+                if not self._record(state, at, begin, PART):
+                    return NO_MEMORY
+                while at < begin:
+                    code = self._encode(state, text, at, begin, at + SLICE, cython.NULL, 0)
+                    if code < 0:
+                        return code
+                    at = state.at
+                    if at < begin and signalled():
+                        return SIGNALLED
+            if begin < end:
+                if not self._record(state, begin, until, CHANGED_STRETCH):
+                    return NO_MEMORY
+                state.in_changed = True
+                code = self._changed(state, text + begin, until - begin, sections)
+                state.in_changed = state.in_stretch = False
+                if code < 0:
+                    return code
+                at = until
+        return 0
+
+    def _clean_cut(self, text, start, length, sections):
+        at: cython.size_t = length
+        while at > start:
+            at = self._scanner.cut(text, start, at)
+            if at <= start:
+                break
+            if text[at] < 128 and sections.check.classes[text[at]] == 1 and sections.check.classes[text[at - 1]] == 1:
+                return at
         return 0
 
     def _changed(self, state, text, length, sections):
@@ -458,6 +540,8 @@ class Encoder:
         with cython.gil:
             try:
                 state.changed = sections.change(cython.cast(cython.p_char, text)[:length])
+                if state.changes is not None:
+                    state.changes.append(state.changed)
                 size = len(state.changed)
                 changed = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(state.changed))
             except BaseException as error:
@@ -476,6 +560,9 @@ class Encoder:
         look: cython.size_t = 1024
         code: cython.Py_ssize_t
         fresh: cython.pointer(uint8_t)
+        if state.only_parts:
+            state.at = length
+            return 0
         while size > look:  # only as much as is on its own: the rest is encoded in place
             cut = self._cut(text + at, look)
             if cut > 0:
@@ -495,12 +582,18 @@ class Encoder:
         state.at = at + cut
         return code
 
-    def _token(self, state, id):
-        if not state.ids.reserve(1, 0):
+    def _token(self, state, token, after):
+        start: cython.size_t = token.start if token.start > after else after
+        if not state.ids.reserve(1, 0) or not self._record(state, start, token.end, ADDED_TOKEN):
             return NO_MEMORY
-        state.ids.data[state.ids.used] = id
+        state.ids.data[state.ids.used] = token.id
         state.ids.used += 1
         return 0
+
+    def _record(self, state, start, end, kind):
+        if state.parts is None:
+            return True
+        return state.parts.add(state.ids.used, start, end, kind | IN_CHANGED if state.in_changed else kind)
 
     def _encode(self, state, text, at, length, stop, given, n_given):
         """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
@@ -509,6 +602,8 @@ class Encoder:
         i: cython.Py_ssize_t
         batch: cython.Py_ssize_t
         count: cython.Py_ssize_t
+        if state.only_parts:
+            at = length
         while at < length and at < stop:
             if given != cython.NULL:
                 n = n_given if n_given < SCAN else SCAN

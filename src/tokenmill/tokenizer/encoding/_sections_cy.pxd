@@ -17,12 +17,30 @@ cdef struct Found:
     uint32_t id
 
 
+# What a row of PartList is, beside IN_CHANGED.
+cdef enum:
+    PART = 0
+    PREFIXED_PART = 1  # a space was put before it
+    ADDED_TOKEN = 2
+    CHANGED_STRETCH = 3
+    IN_CHANGED = 4  # the span is in the last changed stretch
+
+
+cdef class PartList:
+    cdef size_t* rows  # 4 numbers each: the ids before it, its start, its end, and what it is
+    cdef size_t used, room
+
+    # False if memory runs out.
+    cdef bint add(self, size_t first_id, size_t start, size_t end, size_t kind) noexcept nogil
+
+
 cdef class NormalizationCheck:
     cdef uint8_t* classes  # by code point: 0 not known yet, 255 may change, else the combining class + 1
     cdef object page_of
     cdef bint ascii  # no character of ASCII changes
 
-    cdef bint passes(self, const uint8_t* text, size_t length) noexcept nogil
+    # How much of a text is normalized already, up to the first character that may change.
+    cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
     cdef int fill(self, uint32_t point) noexcept nogil
 
 

@@ -14,9 +14,10 @@ found only where no word character touches it (SINGLE_WORD).
 """
 
 import cython
+from cython.cimports.cpython.buffer import PyBuffer_FillInfo
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import LSTRIP, RSTRIP, SINGLE_WORD, Finder
 
@@ -24,7 +25,42 @@ POINTS = cython.declare(cython.size_t, 0x110000)
 PAGE = cython.declare(cython.size_t, 128)
 MAY_CHANGE = cython.declare(uint8_t, 255)
 HIGH_BITS = cython.declare(uint64_t, 0x8080808080808080)
+ROW = cython.declare(cython.size_t, 4 * cython.sizeof(cython.size_t))
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
+
+
+@cython.cclass
+class PartList:
+    """What a text consists of, in order: parts, added tokens, and changed stretches, whose parts follow. Its buffer is rows of
+    four size_t."""
+
+    def __dealloc__(self):
+        tm_pages_free(self.rows, self.room * ROW)
+
+    def add(self, first_id, start, end, kind):
+        room: cython.size_t
+        fresh: cython.p_void
+        row: cython.pointer(cython.size_t)
+        if self.used == self.room:
+            room = 2 * self.room + 64
+            fresh = tm_pages_grow(self.rows, self.room * ROW, room * ROW)
+            if fresh == cython.NULL:
+                return False
+            self.rows = cython.cast(cython.pointer(cython.size_t), fresh)
+            self.room = room
+        row = self.rows + 4 * self.used
+        row[0] = first_id
+        row[1] = start
+        row[2] = end
+        row[3] = kind
+        self.used += 1
+        return True
+
+    def __len__(self):
+        return self.used
+
+    def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
+        PyBuffer_FillInfo(view, self, self.rows, self.used * ROW, True, flags)
 
 
 @cython.cclass
@@ -54,7 +90,7 @@ class NormalizationCheck:
             memcpy(self.classes + first, cython.cast(cython.p_char, page), PAGE)
         return 0
 
-    def passes(self, text, length):
+    def passing(self, text, length):
         at: cython.size_t = 0
         size: cython.size_t
         point: uint32_t = 0
@@ -70,7 +106,7 @@ class NormalizationCheck:
                     at += 8
                     last = 1
                 if at == length:
-                    return True
+                    return length
             size = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 at += 1
@@ -81,10 +117,10 @@ class NormalizationCheck:
                 self.fill(point)
                 of_point = self.classes[point]
             if of_point == MAY_CHANGE or (of_point > 1 and of_point < last):
-                return False
+                return at
             last = of_point
             at += size
-        return True
+        return length
 
 
 @cython.cclass
@@ -142,7 +178,7 @@ class Sections:
     def changes(self, text, length):
         if self.always:
             return True
-        return self.check is not None and not self.check.passes(text, length)
+        return self.check is not None and self.check.passing(text, length) < length
 
     def prefixed(self, text, at, first):
         if self.prefix == NO_PREFIX:

@@ -1,20 +1,14 @@
-"""Ids, text and offsets of tokenizers that plain Python runs, equal to those of Hugging Face tokenizers."""
+"""Ids, text and offsets of files that tokenizers and sentencepiece encode with, equal to theirs, by the methods of a Tokenizer."""
 
-import base64
 import json
 import pickle
-import random
-from array import array
+import sys
 
 import pytest
 from family_examples import NASTY, SWEEP, content_of, differences, engine_of, random_texts
 
 import tokenmill
-from tokenmill.errors import ConversionError, FormatError, UsageError
-from tokenmill.tokenizer.character_map import CharacterMap
-from tokenmill.tokenizer.pipeline.models import BytePairs, Unigram
-from tokenmill.tokenizer.pipeline.pre_tokenizers import pre_tokenizer_of
-from tokenmill.vocabulary import Pipeline
+from tokenmill.errors import ConversionError, FormatError, MissingExtraError, UsageError
 
 tokenizers = pytest.importorskip("tokenizers")
 CORPUS = [
@@ -135,7 +129,7 @@ TEXTS = [*CORPUS[:3], *NASTY, *random_texts(["<a>", "Word", "[SEP]", "[UNK]"], 2
 def test_ids_and_text(file_of, name, tmp_path):
     path = file_of(name)
     tok, engine = tokenmill.load(path), engine_of(path, content_of(path))
-    assert tok.vocabulary.pipeline is not None
+    assert tok.vocabulary.order == "library"
     assert not (wrong := differences(tok, engine, TEXTS)), "\n".join(wrong[:5])
     tok.save(tmp_path / "saved")
     again = tokenmill.load(tmp_path / "saved")
@@ -151,7 +145,7 @@ def test_offsets_counts_and_batches(file_of, name):
     tok = tokenmill.load(file_of(name))
     theirs = tokenizers.Tokenizer.from_file(str(file_of(name)))
     text = "The lowest, newest row; the 1234 wide rows <a> then the low Word"
-    found = tok.encode_offsets(text)
+    found = tok.encode_with_offsets(text)
     assert found.ids == theirs.encode(text, add_special_tokens=False).ids == tok.encode(text)
     assert tok.count_tokens(text) == len(found.ids)
     assert tok.encode_batch([text, "low"]) == [found.ids, tok.encode("low")]
@@ -164,16 +158,16 @@ def test_offsets_counts_and_batches(file_of, name):
     )
     part = tok.truncate(text, 5)
     assert text.lower().startswith(part.lower()) and 0 < tok.count_tokens(part) <= 5
-    assert "".join(tok.split_at(text, 6)) == tok.encode_offsets(text).text
+    assert "".join(tok.chunks(text, 6)) == tok.encode_with_offsets(text).text
     stream = tok.stream_encoder()
     assert stream.feed(text[:9]) + stream.feed(text[9:]) + stream.finish() == found.ids
 
 
 def test_offsets_of_words_without_spaces(file_of):
     tok = tokenmill.load(file_of("BERT"))
-    found = tok.encode_offsets("the  low, row")
+    found = tok.encode_with_offsets("the  low, row")
     assert [found.text[start:end] for start, end in found.characters.tolist()][:3] == ["the", "low", ","]
-    assert tok.vocabulary.order == "wordpiece"
+    assert tok.vocabulary.library.kind == "WordPiece"
     assert tok.token_to_id("##w") != tok.token_to_id("w")
 
 
@@ -198,81 +192,155 @@ def test_control_tokens_are_text_unless_they_are_allowed(file_of):
     assert tok.token_to_id("[CLS]") in tok.encode("a [CLS] b", allowed_special="all")
 
 
-def test_merges_and_viterbi_equal_a_search_over_all_segmentations():
-    chosen = random.Random(3)
-    for _ in range(200):
-        texts = list({"".join(chosen.choices("ab", k=chosen.randint(1, 3))) for _ in range(6)} | {"a", "b"})
-        scores = tuple(float(-chosen.randint(1, 9)) for _ in texts)
-        word = "".join(chosen.choices("ab", k=7))
-        ids = {text: id for id, text in enumerate(texts)}
-        model = Unigram(ids, ids.get, Pipeline(tuple(texts), {"type": "Unigram"}, scores=scores))
-        found = sum(scores[id] for id in model(word)[0])
-        best = [0.0] + [float("-inf")] * len(word)
-        for end in range(1, len(word) + 1):
-            best[end] = max(best[end - len(t)] + scores[ids[t]] for t in texts if word[:end].endswith(t))
-        assert found == best[-1]
-    rows = array("i", [0, 1, 2, 2, 0, 3, 1, 0, 4])
-    model = BytePairs({"a": 0, "b": 1, "ab": 2, "aba": 3, "ba": 4}, rows, None, {})
-    assert model("ababba") == ([2, 2, 4], [2, 2, 2])
+def test_a_control_token_in_ordinary_text_is_never_its_id(file_of):
+    for name in FILES:
+        tok = tokenmill.load(file_of(name))
+        for control in tok.vocabulary.special_tokens:
+            if control != "[UNK]":
+                assert tok.token_to_id(control) not in tok.encode_ordinary(f"a {control} b"), (name, control)
 
 
-def test_character_map(tmp_path):
-    """The map of a SentencePiece model, as tokenizers applies it."""
+def test_truncate_with_control_tokens(file_of):
+    tok = tokenmill.load(file_of("BERT"))
+    assert tok.truncate("[CLS] hello", 1, allowed_special="all") == "[CLS]"
+    assert tok.chunks("[CLS]low row", 2, allowed_special="all")[0] == "[CLS]low"
+    assert tok.truncate("low row", 0) == ""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_streams_give_the_text_of_decode(file_of, name):
+    tok = tokenmill.load(file_of(name))
+    for text in TEXTS[:40]:
+        ids = tok.encode_ordinary(text[:100])
+        stream = tok.stream_decoder()
+        assert "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids) == tok.decode_with_offsets(ids)[0]
+
+
+SENTENCEPIECE = {
+    "unigram": {"model_type": "unigram", "normalization_rule_name": "nmt_nfkc_cf"},
+    "bytes": {"model_type": "unigram", "byte_fallback": True, "vocab_size": 330},
+    "user symbols": {"model_type": "unigram", "user_defined_symbols": ["<sep>", "lowest"], "control_symbols": ["<c>"]},
+    "suffix": {"model_type": "bpe", "treat_whitespace_as_suffix": True},
+    "words": {"model_type": "word"},
+    "characters": {"model_type": "char"},
+}
+
+
+@pytest.mark.parametrize("name", SENTENCEPIECE)
+def test_sentencepiece_models(tmp_path, name):
     sentencepiece = pytest.importorskip("sentencepiece")
-    options = {"model_type": "unigram", "vocab_size": 60, "hard_vocab_limit": False, "minloglevel": 2}
-    options |= {"normalization_rule_name": "nmt_nfkc_cf", "model_prefix": str(tmp_path / "tok")}
-    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(CORPUS), **options)
-    [data] = [
-        step[1] for step in tokenmill.load(tmp_path / "tok.model").vocabulary.normalizers if step[0] == "CharacterMap"
-    ]
-    ours, theirs = CharacterMap(data), tokenizers.normalizers.Precompiled(base64.b64decode(data))
-    marks = "\u0300\u0301\u0323\u3099\u1161\u11a8\r\n\u200d"
-    for text in [*NASTY, *random_texts(["\ufb01", "a\u0300", "\r\n", "\uac00", *marks], 400)]:
-        assert ours(text) == theirs.normalize_str(text), ascii(text)
+    options = {"vocab_size": 60, "hard_vocab_limit": False, "minloglevel": 2, "model_prefix": str(tmp_path / "tok")}
+    if name in ("suffix", "words", "characters"):
+        options.pop("hard_vocab_limit")
+        options["vocab_size"] = {"suffix": 90, "words": 20, "characters": 50}[name]
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(CORPUS), **options | SENTENCEPIECE[name])
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tok.model"))
+    tok = tokenmill.load(tmp_path / "tok.model")
+    assert tok.vocabulary.library.library == "sentencepiece"
+    for text in TEXTS[:80]:
+        text = text.encode("utf-8", "replace").decode()
+        ids = tok.encode(text, disallowed_special=())
+        assert ids == theirs.encode(text)
+        assert tok.decode(ids) == theirs.decode(ids)
+        offsets = tok.encode_with_offsets(text, disallowed_special=())
+        assert offsets.ids == ids and offsets.text == text
+        assert "".join(tok.chunks(text, 9, disallowed_special=())) == text
+    end = tok.token_to_id("</s>")
+    assert tok.decode([*tok.encode("low row"), end]) == tok.decode(tok.encode("low row"))
+    assert tok.encode("low</s>", allowed_special="all")[-1] == end
+    tok.save(tmp_path / "again.model", format="sentencepiece")
+    assert (tmp_path / "again.model").read_bytes() == (tmp_path / "tok.model").read_bytes()
+    with pytest.raises(ConversionError):
+        tok.save(tmp_path / "folder")
 
 
-def test_scores_that_no_number_holds(tmp_path):
-    raw = {"added_tokens": [], "model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.25e-320], ["b", 0.5]]}}
+def test_replacements_that_would_take_all_memory(tmp_path):
+    step = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 1000}
+    raw = bytes_file(WHOLE)
+    for name, kind in (("normalizer", "normalizers"), ("decoder", "decoders")):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(raw | {name: {"type": "Sequence", kind: [step] * 4}}))
+        with pytest.raises(
+            FormatError, match=f"{name}: its replacements make a text up to 1,000,000,000,000 times longer"
+        ):
+            tokenmill.load(path)
+
+
+def test_decoders_that_do_not_fit_the_model(tmp_path):
+    """A decoder that the kernels do not have is the library's."""
     path = tmp_path / "tokenizer.json"
+    decoder = {"type": "Sequence", "decoders": [BYTE_LEVEL, {"type": "Strip", "content": "l", "start": 1, "stop": 0}]}
+    path.write_text(json.dumps(bytes_file(WHOLE) | {"decoder": decoder}))
+    tok, theirs = tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
+    assert tok.decode(tok.encode("low lower")) == theirs.decode(tok.encode("low lower")) == "ow lower"
+
+
+def test_the_first_word_behind_a_step_that_removes_text(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    first = METASPACE | {"prepend_scheme": "first"}
+    raw = text_file("BPE", first, {"type": "Strip", "strip_left": True, "strip_right": False}, first)
     path.write_text(json.dumps(raw))
-    assert tokenmill.load(path).vocabulary.pipeline.scores == (-1.25e-320, 0.5)
-    path.write_text(path.read_text().replace("0.5", "1e400"))
-    with pytest.raises(FormatError, match=r"vocab\[1\]: expected a token and its score"):
-        tokenmill.load(path)
-
-
-def test_long_words_are_not_quadratic():
-    word = "ab" * 20_000
-    model = BytePairs({"a": 0, "b": 1, "ab": 2}, array("i", [0, 1, 2]), None, {})
-    assert model(word)[0] == [2] * 20_000
-
-
-@pytest.mark.skipif(not SWEEP, reason="TOKENMILL_SWEEP is not set")
-@pytest.mark.parametrize("kind", ["BertPreTokenizer", "Punctuation", "Whitespace", "WhitespaceSplit", "UnicodeScripts"])
-def test_every_code_point(kind):
-    theirs, ours = getattr(tokenizers.pre_tokenizers, kind)(), pre_tokenizer_of({"type": kind})
-    for point in [*range(0xD800), *range(0xE000, 0x110000)]:
-        for text in (f"a{chr(point)}b", f"漢{chr(point)} ", chr(point)):
-            assert [word for word, _ in theirs.pre_tokenize_str(text)] == [word.text for word in ours(text, True)], hex(
-                point
-            )
+    tok, theirs = tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
+    for text in ("low row", "  low row", " low"):
+        assert tok.encode(text) == theirs.encode(text, add_special_tokens=False).ids
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"pre_tokenizer": {"type": "Magic"}}, "Magic"),
-        ({"decoder": {"type": "CTC"}}, "CTC"),
-        ({"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "?"}}, "not in the vocabulary"),
-        ({"model": {"type": "Unigram", "vocab": [["a", "b"]]}}, r"vocab\[0\]"),
-        ({"model": {"type": "Unigram", "vocab": [["a", 1.0]], "unk_id": 4}}, "no token has it"),
-        ({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 0}}}, "is that of 'a' already"),
-        ({"model": {"type": "Rules", "vocab": {}}}, "the model is Rules"),
+        {"pre_tokenizer": {"type": "Magic"}},
+        {"decoder": {"type": "CTC", "pad_token": 3}},
+        {"model": {"type": "Unigram", "vocab": [["a", "b"]]}},
+        {"model": {"type": "Unigram", "vocab": [["a", 1.0]], "unk_id": 4}},
+        {"model": {"type": "Rules", "vocab": {}}},
     ],
 )
-def test_damage_is_named(tmp_path, change, message):
-    raw = {"added_tokens": [], "model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "a"}} | change
+def test_damage_is_an_error_of_the_file(tmp_path, change):
+    raw = {"added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}} | change
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(raw))
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(
+        FormatError, match=r"tokenizer.json: (at \$.model.type: the model is Rules|tokenizers .* cannot read this file)"
+    ):
         tokenmill.load(path)
+
+
+def test_a_missing_library_names_the_extra(file_of, monkeypatch):
+    path = file_of("BERT")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(MissingExtraError, match=r"tokenmill\[libraries\]"):
+        tokenmill.load(path)
+
+
+@pytest.mark.parametrize("flags", [{}, {"special": True}, {"normalized": True}])
+def test_byte_tokens_among_the_added_tokens(tmp_path, flags):
+    vocab = {
+        "<unk>": 0,
+        **{f"<0x{byte:02X}>": byte + 1 for byte in range(256)},
+        "\u2581": 257,
+        "l": 258,
+        "o": 259,
+        "lo": 260,
+    }
+    model = {
+        "type": "BPE",
+        "unk_token": "<unk>",
+        "fuse_unk": True,
+        "byte_fallback": True,
+        "vocab": vocab,
+        "merges": [["l", "o"]],
+    }
+    replace = {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}
+    added = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False} | flags
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({
+        "version": "1.0", "added_tokens": [{"id": 11, "content": "<0x0A>"} | added], "model": model, "pre_tokenizer": None,
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}, "post_processor": None,
+        "decoder": {"type": "Sequence", "decoders": [replace, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+    }))  # fmt: skip
+    tok, theirs = tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
+    assert tok.vocabulary.library is None
+    for text in ("lo\nlo A", "<0x0A> lo", "é\n<0x0A>lo", "<0x41>"):
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        assert tok.encode(text, allowed_special="all") == ids
+        assert tok.decode(ids) == theirs.decode(ids, skip_special_tokens=False) == tok.decode_with_offsets(ids)[0]

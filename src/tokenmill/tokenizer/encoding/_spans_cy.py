@@ -1,0 +1,105 @@
+# cython: language_level=3
+"""The span of text that each id stands for, from what the encoder recorded (see PartList in _sections_cy)."""
+
+import cython
+from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
+from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
+from cython.cimports.libc.string import memcmp
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
+    ADDED_TOKEN,
+    CHANGED_STRETCH,
+    IN_CHANGED,
+    PREFIXED_PART,
+)
+
+NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
+
+
+def token_spans(ids: cython.const[uint32_t][::1], rows: cython.const[cython.size_t][::1], sizes: cython.const[uint32_t][::1],
+                data: bytes, changes: list, unknown: int64_t, unknown_token: bytes,
+                by_character: cython.bint) -> bytearray:
+    """Where each id begins and ends in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
+
+    sizes: the bytes of each token by id. unknown: an id that stands for one byte, or by_character for one character, unless
+    the text there is unknown_token; -1 for none.
+    """
+    n: cython.Py_ssize_t = ids.shape[0]
+    result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 16 * n)
+    spans: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
+    row: cython.Py_ssize_t
+    n_rows: cython.Py_ssize_t = rows.shape[0] // 4
+    i: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    stretch: cython.Py_ssize_t = -1
+    kind: cython.size_t
+    begin: int64_t
+    at: int64_t
+    size: int64_t
+    length: int64_t
+    own: cython.Py_ssize_t = len(unknown_token)
+    of_unknown: cython.pointer(cython.const[uint8_t]) = cython.cast(
+        cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(unknown_token)
+    )
+    text: cython.pointer(cython.const[uint8_t])
+    changed: bytes
+    for row in range(n_rows):
+        kind = rows[4 * row + 3]
+        if kind == CHANGED_STRETCH:
+            stretch += 1
+            continue
+        i = rows[4 * row]
+        last = rows[4 * row + 4] if row + 1 < n_rows else n
+        begin = rows[4 * row + 1]
+        if kind & 3 == ADDED_TOKEN:
+            if i < n:
+                spans[2 * i] = begin
+                spans[2 * i + 1] = rows[4 * row + 2]
+            continue
+        if kind & IN_CHANGED:
+            changed = changes[stretch]
+            text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(changed))
+            length = len(changed)
+        else:
+            text = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+            length = len(data)
+        at = begin - (1 if kind & 3 == PREFIXED_PART else 0)
+        while i < last:
+            size = 0
+            if ids[i] < cython.cast(cython.size_t, sizes.shape[0]) and sizes[ids[i]] != NO_TOKEN:
+                size = sizes[ids[i]]
+            if ids[i] == unknown and at >= begin and not (
+                own and at + own <= length and memcmp(text + at, of_unknown, own) == 0
+            ):
+                size = 1
+                while by_character and at + size < length and text[at + size] & 0xC0 == 0x80:
+                    size += 1
+            spans[2 * i] = at if at > begin else begin
+            at += size
+            spans[2 * i + 1] = at if at > begin else begin
+            i += 1
+    return result
+
+
+def character_spans(spans: cython.const[int64_t][::1], data: bytes) -> bytearray:
+    """The same spans in characters; a character that a span has a byte of is in it."""
+    n: cython.Py_ssize_t = spans.shape[0]
+    result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 8 * n)
+    characters: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
+    text: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+    i: cython.Py_ssize_t
+    at: int64_t = 0
+    before: int64_t = 0  # characters that begin in text[0:at]
+    target: int64_t
+    inside: int64_t
+    for i in range(n):
+        inside = 1 if i % 2 == 0 and spans[i] < spans[i + 1] else 0  # the character that the first byte belongs to
+        target = spans[i] + inside
+        while at < target:
+            before += text[at] & 0xC0 != 0x80
+            at += 1
+        while at > target:
+            at -= 1
+            before -= text[at] & 0xC0 != 0x80
+        characters[i] = before - inside
+    return result

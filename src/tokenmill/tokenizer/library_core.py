@@ -1,0 +1,165 @@
+"""LibraryCore: encoding and decoding by tokenizers or sentencepiece, for files whose algorithm is theirs (see LibraryModel)."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from itertools import accumulate
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from ..vocabulary import Vocabulary
+from ..vocabulary.lazy import lazy
+from ..vocabulary.library_model import LibraryModel, library_call
+from .core import Core, repair
+from .offsets import Offsets
+
+if TYPE_CHECKING:
+    from .special import Plan
+
+Pieces = list[tuple[int, int, int]]  # ids, each with its first character and the one after its last
+
+
+class LibraryCore(Core):
+    """The methods of Core for a vocabulary whose own library encodes. There are no pretokens, no merges and no cache here."""
+
+    scanner = kernel = cutter = None  # type: ignore[assignment]
+
+    def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
+        super().__init__(vocabulary, cache_bytes)
+        assert vocabulary.library is not None
+        self.model: LibraryModel = vocabulary.library
+        # Control tokens that the library finds by itself. One that is normalised may be in a text that does not spell it.
+        own = self.model.tokenizer.get_added_tokens_decoder() if self.model.library == "tokenizers" else {}
+        self._found = frozenset(token.content for token in own.values()) & self.added.special
+        self._hidden = any(token.special and token.normalized for token in vocabulary.added_tokens)
+        self._pattern = lru_cache(8)(_pattern_of)
+
+    @lazy
+    def spelt(self) -> list[str | None]:
+        """Each token by id as its file spells it: "##ing", "\u2581the"."""
+        model = self.model.tokenizer
+        if self.model.library == "sentencepiece":
+            return [*model.id_to_piece([*range(len(model))]), *[None] * (self.vocabulary.n_vocab - len(model))]
+        return [model.id_to_token(id) for id in range(self.vocabulary.n_vocab)]
+
+    # Encoding
+
+    def encode(self, text: str | bytes, plan: Plan) -> list[int]:
+        return [id for id, _, _ in self._pieces(repair(text), plan, offsets=False)]
+
+    def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
+        return array("I", self.encode(text, plan))
+
+    def count(self, text: str, plan: Plan) -> int:
+        return len(self.encode(text, plan))
+
+    def encode_section(self, text: str | bytes) -> list[int]:
+        return [id for id, _, _ in self._pieces(repair(text), self.plan((), ()), offsets=False)]
+
+    def encode_pretoken(self, pretoken: bytes) -> list[int]:
+        raise UsageError(f"a {self.model.kind} tokenizer does not encode word counts; give the text")
+
+    def encode_with_offsets(self, text: str, plan: Plan) -> Offsets:
+        import numpy as np
+
+        text = repair(text)
+        pieces = self._pieces(text, plan)
+        characters = np.array([piece[1:] for piece in pieces], np.int64).reshape(-1, 2)
+        sizes = [len(character.encode()) for character in text] if not text.isascii() else [1] * len(text)
+        starts = np.array([0, *accumulate(sizes)], np.int64)
+        return Offsets([piece[0] for piece in pieces], starts[characters], characters, text)
+
+    def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
+        return self.encode_with_offsets(data.decode(), plan).bytes[:, 1].tolist()
+
+    def parts(self, text: str) -> Iterator[bytes | int]:
+        yield repair(text).encode()
+
+    def _pieces(self, text: str, plan: Plan, offsets: bool = True) -> Pieces:
+        """The ids of a text. Without `offsets`, their characters are not told."""
+        self.added.check(text, plan)
+        always = self.added.always if self.model.library == "sentencepiece" else frozenset()
+        spelt = self._hidden or self._pattern(self.added.special | always).search(text)
+        if not spelt:
+            return self._of_library(self.model.tokenizer, text, 0, offsets)
+        if self._found and plan.allowed == self._found == self.added.special:
+            return self._of_library(self.model.tokenizer, text, 0, offsets)
+        pieces: Pieces = []
+        start = 0
+        contents = plan.allowed | always
+        for section in self._pattern(contents).split(text):
+            if section in contents:
+                pieces.append((self.added.by_content[section].id, start, start + len(section)))
+            elif section:
+                pieces += self._of_library(self.model.ordinary_tokenizer, section, start, offsets)
+            start += len(section)
+        return pieces
+
+    def _of_library(self, tokenizer: Any, text: str, start: int, offsets: bool) -> Pieces:
+        call = partial(library_call, UsageError, f"{self.model.library} cannot encode this text")
+        if self.model.library == "tokenizers":
+            encoding = call(tokenizer.encode, text, add_special_tokens=False)
+            if not offsets:
+                return [(id, 0, 0) for id in encoding.ids]
+            return [(id, start + a, start + b) for id, (a, b) in zip(encoding.ids, encoding.offsets, strict=True)]
+        if not offsets:
+            return [(id, 0, 0) for id in call(tokenizer.encode, text)]
+        spans = call(tokenizer.encode, text, return_type="proto").pieces  # in bytes
+        borders = [0, *accumulate(len(character.encode()) for character in text)]
+        return [(p.id, start + bisect_right(borders, p.begin) - 1, start + bisect_left(borders, p.end)) for p in spans]
+
+    # Decoding
+
+    def decode(self, ids: Any, errors: str) -> str:
+        ids = [int(id) for id in ids]
+        self.decoder.decode_bytes(ids)  # raises for an id that is not there
+        if self.model.library == "tokenizers":
+            return self.model.tokenizer.decode(ids, skip_special_tokens=False)
+        return self.model.tokenizer.decode(ids)
+
+    def decode_bytes(self, ids: Any) -> bytes:
+        return self.decode(ids, "replace").encode()
+
+    def decode_with_offsets(self, ids: Any) -> tuple[str, list[int]]:
+        text = self.decode(ids, "strict")
+        return text, [min(len(self.decode(ids[:n], "replace")), len(text)) for n in range(len(ids))]
+
+    def stream_decoder(self, errors: str, left_out: frozenset[int]) -> LibraryStreamDecoder:
+        return LibraryStreamDecoder(self, left_out)
+
+
+class LibraryStreamDecoder:
+    """The stream decoder of a LibraryCore: text is given once more ids cannot change it. All ids are decoded each time."""
+
+    def __init__(self, core: LibraryCore, left_out: frozenset[int]):
+        self._core, self._left_out = core, left_out
+        self._ids: list[int] = []
+        self._given = ""
+
+    def feed(self, ids: int | Iterable[int]) -> str:
+        """Take one id or several. Return the text that is complete now, which may be empty."""
+        ids = (ids,) if isinstance(ids, Integral) else ids  # type: ignore[assignment]
+        self._ids += [int(id) for id in ids if id not in self._left_out]  # type: ignore[union-attr]
+        text = self._core.decode(self._ids, "replace").rstrip("\ufffd")
+        return self._take(text if text.startswith(self._given) else self._given)
+
+    def finish(self) -> str:
+        """End the stream: return the rest of the text, and start again."""
+        rest = self._take(self._core.decode(self._ids, "replace"))
+        self._ids, self._given = [], ""
+        return rest
+
+    def _take(self, text: str) -> str:
+        new, self._given = text[len(self._given) :], text
+        return new
+
+
+def _pattern_of(contents: frozenset[str]) -> re.Pattern[str]:
+    """Matches any of `contents`, the longest first, in a group."""
+    longest_first = sorted(contents, key=len, reverse=True)
+    return re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")

@@ -1,0 +1,54 @@
+"""Spans in the text that was given, where the tokenizer changes it first."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokenmill import Tokenizer
+from tokenmill.tokenizer.normalization import align, normalizer_of
+from tokenmill.vocabulary import AddedToken, Vocabulary
+
+BYTES = tuple(bytes([i]) for i in range(256))
+STEPS = [
+    ("NFC",), ("NFD",), ("NFKC", "Lowercase"), ("NFKD", "StripAccents"), (("Strip", True, True),), (("Replace", "ab", "xyz"),),
+    (("Replace", "a", ""), "NFC"), (("ReplaceRegex", " {2,}", " "), ("Prepend", "_")), (("Prepend", "_"), ("Strip", False, True)),
+]  # fmt: skip
+LETTERS = st.text(st.sampled_from("ab éÉe\u0301\u0327ﬁ\u1100\u1161\u11a8각 İ"), max_size=14)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@given(text=LETTERS)
+def test_align_changes_text_as_the_normalizer_does(steps, text):
+    changed, starts, ends = align(steps, text)
+    assert changed == normalizer_of(steps)(text)
+    assert len(starts) == len(ends) == len(changed)
+    assert all(0 <= start <= end <= len(text) for start, end in zip(starts, ends, strict=True))
+    assert starts == sorted(starts) and ends == sorted(ends)
+    for character, start, end in zip(changed, starts, ends, strict=True):
+        assert character in changed and (start == end or character in normalizer_of(steps)(text[start:end]) + "_xyz ")
+
+
+def vocabulary(steps):
+    added = (AddedToken("<a>", 300, special=False), AddedToken("éb", 301, special=False, normalized=True))
+    return Vocabulary(BYTES, ("gpt2",), normalizers=steps, added_tokens=added)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@given(text=LETTERS)
+def test_spans_are_in_the_text_given(steps, text):
+    tok = Tokenizer(vocabulary(steps))
+    text = f"{text}<a>e\u0301b {text}"
+    spans = tok.encode_with_offsets(text)
+    assert spans.ids == tok.encode(text) and spans.text == text
+    assert "<a>" in [text[start:end] for start, end in spans.characters.tolist()]
+    for n in (1, 4):
+        chunks = tok.chunks(text, n + 40)
+        assert "".join(chunks) == text and all(tok.count_tokens(chunk) <= n + 40 for chunk in chunks)
+        assert text.startswith(tok.truncate(text, n)) and tok.count_tokens(tok.truncate(text, n)) <= n
+
+
+def test_a_decomposed_character_does_not_shift_later_spans():
+    tok = Tokenizer(Vocabulary((*BYTES, b" ok"), ("gpt2",), normalizers=("NFC",)))
+    text = "cafe\u0301 ok"
+    spans = tok.encode_with_offsets(text)
+    assert [text[start:end] for start, end in spans.characters.tolist()] == ["c", "a", "f", "e\u0301", "e\u0301", " ok"]
