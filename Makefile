@@ -31,7 +31,7 @@ $(VENV)/.compiled: $(BIN)/python $(SOURCES)
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.compiled
-	$(EDITABLE) '.[play]'
+	$(EDITABLE) .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.compiled
@@ -49,7 +49,7 @@ $(VENV)/.bench: $(VENV)/.test
 build: $(VENV)/.base
 
 demo: $(VENV)/.base
-	@$(BIN)/python -m tokenmill.cli.demo
+	@$(BIN)/python scripts/demo.py
 
 test: $(VENV)/.test
 	@scripts/setup_browser_tests.sh

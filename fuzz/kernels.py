@@ -133,7 +133,9 @@ def training(chosen: random.Random) -> Vocabulary:
         happened = replay(made[0], counts).happened.tolist()
         start = {token: id for id, token in reversed([*enumerate(made[0].tokens)]) if token is not None}
         pretokens = [([start[bytes([byte])] for byte in pretoken], count) for pretoken, count in counts.items()]
-        assert happened == [times for times, _, _ in count_events(pretokens, [tuple(e) for e in made[0].events.tolist()])]
+        assert happened == [
+            times for times, _, _ in count_events(pretokens, [tuple(e) for e in made[0].events.tolist()])
+        ]
     return made[0]
 
 

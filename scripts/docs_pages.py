@@ -13,11 +13,11 @@ import re
 import sys
 from pathlib import Path, PurePosixPath
 
-from click.testing import CliRunner
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-from tokenmill.cli.main import VERBS, app
+from tokenmill.cli._verbs import VERBS
+from tokenmill.cli.main import verb_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -87,8 +87,7 @@ def command_reference() -> str:
     """The help of every command, as the terminal shows it."""
     lines = ["# Command line", "", "What `tokenmill COMMAND --help` prints, for every command.", ""]
     for name in VERBS:
-        help = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "100", "NO_COLOR": "1"}, prog_name="tokenmill")
-        lines += [f"## tokenmill {name}", "", "```text", help.output.strip("\n"), "```", ""]
+        lines += [f"## tokenmill {name}", "", "```text", verb_of(name).help(columns=100), "```", ""]
     return "\n".join(lines)
 
 

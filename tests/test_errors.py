@@ -87,8 +87,7 @@ def test_wrong_types_give_our_errors(tmp_path):
 
 
 def test_the_port_of_play_is_checked():
-    from click.testing import CliRunner
-
+    from command_line import CliRunner
     from tokenmill.cli.main import app
 
     result = CliRunner().invoke(app, ["play", "--port", "99999999"])

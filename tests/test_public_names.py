@@ -1,5 +1,9 @@
 """The public names exist, and importing tokenmill stays light."""
 
+import builtins
+import importlib
+import inspect
+import re
 import subprocess
 import sys
 
@@ -8,14 +12,72 @@ import pytest
 import tokenmill
 
 PUBLIC = """
-AddedToken Agreement Changed Clean CleanOptions CleaningReport Comparison Convert Converted Count
-CountOptions Difference Document Encode EncodeOptions ExportLoss Extend Inspection InspectionOptions JobOptions
-MergeOptions Prune Pruned ReadOptions Replaced Report Splitter TokenFile Tokenizer Train Trained
-TrainingEvent TrainingOptions Vocabulary WordCounts add_up check clean compare count count_iterator
-count_to_folder encode_files encoding_for_model errors export_loss extend get_encoding inspect
-list_encoding_names load load_tokens prune read_documents replace report shrink train
-train_from_counts train_from_iterator train_parity
+AddedToken Agreement Certificate Changed Chart Clean CleanOptions CleaningReport Column Comparison Convert Converted
+Count CountOptions CountSummary Counted Difference Document Encode EncodeOptions EncodeSummary Estimate ExportLoss Extend
+Finding Inspection InspectionOptions JobOptions Judgement LanguageReport Offsets Opening Origin Provenance Prune Pruned
+ReadOptions Replaced Report Skip Splitter StreamDecoder StreamEncoder Table Token TokenFile TokenView Tokenizer Train
+Trained TrainingEvent Vocabulary WordCounts add_up check clean compare count count_iterator count_to_folder encode_files
+encoding_for_model errors export_loss extend get_encoding inspect list_encoding_names load load_tokens prune
+read_documents replace report shrink train train_from_counts train_from_iterator train_parity
 """
+PACKAGES = {
+    "corpus": "CleanOptions CleaningReport Document clean read_documents",
+    "counting": "CountOptions CountSummary WordCounts count count_each count_iterator",
+    "events": "event_table",
+    "formats": "FORMATS PUBLISHED check_output encode_with_library read to_hf to_tiktoken write",
+    "quality": "Column Comparison Finding Inspection InspectionOptions Pruned Replaced Report Table Token compare extend "
+    "inspect prune replace report shrink",
+    "split": "Splitter",
+    "superwords": "FileText MemoryText SuperwordTraining Text",
+    "tokenizer": "Tokenizer",
+    "training": "Options Training estimate_memory extend_vocabulary train_from_counts",
+    "vocabulary": "MAX_ID NORMALIZERS PATTERNS AddedToken Event LibraryModel Order Vocabulary",
+}
+OTHER_TYPES = "Any Callable Cell DataFrame Collection Core Encoding Event Iterable Iterator LargeListArray Literal Mapping None OnSkip Options Path"
+OTHER_TYPES += " Sequence Text UInt32Array UsageError array np"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_names_of_a_package_are_as_written(package):
+    module = importlib.import_module(f"tokenmill.{package}")
+    assert list(module.__all__) == PACKAGES[package].split()
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+
+
+def test_types_that_public_functions_return_are_public():
+    known = {*PUBLIC.split(), *OTHER_TYPES.split(), *dir(builtins)}
+    functions = []
+    for value in map(tokenmill.__getattr__, PUBLIC.split()):
+        members = inspect.getmembers(value) if inspect.isclass(value) else []
+        methods = [getattr(member, "fget", member) for name, member in members if not name.startswith("_")]
+        functions += [each for each in [value, *methods] if inspect.isfunction(each)]
+    for function in functions:
+        returned = re.sub(r"Literal\[.*?\]|\w+\.(?=\w)", "", str(function.__annotations__.get("return", "")))
+        unknown = set(re.findall(r"[A-Za-z_]\w+", returned)) - known - {"ndarray"}
+        assert not unknown, (function.__qualname__, unknown)
+
+
+def test_the_repr_of_a_result_is_one_line(tmp_path):
+    (tmp_path / "a.txt").write_text("low lower lowest " * 50)
+    tok = tokenmill.train(tmp_path / "a.txt", 262)
+    counts = tokenmill.count(tmp_path / "a.txt")
+    results = [
+        tok,
+        tok.vocabulary,
+        counts,
+        tok.source,
+        tokenmill.inspect(tok, counts),
+        tokenmill.check(tok, tok, fuzz=1),
+    ]
+    results += [
+        tokenmill.shrink(tok, counts, num_threads=1),
+        tokenmill.replace(tok, counts, 1),
+        tokenmill.Splitter("gpt2"),
+    ]
+    results += [tokenmill.Train(262, sources="a.txt"), tokenmill.Train(262, sources=tmp_path / "a.txt").run()]
+    for result in results:
+        assert len(repr(result)) < 1000 and "\n" not in repr(result), type(result)
 
 
 def test_every_public_name_is_there():
@@ -37,7 +99,7 @@ def test_public_functions_are_not_hidden_by_packages():
 
 def test_import_is_light():
     code = "import tokenmill, sys; print(sorted({m.split('.')[0] for m in sys.modules} & set(HEAVY)))"
-    heavy = ["numpy", "regex", "click", "rich", "pyarrow", "matplotlib", "ray", "starlette", "lxml", "json", "asyncio"]
+    heavy = ["numpy", "regex", "click", "rich", "pyarrow", "matplotlib", "ray", "http", "lxml", "json", "asyncio"]
     result = subprocess.run(
         [sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True, check=True
     )
@@ -49,5 +111,12 @@ def test_help_is_light():
     command = [sys.executable, "-X", "importtime", "-c", code]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "--vocab-size" in ran.stdout and "tokenmill.train_job" in ran.stderr
-    for module in ("numpy", "tokenmill.training.trainer", "tokenmill.counting.threads", "tokenmill.split"):
+    for module in (
+        "numpy",
+        "decimal",
+        "click",
+        "tokenmill.training.trainer",
+        "tokenmill.counting.threads",
+        "tokenmill.split",
+    ):
         assert module not in ran.stderr, module

@@ -9,6 +9,8 @@ import pytest
 import tokenmill
 
 PROGRAM = """
+from pathlib import Path
+
 import numpy as np
 import tokenmill
 from tokenmill.errors import TokenmillError
@@ -17,8 +19,9 @@ def progress(stage: str, done: int, total: int | None) -> None:
     print(stage.upper(), done + 1)
 
 tok = tokenmill.train(["corpus/*.txt"], 32_768, split="cl100k", refine=0.9, progress=progress)
-options: tokenmill.TrainingOptions = {"min_count": 2, "alphabet": "characters", "special_tokens": ["<s>"]}
-tok = tokenmill.train_from_iterator(["low", b"lower"], 300, **options)
+tok = tokenmill.train_from_iterator(["low", b"lower"], 300, min_count=2, alphabet="characters", special_tokens={"<s>"})
+tok = tokenmill.train_parity({"en": "en/", "hi": ["hi/"]}, 300, ratios={"en": 1, "hi": "3/2"}, window=100)
+trained = tokenmill.Train(300, sources=["corpus"], output=Path("tok")).run()
 counts = tokenmill.WordCounts.from_mapping({b"low": 5})
 tok = tokenmill.train_from_counts(tokenmill.count("corpus", split="gpt2"), vocab_size=1000, max_token_bytes=None)
 tok = tokenmill.load("cl100k_base", split=None, special_tokens={"<s>": 3}, download=False)
@@ -86,11 +89,18 @@ def test_a_program_has_no_any_in_it_and_typos_are_errors(tmp_path):
         assert any(f"program.py:{at}:" in message and name in message for message in wrong), f"{line} is not an error"
 
 
-def test_the_typed_options_are_those_of_training():
+def test_help_shows_the_options_of_the_job():
     import dataclasses
+    import inspect
 
-    from tokenmill.training import Options
-
-    fields = {field.name for field in dataclasses.fields(Options)}
-    assert tokenmill.TrainingOptions.__optional_keys__ == fields - {"vocab_size"} | {"progress"}
-    assert tokenmill.MergeOptions.__optional_keys__ < tokenmill.TrainingOptions.__optional_keys__
+    for function in (
+        tokenmill.train,
+        tokenmill.train_from_iterator,
+        tokenmill.train_from_counts,
+        tokenmill.train_parity,
+    ):
+        names = list(inspect.signature(function).parameters)
+        assert names[1] == "vocab_size" and "progress" in names
+        assert {field.name for field in dataclasses.fields(tokenmill.Train) if field.init} <= set(names) | {"sources"}
+    with pytest.raises(TypeError, match=r"train\(\): missing a required argument: 'vocab_size'"):
+        tokenmill.train("a.txt")

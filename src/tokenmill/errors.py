@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -129,32 +129,31 @@ def printable(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def suggests_options(*more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]) -> None:
+    """Raise UnknownOptionError with the nearest known name for a keyword argument that is not known."""
+    if unknown := next((name for name in options if name not in known), None):
+        import difflib
+
+        nearest = difflib.get_close_matches(unknown, sorted(known), 1)
+        hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Its options are {', '.join(sorted(known))}."
+        raise UnknownOptionError(f"{function}() has no option {unknown!r}. {hint}")
+
+
+def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
 
-    more: the names that its **options take.
-
-    >>> @suggests_options()
+    >>> @suggests_options
     ... def load(path, *, split=None): ...
     >>> load("tok", spilt="gpt2")
     Traceback (most recent call last):
     tokenmill.errors.UnknownOptionError: load() has no option 'spilt'. Did you mean 'split'?
     """
+    code = function.__code__  # type: ignore[attr-defined]
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        code = function.__code__  # type: ignore[attr-defined]
-        known = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *more}
+    @functools.wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        refuse_unknown(function.__name__, options, known)
+        return function(*args, **options)
 
-        @functools.wraps(function)
-        def checked(*args: P.args, **options: P.kwargs) -> R:
-            if unknown := next((name for name in options if name not in known), None):
-                import difflib
-
-                nearest = difflib.get_close_matches(unknown, sorted(known), 1)
-                hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Its options are {', '.join(sorted(known))}."
-                raise UnknownOptionError(f"{function.__name__}() has no option {unknown!r}. {hint}")
-            return function(*args, **options)
-
-        return checked
-
-    return decorate
+    return call

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import os
 import re
@@ -18,17 +19,31 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import MISSING
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Concatenate,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from .errors import OptionName, UsageError
+from .errors import OptionName, UsageError, refuse_unknown
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
-Made = TypeVar("Made")
+A = TypeVar("A")
+G = TypeVar("G")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Option:
-    """What is said of an option beside its type and default.
+    """The help text, names and limits of an option.
 
     names: of the command line, by default "--" and the field's name. None: a value that is told by its position.
     section: the heading in the help. metavar: SRC... takes every value up to the next option.
@@ -85,7 +100,7 @@ def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
         if isinstance(hint, type) and issubclass(hint, Options):
             fields[name] = hint
             continue
-        option = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Option)), None)
+        option = next((each for each in reversed(getattr(hint, "__metadata__", ())) if isinstance(each, Option)), None)
         if option is None:
             continue
         if isinstance(definition, type):
@@ -136,6 +151,38 @@ class Options:
                     raise UsageError(name, " is not used by ", *path, ": leave it out")
 
 
+def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Callable[Concatenate[A, P], R]]:
+    """Decorate function(first, options): callers give the first argument, and each option as an argument of its own.
+
+    So type checkers, help() and errors name the options of the class, which is their only definition.
+
+    >>> @takes_options(Loaves)
+    ... def bake(oven: str, loaves: Loaves) -> None: ...
+    >>> bake("hot", number=3, grain="rye")
+    """
+
+    def decorate(function: Callable[[A, G], R]) -> Callable[Concatenate[A, P], R]:
+        name = function.__name__
+        given = inspect.signature(function)
+        first = next(iter(given.parameters.values()))
+        own = [each for each in inspect.signature(options).parameters.values() if each.name != first.name]
+        signature = given.replace(parameters=[first, *own])
+
+        @functools.wraps(function)
+        def call(*args: Any, **keywords: Any) -> R:
+            refuse_unknown(name, keywords, signature.parameters)
+            try:
+                arguments = signature.bind(*args, **keywords).arguments
+            except TypeError as error:
+                raise TypeError(f"{name}(): {error}") from None
+            return function(arguments.pop(first.name), options(**arguments))  # type: ignore[call-arg]
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
 def own_fields(options: Options) -> Iterator[Field]:
     return (field for field in fields_of(type(options)).values() if isinstance(field, Field))
 
@@ -177,6 +224,8 @@ def checked(field: Field, value: Any) -> Any:
         raise UsageError(name, f" is {value!r}; it must be {wanted}")
     if option.share and not 0 < value <= 1:
         raise UsageError(name, f" is {value!r}; it is a share, above 0 and at most 1")
+    if value != value:
+        raise UsageError(name, " is not a number")
     if option.min is not None and value < option.min:
         raise UsageError(name, f" is {value}; it must be at least {option.min}")
     if option.max is not None and value > option.max:

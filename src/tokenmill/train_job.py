@@ -1,4 +1,4 @@
-"""The job of training: files or word counts to a tokenizer, or to several sizes of one."""
+"""The job of training: files, texts or word counts to a tokenizer, or to several sizes of one; and the functions that do it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .counting.options import Binary, CountOptions, MemoryLimit, Sources, Split, Weights
+from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
+from .jobs.progress import Progress
 from .jobs.work import JobOptions
-from .options import Argument, Option, checked, fields_of, whole_number
+from .options import Argument, Option, checked, fields_of, takes_options, whole_number
 from .sources.blocks import ReadOptions
 from .training.options import PARITY, Options, Parity, by_name
 
 if TYPE_CHECKING:
     from .counting import WordCounts
     from .counting.weights import Part
-    from .jobs.progress import Progress
     from .jobs.working_folder import WorkingFolder
     from .superwords import SuperwordTraining, Text
     from .tokenizer import Tokenizer
@@ -31,14 +30,15 @@ if TYPE_CHECKING:
     from .training.parity import LanguageReport, ParityTraining
 
 Note = Callable[[str], None]
+Languages = Mapping[str, object] | Sequence[str]  # the text of each by its name
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(whole_number(part.strip()) for part in text.split(","))
+    return tuple(whole_number(size.strip()) for size in text.split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Options):
+class Train(Options, Parity):
     """Train a byte-level BPE tokenizer, or several sizes of it at once.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
@@ -46,44 +46,22 @@ class Train(Options):
     tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
 
     tokenmill train --parity --language en=en/ hi=hi/ --dev en=dev.en hi=dev.hi --vocab-size 32k -o fair
+
+    texts, counts: in place of sources, an iterator of documents, or WordCounts.
     """
 
-    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "--output", "-o", needed=True)] = (
-        None
-    )
-    vocab_size: Annotated[
-        Any,
-        Option(
-            "Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.",
-            metavar="N[,N...]",
-            parse=_sizes,
-        ),
-    ]
-    sources: Annotated[
-        Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")
-    ] = ()
+    # fmt: off
+    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = None
+    vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)  # type: ignore[assignment]
+    sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")] = ()
+    texts: Iterable[str | bytes] | None = None
+    counts: object = None
     split: Split = ()
-    text: Annotated[
-        Sequence[str | os.PathLike[str]],
-        Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords"),
-    ] = ()
-    parity: Annotated[
-        bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", "--parity", section=PARITY)
-    ] = False
-    language: Annotated[
-        Any,
-        Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY),
-    ] = ()
-    dev: Annotated[
-        Any,
-        Option(
-            "The development text of a language, best the same text in each. The one with the most tokens chooses.",
-            metavar="NAME=SRC...",
-            many=True,
-            section=PARITY,
-        ),
-    ] = ()
-    fairness: Parity = field(default_factory=Parity)
+    text: Annotated[Sequence[str | os.PathLike[str]], Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords")] = ()
+    parity: Annotated[bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)] = False
+    language: Annotated[Languages, Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
+    development: Annotated[Languages, Option("The development text of a language, best the same text in each. The one with the most tokens chooses.", "--dev", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
     weights: Weights = ()
@@ -92,14 +70,17 @@ class Train(Options):
     sizes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        sizes = self.vocab_size if isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
-        for name in ("language", "dev"):
+        for name in ("sources", "text", "split"):
+            if isinstance(value := getattr(self, name), str | os.PathLike):
+                object.__setattr__(self, name, (value,))
+        for name in ("language", "development"):
             object.__setattr__(self, name, by_name(getattr(self, name) or ()) or ())
-        fields = fields_of(Options)
-        for size in sizes:  # also those that are cut from the largest
+        given = self.vocab_size if isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
+        for size in given:  # also those that are cut from the largest
             object.__setattr__(self, "vocab_size", size)
             super().__post_init__()
-        sizes = tuple(sorted({checked(fields["vocab_size"], size) for size in sizes}))  # type: ignore[arg-type]
+        size_field = fields_of(Options)["vocab_size"]
+        sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
         object.__setattr__(self, "vocab_size", sizes[-1])
         object.__setattr__(self, "sizes", sizes)
         if self.superwords == "boundless" and len(sizes) > 1:
@@ -108,20 +89,20 @@ class Train(Options):
 
     @property
     def options(self) -> Options:
-        """Those that decide the vocabulary, but for the text and its split pattern."""
+        """The options that decide the vocabulary, but for the text and its split pattern."""
         return Options(**{name: getattr(self, name) for name in fields_of(Options)})
 
     @property
     def reading(self) -> CountOptions:
-        """How the text is counted."""
+        """The options of counting."""
         return CountOptions(memory_limit=self.memory_limit, read=self.read, binary=self.binary, weights=self.weights)
 
     @property
     def counted_before(self) -> bool:
-        """Whether the source is saved word counts."""
+        """Return whether the source is word counts."""
         from .counting import WordCounts
 
-        return len(self.sources) == 1 and WordCounts.is_saved(self.sources[0])
+        return self.counts is not None or (len(self.sources) == 1 and WordCounts.is_saved(self.sources[0]))
 
     def folders(self) -> dict[int, Path]:
         """The folder of each size; none without an output."""
@@ -133,7 +114,7 @@ class Train(Options):
         how = {"unit", "separator", "field", "binary"}
         if not self.parity:
             path: tuple[Any, ...] = ("a training without ", OptionName("parity", True))
-            yield path, {"language", "dev", *fields_of(Parity)}
+            yield path, {"language", "development", *fields_of(Parity)}
         else:
             path = (OptionName("parity", True), ", which takes its text from ", OptionName("language"))
             yield path, {"sources", "text", "weights"}
@@ -142,7 +123,9 @@ class Train(Options):
             yield path, {"text", "engine", "ray_address", "resume"}
         else:
             yield (OptionName("superwords", ...), ", which reads the text as it is"), {"weights"}
-        if self.sources and self.counted_before:
+        if self.texts is not None:
+            yield ("texts of an iterator",), {"sources", "text", "weights", "engine", *how}
+        if self.counted_before:
             merge = " (weight them with: tokenmill count --merge A B --weight A=3/2 -o BOTH)"
             yield ("a training on saved word counts", merge), {"weights"}
             if self.superwords is None:
@@ -153,7 +136,7 @@ class Train(Options):
     def check(self) -> None:
         """Raise an error now for what would fail after hours of counting and training."""
         self.refuse_unused()
-        if not self.sources and not self.parity:
+        if not self.sources and not self.parity and self.texts is None and self.counts is None:
             raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
         if self.superwords and self.counted_before and not self.text:
             text = OptionName("text", ...)
@@ -166,32 +149,22 @@ class Train(Options):
 
                 check_output(folder, overwrite=self.job.overwrite)
 
-    def run(
-        self, progress: Progress | None = None, note: Note = lambda text: None, keep_counts: bool = False
-    ) -> Trained:
+    def run(self, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
-        from .counting.weights import scaled
-        from .kernels.machine import free_memory, resident_memory
-        from .training import estimate_memory
-
         self.check()
         options = self.options
+        text = self._text() if options.superwords is not None else None
         seconds: dict[str, float] = {}
         with self._working_folder() as folder:
-            with _timed(seconds, "load" if self.sources and self.counted_before else "count"):
+            with _timed(seconds, "load" if self.counted_before else "count"):
                 fair = self._count_languages(progress) if self.parity else None
                 counts = self._count(folder, progress) if fair is None else fair.counts
             counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
             kept = counts if keep_counts else None
-            if options.algorithm == "heap":
-                least = scaled(options.min_count, counts.scale)
-                freed = 0 if keep_counts else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
-                plain = partial(estimate_memory, vocab_size=options.vocab_size, min_count=least, refine=options.refine)
-                needed = plain(counts) if fair is None else fair.memory()
-                stage = "training" if options.superwords is None else "the stage before superwords"
-                note(memory_note(needed, free_memory(), resident_memory() - freed, stage))
+            if note is not None and options.algorithm == "heap":
+                note(self._memory(counts, fair, keep_counts))
             with _timed(seconds, "train"):
-                training = self._training(counts, folder, progress) if fair is None else fair.watched(progress)
+                training = self._training(counts, text, folder, progress) if fair is None else fair.watched(progress)
                 del counts  # training has copied what it needs, and gets the memory
                 vocabulary = training.run()
                 n_tokens = training.n_tokens() if options.min_count == 1 else None
@@ -205,13 +178,26 @@ class Train(Options):
         notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
         return Trained(tok, toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept)
 
+    def _memory(self, counts: WordCounts, fair: ParityTraining | None, keep_counts: bool) -> str:
+        """The memory that training needs, and a warning if that is not free."""
+        from .counting.weights import scaled
+        from .kernels.machine import free_memory, resident_memory
+        from .training import estimate_memory
+
+        options: dict[str, Any] = {"min_count": scaled(self.min_count, counts.scale), "refine": self.refine}
+        freed = 0 if keep_counts else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
+        needed = fair.memory() if fair else estimate_memory(counts, self.options.vocab_size, **options)
+        stage = "training" if self.superwords is None else "the stage before superwords"
+        return memory_note(needed, free_memory(), resident_memory() - freed, stage)
+
     @contextlib.contextmanager
     def _working_folder(self) -> Iterator[WorkingFolder | None]:
-        """Where the training of superwords saves how far it came; None for other trainings, and without pyarrow."""
+        """The folder where the training of superwords saves how far it came; None for other trainings, and without pyarrow."""
         from .jobs.working_folder import fingerprint, path_beside, working_folder
         from .sources.find import find_sources
 
-        if self.superwords is None or self.output is None or find_spec("pyarrow") is None:
+        memory = self.texts is not None or self.counts is not None  # which another process does not have
+        if memory or self.superwords is None or self.output is None or find_spec("pyarrow") is None:
             yield None
             return
         key: dict[str, Any] = asdict(replace(self.options, num_threads=None)) | {"split": list(self.split)}
@@ -223,47 +209,47 @@ class Train(Options):
         with working_folder(beside, self.output, key, self.job.resume) as folder:
             yield folder
 
+    def _text(self) -> Text:
+        """The text that superwords read again. UsageError for one that can be read only once."""
+        from .superwords import FileText, MemoryText
+
+        return MemoryText(self.texts) if self.texts is not None else FileText(self.text or self.sources, self.reading)
+
     def _training(
-        self, counts: WordCounts, folder: WorkingFolder | None, progress: Progress | None
+        self, counts: WordCounts, text: Text | None, folder: WorkingFolder | None, progress: Progress | None
     ) -> Training | SuperwordTraining:
-        if self.superwords is None:
+        if text is None:
             from .training import Training
 
             return Training(counts, self.options, progress)
-        from .superwords import FileText, SuperwordTraining
+        from .superwords import SuperwordTraining
 
-        text: Text = FileText(list(self.text or self.sources), self.reading)
         return SuperwordTraining(counts, text, self.options, self.memory_limit, progress, folder, self.job)
 
     def _count(self, folder: WorkingFolder | None, progress: Progress | None) -> WordCounts:
-        """The saved word counts, or those of text files, which a training that resumes saves."""
-        from .counting import WordCounts, count
+        """The word counts of the source; those of files are saved by a training that resumes."""
+        from .counting import WordCounts, count, count_iterator
         from .split import Splitter
 
         if self.counted_before:
-            (source,) = self.sources
-            counts = WordCounts.load(source, self.min_count)
+            given = self.counts if isinstance(self.counts, WordCounts) else None
+            counts = WordCounts.load(self.sources[0], self.min_count) if given is None else given
+            name = "counts" if given is not None else self.sources[0]
             if counts.split_patterns and self.split:
                 raise UsageError(
-                    f"{source} holds word counts, whose split pattern is fixed: leave out ", OptionName("split")
+                    f"{name} holds word counts, whose split pattern is fixed: leave out ", OptionName("split")
                 )
-            if not counts.split_patterns and not self.split:
-                raise UsageError(
-                    f"{source} holds word counts without their split pattern: name it with ", OptionName("split", ...)
-                )
+            if not counts.split_patterns and not self.split and given is None:
+                split = OptionName("split", ...)
+                raise UsageError(f"{name} holds word counts without their split pattern: name it with ", split)
             return replace(counts, split_patterns=Splitter(*self.split).patterns) if self.split else counts
         splitter = self.options.splitter(self.split or "cl100k")
-        run = partial(
-            count,
-            self.sources,
-            splitter,
-            self.reading,
-            num_threads=self.num_threads,
-            spill_folder=None if self.output is None else self.output.parent,
-            progress=progress,
-        )
+        run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
+        if self.texts is not None:
+            return count_iterator(self.texts, splitter, memory_limit=self.memory_limit, **run)
+        spill = None if self.output is None else self.output.parent
         if folder is None:
-            return run()
+            return count(self.sources, splitter, self.reading, spill_folder=spill, **run)
         saved = folder.path / "counts"
         if folder.load("counted") is None:
             if self.job.engine == "ray":
@@ -272,10 +258,8 @@ class Train(Options):
                 job = replace(self.job, overwrite=True)
                 count_to_folder(self.sources, saved, splitter, self.reading, job=job, progress=progress)
             else:
-                counts = run()
+                counts = count(self.sources, splitter, self.reading, spill_folder=spill, **run)
                 counts.save(saved, overwrite=True)
-                folder.save("counted", True)
-                return counts
             folder.save("counted", True)
         return WordCounts.load(saved)
 
@@ -283,13 +267,13 @@ class Train(Options):
         """The counted languages of parity-aware BPE."""
         from .training.parity import train_parity
 
-        split = self.split or None
-        return train_parity(self.language, self.dev or None, self.options, self.fairness, split, self.reading, progress)
+        languages: tuple[Any, Any] = (self.language, self.development or None)
+        return train_parity(*languages, self.options, self, self.split or None, self.reading, progress)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted. weighted: the bytes of its pretokens, each as often as its weight says. mixture: the weighted sources."""
+    """The size of the counted text. weighted: the bytes of its pretokens times their weights. mixture: the weighted sources."""
 
     documents: int
     nbytes: int
@@ -317,9 +301,77 @@ class Trained:
     counts: WordCounts | None
 
 
-def memory_note(needed: int, free: int, held: int = 0, stage: str = "training") -> str:
-    """How much memory a stage needs, with what the process holds already, and a warning if that is not free."""
-    message = f"{stage} will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Train):
+    """The keyword arguments of the functions that train: the options of the job, and `progress`."""
+
+    progress: Progress | None = None
+
+    def trained(self, **given: Any) -> Tokenizer:
+        """The tokenizer of the largest size, trained on what is given."""
+        return replace(self, vocab_size=self.sizes, **given).run(self.progress).tok
+
+
+@takes_options(_Arguments)
+def train(sources: Paths, options: _Arguments) -> Tokenizer:
+    """Train a tokenizer on files: paths, folders and globs of text, plain or compressed; or on saved word counts.
+
+    The text is streamed once into word counts. Only the table of distinct pretokens is held in memory.
+
+    vocab_size: the number of tokens, including the 256 bytes and the special tokens.
+    split: the name of a split pattern ("cl100k"), of an encoding or a model that uses it ("gpt-4o"), a regular expression,
+        or several of these, each of which cuts the pretokens of the one before.
+    weights: how much each occurrence counts, by source: {"code/": "1/2"}. See `CountOptions`.
+    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
+    superwords: "superbpe" for tokens that span words, trained in a second stage, or "boundless" for tokens of whole pretokens.
+    alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, and `unknown_token` for the others.
+    output: the folder to save the tokenizer in.
+    progress: called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
+        happens, a TrainingEvent: rank, left, right, token, count, ios.
+    All options are those of `tokenmill train`: see Train.
+    Raises UsageError for invalid options, InputError for a source that cannot be read.
+    """
+    return options.trained(sources=sources)
+
+
+@takes_options(_Arguments)
+def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> Tokenizer:
+    """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
+
+    An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
+    """
+    return options.trained(texts=texts)
+
+
+@takes_options(_Arguments)
+def train_from_counts(counts: WordCounts, options: _Arguments) -> Tokenizer:
+    """Train a tokenizer on word counts. Options as for `train`, without `split`.
+
+    text: the files that were counted, for `superwords`, whose second stage reads them.
+    """
+    return options.trained(counts=counts)
+
+
+@takes_options(_Arguments)
+def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Arguments) -> Tokenizer:
+    """Train by parity-aware BPE: at each step, the language that is compressed worst chooses the merge.
+
+    The result is an ordinary tokenizer. Source: Foroutan et al. 2025 (arXiv 2508.04796).
+
+    languages: the training text of each language by name: sources as for `train`, saved word counts, or WordCounts.
+    development: a text of each language, best the same text in each; the language with the most tokens chooses.
+    ratios: in place of development texts, the bytes per token that each language should have, relative to the others.
+    window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
+    global_merges: how many merges of plain BPE on all languages together come first.
+    split: as for `train`; by default that of saved word counts, or "cl100k".
+    Raises UsageError for invalid options, InputError for a source that cannot be read.
+    """
+    return options.trained(language=languages, parity=True)
+
+
+def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:
+    """The memory that a stage needs, with that of the process now, and a warning if it is not free."""
+    message = f"{stage} will need up to {math.ceil((needed + resident) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     return message

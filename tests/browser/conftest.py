@@ -26,32 +26,24 @@ class Local:
     """The local server in a thread."""
 
     def __init__(self, tokenizers, allow_paths=False):
-        import uvicorn
-
         from tokenmill.playground.pack import pack
-        from tokenmill.playground.server import bind, make_app
+        from tokenmill.playground.server import Server, bind
 
-        self.socket = bind()
-        self.port = self.socket.getsockname()[1]
-        app = make_app([(name, pack(v, name)) for name, v in tokenizers], self.port, allow_paths)
-        self.server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
-        )
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
+        self.server = Server([(name, pack(v, name)) for name, v in tokenizers], bind(), allow_paths)
+        self.port = self.server.server_port
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
         self.address = f"http://127.0.0.1:{self.port}/"
 
     def stop(self):
-        self.server.should_exit = True
+        self.server.shutdown()
         self.thread.join(10)
-        self.socket.close()
+        self.server.server_close()
 
 
 @pytest.fixture(scope="session")
 def local(small_tokenizers):
     """The local server with the small tokenizers, paths allowed."""
-    pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
-    pytest.importorskip("starlette", reason="needs the extra play: pip install 'tokenmill[play]'")
     local = Local(small_tokenizers, allow_paths=True)
     yield local
     local.stop()

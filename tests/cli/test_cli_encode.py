@@ -133,7 +133,7 @@ def test_a_token_file_is_written_without_numpy(folder, tmp_path):
     code = f"""
 import sys
 from tokenmill.cli.main import app
-app({options!r}, standalone_mode=False)
+app({options!r})
 print([name for name in ("numpy", "pyarrow", "rich", "concurrent.futures.process") if name in sys.modules])
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120)

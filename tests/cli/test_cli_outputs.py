@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli import _console
 from tokenmill.cli.main import app
 from tokenmill.errors import OutputError

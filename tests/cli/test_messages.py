@@ -1,17 +1,17 @@
 """Errors on the command line name its options, not Python arguments."""
 
 import os
+import shutil
 import subprocess
 import sys
 from functools import partial
 
 import pytest
-from click import Context
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli._commands import spelled
-from tokenmill.cli.main import app
+from tokenmill.cli.main import app, verb_of
 from tokenmill.errors import OptionName, UsageError
 
 
@@ -31,7 +31,7 @@ from tokenmill.errors import OptionName, UsageError
     ],
 )
 def test_options_are_spelt_as_the_command_line_has_them(verb, option, expected):
-    command = app.get_command(Context(app), verb)
+    command = verb_of(verb)
     quoted = "'<|--end-of-text|>' and min_count=0 stay"
     assert spelled(UsageError(option, f": {quoted}"), command.fields) == f"{expected}: {quoted}"
 
@@ -71,29 +71,51 @@ def test_an_option_that_is_not_used_is_refused(tmp_path, arguments, option, path
 
 def test_verbs_and_their_help():
     assert "Did you mean 'train'" in CliRunner().invoke(app, ["trian"]).stderr
-    assert CliRunner().invoke(app, ["help"]).stdout == CliRunner().invoke(app, ["--help"]).stdout
     shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["train", "--help"]).stdout
     assert CliRunner(env={"COLUMNS": "80"}).invoke(app, ["help", "train"]).stdout == shown
     assert len(shown.splitlines()) <= 100
     assert shown.index("tokenmill train corpus") < shown.index("Required:") < shown.index("Training:")
 
 
-def test_completion_offers_values_and_leaves_files_to_the_shell(monkeypatch):
-    def complete(words):
-        monkeypatch.setenv("COMP_WORDS", words)
-        monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
-        monkeypatch.setenv("_TOKENMILL_COMPLETE", "bash_complete")
-        return CliRunner().invoke(app, [], prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE").stdout.split()
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("train --superwords ", ["superbpe", "boundless"]),
+        ("clean w", ["wikipedia"]),
+        ("clean --force w", ["wikipedia"]),
+        ("train --super", ["--superwords"]),
+        ("count --no-", ["--no-resume"]),
+        ("train cor", []),  # files are completed by the shell
+        ("train -o ou", []),
+        ("encode --tokenizer to", []),
+        ("inspect to", []),
+    ],
+)
+def test_completion_offers_values_and_leaves_files_to_the_shell(words, completions):
+    from tokenmill.cli._completion import completions as complete
 
-    assert complete("tokenmill train --superwords ") == ["plain,superbpe", "plain,boundless"]
-    assert complete("tokenmill clean w") == ["plain,wikipedia"]
-    for words in (
-        "tokenmill train cor",
-        "tokenmill train -o ou",
-        "tokenmill encode --tokenizer to",
-        "tokenmill inspect to",
-    ):
-        assert complete(words) == [f"file,{words.split()[-1]}"], words
+    assert complete(words.split(" ")) == completions
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_verbs_values_and_files(tmp_path):
+    from tokenmill.cli._completion import script
+
+    (tmp_path / "corpus.txt").touch()
+    (tmp_path / "tokenmill").write_text(f'#!/bin/sh\nexec {sys.executable} -m tokenmill "$@"\n')
+    (tmp_path / "tokenmill").chmod(0o755)
+    tried = """COMP_WORDS=({}); COMP_CWORD={}; COMPREPLY=(); _tokenmill; echo "${{COMPREPLY[*]}}"\n"""
+    lines = [
+        tried.format("tokenmill tr", 1),
+        tried.format("tokenmill clean wi", 2),
+        tried.format("tokenmill train c", 2),
+    ]
+    ran = subprocess.run(
+        ["bash", "-c", script("bash") + "\n" + "".join(lines)],
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ran.stdout.splitlines() == ["train", "wikipedia", ""], ran.stderr
 
 
 @pytest.mark.parametrize("option", ["--min-count", "--vocab-size", "--max-token-bytes"])
@@ -113,7 +135,7 @@ def test_results_in_a_pipe_are_utf8_whatever_the_locale(tmp_path):
     run = partial(subprocess.run, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, check=True, capture_output=True)
     program = [sys.executable, "-m", "tokenmill"]
     run([*program, "train", str(text), "--vocab-size", "261", "-o", made])
-    assert "漢" in run([*program, "inspect", made, str(text)]).stdout.decode("utf-8")
+    assert "漢" in run([*program, "inspect", made, str(text), "--all"]).stdout.decode("utf-8")
 
 
 @pytest.mark.parametrize(

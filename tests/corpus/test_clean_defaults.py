@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
-from click.testing import CliRunner
 
+from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.corpus.cleaning import cut_long_file, report_path

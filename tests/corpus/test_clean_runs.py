@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleaningReport, CleanOptions, cleaning, read_documents
 from tokenmill.corpus.cleaning import report_path

@@ -7,9 +7,9 @@ import sys
 import types
 
 import pytest
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.errors import InputError, MissingExtraError
 from tokenmill.formats.hub import hub_name

@@ -1,9 +1,9 @@
 """A file that cannot be read is named for what it is, not called half of a vocabulary."""
 
 import pytest
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.errors import FormatError
 

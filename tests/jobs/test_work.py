@@ -257,3 +257,17 @@ def test_skips_are_passed_on(tmp_path):
     with working_folder(path_beside(tmp_path / "out"), tmp_path / "out", {}) as folder:
         do_parts(Skipping(), folder, LOCAL, skips.append)
     assert [str(skip) for skip in skips] == ["a, line 1: no text"]
+
+
+def test_ctrl_c_while_the_lock_is_taken_leaves_nothing(tmp_path, monkeypatch):
+    """The folder is there before its lock is."""
+    from tokenmill.jobs import working_folder as module
+
+    def stop(file):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "lock_file", stop)
+    with pytest.raises(KeyboardInterrupt), module.working_folder(tmp_path / "job", tmp_path / "out", {}):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -13,8 +13,6 @@ from tokenmill import formats
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
 
-pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
-
 BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 

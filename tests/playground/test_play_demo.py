@@ -8,21 +8,21 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
-
-pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
 
 # The demonstration on one small module in place of the whole library.
 SMALL = """
 import json, sys
 from pathlib import Path
-from tokenmill.cli import demo
+sys.path.insert(0, {!r})
+import demo
 demo.standard_library = lambda: [Path(json.__file__)]
 demo.VOCAB_SIZE = 300
 sys.argv = ["demo", sys.argv[1]]
-demo.main()
-"""
+sys.exit(demo.main())
+""".format(str(Path(__file__).resolve().parents[2] / "scripts"))
 
 
 def test_it_does_not_wait_where_nobody_can_answer(tmp_path):

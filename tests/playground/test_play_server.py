@@ -10,32 +10,25 @@ import pytest
 
 from tokenmill import formats
 from tokenmill.errors import UsageError
+from tokenmill.playground import server as playground
+from tokenmill.playground.pack import pack
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
-
-uvicorn = pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
-pytest.importorskip("starlette", reason="needs the extra play: pip install 'tokenmill[play]'")
-
-from tokenmill.playground import server as playground  # noqa: E402
-from tokenmill.playground.pack import pack  # noqa: E402
 
 BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 
 def start(allow_paths):
-    listener = playground.bind()
-    port = listener.getsockname()[1]
-    app = playground.make_app([("bytes", pack(BYTES, "bytes"))], port, allow_paths)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    server = playground.Server([("bytes", pack(BYTES, "bytes"))], playground.bind(), allow_paths)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
 
     def stop():
-        server.should_exit = True
+        server.shutdown()
         thread.join(10)
-        listener.close()
+        server.server_close()
 
-    return port, stop
+    return server.server_port, stop
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.quality.superwords import end_of, words_in
 from tokenmill.quality.tables import Token

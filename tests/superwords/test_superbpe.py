@@ -121,7 +121,7 @@ def test_files_saved_counts_and_texts_give_the_same(tmp_path):
     assert from_counts.vocabulary.fingerprint() == tok.vocabulary.fingerprint()
     from_texts = tokenmill.train_from_iterator(texts, 320, **options)
     assert from_texts.vocabulary.fingerprint() == tok.vocabulary.fingerprint()
-    with pytest.raises(UsageError, match="go together"):
+    with pytest.raises(UsageError, match="reads the text again"):
         tokenmill.train_from_counts(tokenmill.count(sources), 320, **options)
 
 

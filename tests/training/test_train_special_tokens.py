@@ -4,9 +4,9 @@ import itertools
 import random
 
 import pytest
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill import Splitter, WordCounts
 from tokenmill.cli.main import app
 from tokenmill.counting import count_texts, threads

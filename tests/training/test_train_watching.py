@@ -5,9 +5,9 @@ import random
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tokenmill
+from command_line import CliRunner
 from tokenmill import TrainingEvent, WordCounts
 from tokenmill.cli.main import app
 from tokenmill.training import loops

@@ -1,24 +1,28 @@
-"""Commands of click, made from functions whose parameters are classes of options (tokenmill/options.py) and options.
+"""The commands, made from functions whose parameters are classes of options (tokenmill/options.py) and single options.
 
-def count(job: Count, json: Annotated[bool, Option("Print the summary as JSON.", "--json")] = False): ...
+def count(job: Count, *, json: Annotated[bool, Option("Print the summary as JSON.", "--json")] = False): ...
+
+Words are parsed here, not by a library: the import of one takes as long as to encode a line.
 """
 
 from __future__ import annotations
 
 import inspect
-import operator
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
-
-import click
-from click.shell_completion import CompletionItem
 
 from ..errors import OptionName, TokenmillError, UsageError
 from ..options import Argument, Field, Options, checked, fields_of, whole_number
 
 SPELT = {"on_skip": "skip_damaged"}  # arguments of Python whose option has another name
+SECTIONS = ("Arguments", "Required", "Options", "Training", "Superwords", "Parity", "Input", "Execution", "Output")
+COLUMN = 24  # the widest name beside which its help begins
+HELP = ("-h", "--help")
 
 
 def all_fields(definition: Any) -> Iterator[Field]:
@@ -37,185 +41,214 @@ def names_of(field: Field) -> tuple[str, ...]:
     return field.option.names or ("--" + field.name.replace("_", "-"),)
 
 
-def is_flag(field: Field) -> bool:
-    return field.kinds == (bool,)
+def switches(field: Field) -> Iterator[tuple[str, Any]]:
+    """The words that give an option, each with the value that it stands for; None if the next word is the value."""
+    flag = True if field.kinds == (bool,) else None
+    for name in names_of(field):
+        yield name, flag
+    off = f"--no-{names_of(field)[0][2:]}" if flag and field.default is not False else field.option.off
+    if off:
+        yield off, False
 
 
 def is_required(field: Field) -> bool:
     return field.default is MISSING or field.option.needed
 
 
+def takes_several(field: Field) -> bool:
+    """Return whether one name takes every word up to the next option, so that the shell may expand a glob there."""
+    return (field.option.metavar or "").endswith("...")
+
+
 def _convert(field: Field) -> Callable[[str], Any]:
-    """What makes a value of text."""
+    """The function from text to a value."""
     if field.option.parse:
         return field.option.parse
-    if int in field.kinds and str not in field.kinds:
-        return whole_number
-    return float if float in field.kinds else str
+    if str in field.kinds:
+        return str
+    return whole_number if int in field.kinds else float if float in field.kinds else str
 
 
-def _completions(field: Field) -> Callable[[Any, Any, str], list[CompletionItem]]:
-    def complete(ctx: Any, param: Any, begun: str) -> list[CompletionItem]:
-        if field.choices:
-            return [CompletionItem(value) for value in field.choices if value.startswith(begun)]
-        several = (field.option.metavar or "").endswith("...")
-        files = Path in field.kinds or isinstance(field.option, Argument) or several or "tokenizer" in field.name
-        return [CompletionItem(begun, type="file")] if files else []
-
-    return complete
+def _metavar(field: Field) -> str:
+    kinds = {int: "N", float: "X", Path: "PATH"}
+    return field.option.metavar or (kinds.get(field.kinds[0], "TEXT") if len(field.kinds) == 1 else "TEXT")
 
 
-def parameters(field: Field) -> Iterator[click.Parameter]:
-    """The parameters of click for an option. Their value is None, or (), where it is not given."""
-    name, option = field.name, field.option
-    shared: dict[str, Any] = {"type": str, "shell_complete": _completions(field)}
-    if isinstance(option, Argument):
-        yield click.Argument([name], nargs=-1 if field.many else 1, required=False, **shared)
-        return
-    if is_flag(field):
-        dashed = names_of(field)
-        if not option.names:
-            dashed = (f"{dashed[0]}/--no-{dashed[0][2:]}",)
-        yield click.Option([*dashed, name], is_flag=True, default=None)
-        return
-    metavar = option.metavar or ("N" if int in field.kinds and str not in field.kinds else None)
-    yield click.Option([*names_of(field), name], multiple=field.many, metavar=metavar, **shared)
-    if option.off:
-        yield click.Option([option.off, f"no_{name}"], is_flag=True, default=None)
-
-
-def help_of(field: Field) -> str:
+def _help_of(field: Field) -> str:
     """The help text with the default."""
     default, text = field.default, field.option.help
-    if default in (None, "", ()) or default in (MISSING, False) or field.many or field.option.off:
+    if default in (None, "", ()) or default in (MISSING, False) or field.many or field.option.off or "default" in text:
         return text
     if isinstance(default, int) and not isinstance(default, bool) and default >= 1 << 20:
         default = f"{default >> 30}GiB" if default % (1 << 30) == 0 else f"{default >> 20}MiB"
     return f"{text} [default: {'yes' if default is True else default}]"
 
 
-def spelled(error: TokenmillError, fields: dict[str, Field]) -> str:
+def spelled(error: TokenmillError, fields: Mapping[str, Field]) -> str:
     """The message of an error, with the options of the command line in place of Python's."""
 
-    def spell(part: Any) -> str:
-        field = fields.get(SPELT.get(part.name, part.name)) if isinstance(part, OptionName) else None
+    def spell(argument: Any) -> str:
+        field = fields.get(SPELT.get(argument.name, argument.name)) if isinstance(argument, OptionName) else None
         if field is None:
-            return str(part)
-        name = next((each for each in names_of(field) if each.startswith("--")), names_of(field)[0])
-        if part.value in (None, ..., True):
+            return str(argument)
+        name = names_of(field)[-1]
+        if argument.value in (None, ..., True):
             return name
-        if part.value is False:
+        if argument.value is False:
             return field.option.off or f"--no-{name[2:]}"
-        return f"{name} {part.value}"
+        return f"{name} {argument.value}"
 
     return "".join(map(spell, error.args))
 
 
-class Verb(click.Command):
-    """A command whose options with a metavar that ends with ... take every value up to the next option, with its help in sections.
-
-    So the shell may expand a glob there: `--on SRC SRC ...`.
-    """
-
-    fields: dict[str, Field]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        several = {name for param in self.params if (param.metavar or "").endswith("...") for name in param.opts}
-        repeated: list[str] = []
-        after = ""
-        for arg in args:
-            if arg in several:
-                after = arg
-            elif arg.startswith("-"):
-                after = ""
-                repeated.append(arg)
-            else:
-                repeated += [after, arg] if after else [arg]
-        rest = super().parse_args(ctx, repeated)
-        if not ctx.resilient_parsing:
-            self._refuse_missing(ctx.params)
-        return rest
-
-    def _refuse_missing(self, given: dict[str, Any]) -> None:
-        missing = [field for field in self.fields.values() if is_required(field) and given[field.name] in (None, ())]
-        if not missing:
-            return
-        for field in self.fields.values():  # a value in the place of an argument that was left out
-            if isinstance(field.option, Argument) and field.choices and given[field.name] not in (None, *field.choices):
-                missing = [field, *(each for each in missing if not isinstance(each.option, Argument))]
-        names = [
-            "/".join(names_of(field)) + (f" ({', '.join(field.choices)})" if field.choices else "") for field in missing
-        ]
-        raise UsageError(f"Missing {', '.join(names)}. See tokenmill {self.name} --help.")
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Required": [], "Options": []}
-        ended = {name: [] for name in ("Training", "Superwords", "Parity", "Input", "Execution", "Output")}
-        sections |= ended
-        for param in self.get_params(ctx):
-            field = self.fields.get(param.name or "")
-            if isinstance(param, click.Argument):
-                assert field is not None
-                sections["Arguments"].append((param.make_metavar(ctx), help_of(field)))
-                continue
-            record = param.get_help_record(ctx)
-            if record is None or (field is not None and not field.option.help):
-                continue
-            if field is None:
-                negated = self.fields.get((param.name or "").removeprefix("no_"))
-                section, text = ("Output", record[1]) if negated is None else (negated.option.section, "None of that.")
-            else:
-                section, text = "Required" if is_required(field) else field.option.section, help_of(field)
-            sections[section].append((record[0], text))
-        for section, rows in filter(operator.itemgetter(1), sections.items()):
-            with formatter.section(section):
-                formatter.write_dl(rows, col_max=24)
-
-
-def command_of(function: Callable[..., Any], before: Callable[..., None], **shared: Field) -> Verb:
-    """The command that calls before(options of `shared`), and then the function.
+class Verb:
+    """The command that calls before(options of `shared`), and then a function.
 
     Its help is that of the function, or of the class of its first parameter.
     """
-    fields = {field.name: field for field in reversed([*all_fields(function), *shared.values()])}
-    fields = dict(reversed(fields.items()))  # of two with a name the first
 
-    def call(**given: Any) -> Any:
-        values = {name: value for name, value in given.items() if value not in (None, ())}
-        for name, field in fields.items():
-            if values.pop(f"no_{name}", False):
-                if name in values:
-                    off = field.option.off
-                    raise UsageError(OptionName(name), f" and {off} exclude each other: leave one of them out")
-                values[name] = False
-            elif name in values and not is_flag(field):
-                values[name] = _value(field, values[name])
-        before(**{name: values.pop(name, False) for name in shared})
-        return function(**_arguments(function, values))
+    def __init__(self, function: Callable[..., Any], before: Callable[..., None]) -> None:
+        self.name = function.__name__
+        self._function, self._before = function, before
+        self._shared = {field.name for field in all_fields(before)}
+        fields = {field.name: field for field in reversed([*all_fields(function), *all_fields(before)])}
+        self.fields = dict(reversed(fields.items()))  # of two with a name the first
+        self._arguments = [field for field in self.fields.values() if isinstance(field.option, Argument)]
+        options = [field for field in self.fields.values() if field not in self._arguments]
+        self._switches = {name: (field, value) for field in options for name, value in switches(field)}
+        definition = next((each for each in fields_of(function).values() if isinstance(each, type)), None)
+        self.doc = inspect.cleandoc(function.__doc__ or (definition and definition.__doc__) or "")
 
-    definition = next((each for each in fields_of(function).values() if isinstance(each, type)), None)
-    doc = inspect.cleandoc(function.__doc__ or (definition and definition.__doc__) or "")
-    doc = doc.replace("\n\ntokenmill ", "\n\n\b\ntokenmill ")  # not wrapped
-    params = [param for field in fields.values() for param in parameters(field)]
-    verb = Verb(function.__name__.rstrip("_"), params=params, callback=call, help=doc)
-    verb.fields = fields
-    return verb
+    def __call__(self, words: Sequence[str]) -> Any:
+        """Run the command with the words after its name, or print its help."""
+        if not set(HELP).isdisjoint(words[: words.index("--")] if "--" in words else words):
+            print(self.help())
+            return 0
+        values = self.parse(words)
+        self._before(**{name: values.pop(name, False) for name in self._shared})
+        return self._function(**_arguments_of(self._function, values))
+
+    def parse(self, words: Sequence[str]) -> dict[str, Any]:
+        """The values given, by the names of their fields. UsageError for a word that has no meaning, or one that is missing."""
+        values: dict[str, Any] = {}
+        texts: dict[str, list[str]] = {}
+        arguments = several = list[str]()
+        queue = deque(words)
+        while queue:
+            word = queue.popleft()
+            if word == "--":
+                arguments += queue
+                break
+            if word == "-" or not word.startswith("-"):
+                several.append(word)
+                continue
+            several = arguments
+            name, sign, text = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+            if name not in self._switches:
+                raise UsageError(f"{name} is not an option.{nearest(name, self._switches)} {self._advice}")
+            field, value = self._switches[name]
+            given = texts.setdefault(field.name, [])
+            if value is not None:
+                if sign and word.startswith("--"):
+                    raise UsageError(f"{name} takes no value")
+                if sign:  # -qv is -q -v
+                    queue.appendleft(f"-{text}")
+                values[field.name] = value
+            elif takes_several(field) and not sign:
+                several = given
+            elif sign or queue:
+                given.append(text if sign else queue.popleft())
+        for field in self._arguments:
+            end = len(arguments) if field.many else 1
+            texts[field.name], arguments = arguments[:end], arguments[end:]
+        if arguments:
+            raise UsageError(f"{arguments[0]!r} is one argument too many. {self._advice}")
+        self._refuse_missing({**texts, **values})
+        for name, given in texts.items():
+            field = self.fields[name]
+            if given and name in values:
+                off = field.option.off
+                raise UsageError(OptionName(name), f" and {off} exclude each other: leave one of them out")
+            if given:
+                values[name] = _value(field, given)
+            elif name not in values and field not in self._arguments:
+                raise UsageError(OptionName(name), " needs a value")
+        return values
+
+    def _refuse_missing(self, given: Mapping[str, Any]) -> None:
+        missing = [field for field in self.fields.values() if is_required(field) and not given.get(field.name)]
+        if not missing:
+            return
+        for field in self._arguments:  # a value in the place of an argument that was left out
+            if field.choices and given[field.name] and given[field.name][0] not in field.choices:
+                missing = [field, *(each for each in missing if each not in self._arguments)]
+        names = [names_of(field)[-1] + (f" ({', '.join(field.choices)})" if field.choices else "") for field in missing]
+        raise UsageError(f"Missing {', '.join(names)}. {self._advice}")
+
+    @property
+    def _advice(self) -> str:
+        return f"See tokenmill {self.name} --help."
+
+    def help(self, columns: int | None = None) -> str:
+        """The description with examples, and the options in sections. columns: the width, by default that of the terminal."""
+        from textwrap import TextWrapper
+
+        wrapper = TextWrapper(min(columns or _columns(), 100), break_long_words=False, break_on_hyphens=False)
+        sections: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
+        for field in self.fields.values():
+            section = "Required" if is_required(field) else field.option.section
+            if field in self._arguments:
+                section, shape = "Arguments", field.name.upper() + "..." * field.many
+                shape = shape if is_required(field) else f"[{shape}]"
+            elif field.kinds == (bool,):
+                shape = (" / " if field.default is not False else ", ").join(name for name, _ in switches(field))
+            else:
+                shape = f"{', '.join(names_of(field))} {_metavar(field)}"
+            sections[section].append((shape, _help_of(field)))
+            if field.option.off:
+                sections[section].append((field.option.off, "None of that."))
+        sections["Output"].append((", ".join(HELP), "Show this message and exit."))
+        lines = [" ".join(["Usage: tokenmill", self.name, *(shape for shape, _ in sections["Arguments"]), "[OPTIONS]"])]
+        wrapper.initial_indent = wrapper.subsequent_indent = "  "
+        for paragraph in self.doc.split("\n\n"):
+            example = paragraph.startswith("tokenmill ")
+            lines += [] if example and lines[-1].startswith("  tokenmill ") else [""]
+            lines += [f"  {paragraph}"] if example else wrapper.wrap(paragraph)
+        for section, rows in sections.items():
+            lines += ["", f"{section}:"] if rows else []
+            column = min(COLUMN, max((len(shape) for shape, _ in rows), default=0)) + 4
+            wrapper.initial_indent = wrapper.subsequent_indent = " " * column
+            for shape, text in rows:
+                first, *more = wrapper.wrap(text)
+                beside = len(shape) <= column - 4
+                lines += [f"  {shape:<{column - 2}}{first.lstrip()}"] if beside else [f"  {shape}", first]
+                lines += more
+        return "\n".join(lines)
+
+    def complete(self, words: Sequence[str], begun: str) -> list[str]:
+        """The words that may stand where `begun` does; none where that is a file, or any text."""
+        if begun.startswith("-"):
+            return [name for name in (*self._switches, *HELP) if name.startswith(begun)]
+        field, value = self._switches.get(words[-1] if words else "", (None, None))
+        if (field is None or value is not None) and all(word.startswith("-") for word in words):
+            field = next(iter(self._arguments), None)
+        return [choice for choice in (field.choices if field else ()) if choice.startswith(begun)]
 
 
-def _value(field: Field, given: Any) -> Any:
-    """What the text given for an option means."""
+def _value(field: Field, given: Sequence[str]) -> Any:
+    """The value of the words given for an option: of several the last, if it takes one."""
     convert = _convert(field)
     try:
-        return [convert(each) for each in given] if field.many else checked(field, convert(given))
+        return [convert(each) for each in given] if field.many else checked(field, convert(given[-1]))
     except UsageError as error:
         if isinstance(error.args[0], OptionName):
             raise
         raise UsageError(OptionName(field.name), ": ", *error.args) from error
     except ValueError as error:
-        raise UsageError(OptionName(field.name), f" is {given!r}; it must be a number") from error
+        raise UsageError(OptionName(field.name), f" is {given[-1]!r}; it must be a number") from error
 
 
-def _arguments(definition: Any, values: dict[str, Any]) -> dict[str, Any]:
+def _arguments_of(definition: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a function or a class of options, with the objects of the classes inside it."""
     arguments: dict[str, Any] = {}
     for name, field in fields_of(definition).items():
@@ -223,13 +256,21 @@ def _arguments(definition: Any, values: dict[str, Any]) -> dict[str, Any]:
             if name in values:
                 arguments[name] = values[name]
         elif issubclass(field, Options):
-            arguments[name] = field(**_arguments(field, values))
+            arguments[name] = field(**_arguments_of(field, values))
     return arguments
 
 
-def nearest(name: str, known: list[str]) -> str:
+def _columns() -> int:
+    """The width of the terminal."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (OSError, ValueError):
+        return 80
+
+
+def nearest(name: str, known: Iterator[str] | Sequence[str] | Mapping[str, Any]) -> str:
     """A hint at the nearest of the known names."""
     import difflib
 
-    close = difflib.get_close_matches(name, known, 1)
+    close = difflib.get_close_matches(name, list(known), 1)
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""What every command prints: messages, progress and summaries, on stderr. stdout is for results."""
+"""Messages, progress and summaries, on stderr. stdout is for results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
 
 @dataclass
 class Verbosity:
-    """What --quiet and --verbose ask for. live: the console of the progress bars that are being drawn."""
+    """The options --quiet and --verbose. live: the console of the progress bars that are being drawn."""
 
     quiet: bool = False
     verbose: bool = False
@@ -80,7 +80,7 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
         say(f"left out or changed: {more:,} more{where or '; --verbose lists all'}")
 
 
-def say_long_documents(sources: Sequence[str], unit: str, becomes: str = "is one document") -> None:
+def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one document") -> None:
     """Say which text files of more than 10 MB are going to be one document each."""
     from ..sources.documents import SUFFIXES
     from ..sources.find import find_sources, is_url, size_of, suffix_of
@@ -142,6 +142,8 @@ def progress_bar() -> Iterator[Progress | None]:
         verbosity.live = bars.console
         try:
             yield progress
+            for task in bars.tasks:  # a stage is done, though its total was an estimate
+                bars.update(task.id, completed=task.total)
         finally:
             verbosity.live = None
 
@@ -170,6 +172,12 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
     width = max(map(len, shown), default=0)
     for key, value in shown.items():
         say(f"{key:<{width}}  {value}")
+
+
+def speed(seconds: float, nbytes: int | None) -> dict[str, Any]:
+    """The rows of a summary for the time, and the speed if a number of bytes is given."""
+    rate = None if nbytes is None else round(nbytes / 1e6 / max(seconds, 1e-9), 1)
+    return {"seconds": round(seconds, 3), "mb_per_second": rate}
 
 
 def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any]:
@@ -221,7 +229,7 @@ def cost_of_export(
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}
     with progress_bar() as progress:
-        cost = export_loss(tok, text, progress, read)
+        cost = export_loss(tok, text, read=read, progress=progress)
     if cost is None:
         return {}
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")

@@ -10,25 +10,14 @@ from ..jobs.work import OUTPUT
 from ..options import Argument, Option
 
 Tokenizer = Annotated[str, Argument("A tokenizer: a file or folder of any format, or a name.")]
-TokenizerOption = Annotated[
-    str, Option("The tokenizer: a file, a folder, or the name of a published encoding.", "--tokenizer")
-]
-Sample = Annotated[
-    Sequence[str],
-    Option(
-        "For a Picky tokenizer: text to measure how often programs that know only merges get other ids.",
-        metavar="SRC...",
-        section=OUTPUT,
-    ),
-]
+# fmt: off
+TokenizerOption = Annotated[str, Option("The tokenizer: a file, a folder, or the name of a published encoding.", "--tokenizer")]
+Sample = Annotated[Sequence[str], Option("For a Picky tokenizer: text to measure how often programs that know only merges get other ids.", metavar="SRC...", section=OUTPUT)]
 Html = Annotated[Path | None, Option("Write a report as one self-contained page.", section=OUTPUT)]
-Json = Annotated[bool, Option("Print the summary as JSON on stdout.", "--json", section=OUTPUT)]
-Quiet = Annotated[
-    bool, Option("Print results and errors only, no notes and no progress.", "--quiet", "-q", section=OUTPUT)
-]
-Verbose = Annotated[
-    bool, Option("Print all that was left out, and where errors come from.", "--verbose", "-v", section=OUTPUT)
-]
+Json = Annotated[bool, Option("Print the summary as JSON on stdout.", section=OUTPUT)]
+Quiet = Annotated[bool, Option("Print results and errors only, no notes and no progress.", "-q", "--quiet", section=OUTPUT)]
+Verbose = Annotated[bool, Option("Print all that was left out, and where errors come from.", "-v", "--verbose", section=OUTPUT)]
+# fmt: on
 
 
 def messages(*, quiet: Quiet = False, verbose: Verbose = False) -> None:

@@ -1,29 +1,32 @@
-"""Tables: on stdout for the terminal, as Markdown or JSON, and as a page."""
+"""Reports: tables on stdout for the terminal, Markdown or JSON, and a page."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from ..jobs.work import OUTPUT, Overwrite
 from ..options import Option, Options
 from . import _options as opt
 from ._console import say
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..quality import Report, Table
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forms(Options):
-    """The forms in which the report is wanted."""
+    """The forms in which a report is wanted."""
 
     html: opt.Html = None
-    json: Annotated[bool, Option("Print the tables as JSON.", "--json", section=OUTPUT)] = False
-    markdown: Annotated[bool, Option("Print the tables as Markdown.", "--markdown", section=OUTPUT)] = False
+    json: Annotated[bool, Option("Print the tables as JSON.", section=OUTPUT)] = False
+    markdown: Annotated[bool, Option("Print the tables as Markdown.", section=OUTPUT)] = False
     overwrite: Overwrite = False
 
     def check(self) -> None:
@@ -35,46 +38,57 @@ class Forms(Options):
         if self.html is not None:
             refuse_existing(self.html, overwrite=self.overwrite)
 
-    def show(self, found: Report, top: int | None = None) -> None:
-        """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all."""
-        found.provenance = replace(found.provenance, command=shlex.join(["tokenmill", *sys.argv[1:]]))
+    def show(self, report: Report, top: int | None = None, first: Sequence[str] | None = None) -> None:
+        """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all.
+
+        first: the keys of the tables that a terminal shows, of which it shows the first five.
+        """
+        report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
+        length = (10 if top is None else top) or None
         if self.html is not None:
             from ..jobs.outputs import atomic_file
 
             with atomic_file(self.html, "w") as file:
-                file.write(found.to_html((200 if top is None else top) or None))
+                file.write(report.to_html((200 if top is None else top) or None))
             say(f"wrote {self.html}")
-        length = (10 if top is None else top) or None
         if self.json:
             import json
 
-            json.dump(found.to_json(length), sys.stdout, ensure_ascii=False, indent=1)
-            print()
+            print(json.dumps(report.to_json(length), ensure_ascii=False, indent=1))
         elif self.markdown:
-            print(found.to_markdown(length), end="")
+            print(report.to_markdown(length), end="")
         elif self.html is None:
-            _print_verdict(found)
-            for table in found.tables:
-                print_table(table.head(length))
+            print_report(report, length, first)
 
 
-def _print_verdict(found: Report) -> None:
-    if not found.findings:
-        return
-    from rich.console import Console
+def print_report(report: Report, length: int | None = 10, first: Sequence[str] | None = None) -> None:
+    """Print the verdict and the tables, or the first five of the keys `first`, lists cut to `length` rows."""
     from rich.text import Text
 
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=120)
-    console.print(Text("Verdict", "bold") + Text(f"  {found.summary}" if found.summary else ""))
-    for finding in found.findings:
-        console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
+    if report.findings:
+        console = _console(120)
+        console.print(Text("Verdict", "bold") + Text(f"  {report.summary}" if report.summary else ""))
+        for finding in report.findings:
+            console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
+    tables = report.tables
+    if first is not None:
+        tables = [table for key in first for table in tables if table.key == key][:5]
+    for table in tables:
+        print_table(table.head(length))
+    if more := len(report.tables) - len(tables):
+        say(f"\n{more} more tables: --all prints them, --html writes them all as a page.")
 
 
 def print_table(table: Table) -> None:
-    from rich.console import Console
-
     from ..quality.terminal import lines_of
 
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=180)
+    console = _console(180)
     console.print()
     console.print(*lines_of(table, console.width), sep="\n", soft_wrap=True)
+
+
+def _console(width: int) -> Console:
+    """The console on stdout. width: of a file or a pipe."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else width)

@@ -23,6 +23,7 @@ PANELS = {
         "check": "Prove or refute that two tokenizers give the same ids",
     },
 }
+VERBS = {name: summary for verbs in PANELS.values() for name, summary in verbs.items()}
 OPTIONS = {
     "-V, --version": "Print the version",
     "--completion SHELL": "Print the completion script of bash, zsh or fish",

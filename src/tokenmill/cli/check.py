@@ -1,17 +1,17 @@
-"""tokenmill check: do two tokenizers give the same ids?"""
+"""tokenmill check and convert: two tokenizers that should give the same ids, and a tokenizer in another format that does."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from ..options import Argument, Option
+from ..quality.convert_job import Convert
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
 from . import _options as opt
-from ._console import console, progress_bar, report, say
+from ._console import console, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
@@ -25,16 +25,16 @@ def check(
     tokenizer: opt.Tokenizer,
     against: Annotated[str, Option("The other tokenizer.")],
     sources: Annotated[Sequence[str], Argument("Text to compare on: files, folders, globs.")] = (),
-    library: Annotated[bool, Option("Encode with the library of the other format.", "--library")] = False,
+    library: Annotated[bool, Option("Encode with the library of the other format.")] = False,
     fuzz: Annotated[int, Option("The number of generated texts.", min=0)] = 5000,
     seed: Annotated[int, Option("The seed of the generated texts.")] = 0,
     json: opt.Json = False,
-) -> None:
+) -> int:
     """Prove or refute that two tokenizers give the same ids.
 
     From their tables, on your text, and on generated text.
 
-    Exits with 1 if they differ, and prints the shortest text found that shows it.
+    Exits with 1 if they differ, and prints the shortest text found that shows it. Exits with 2 if it cannot check.
 
     tokenmill check my-tokenizer --against cl100k_base corpus/*.txt
     """
@@ -46,27 +46,22 @@ def check(
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
         texts = document_texts(sources, read)
-        found = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encoder, progress=progress)
-    rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}
+        result = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encoder, progress=progress)
+    rows = agreement_rows(result)
     if json:
-        report(rows | {"difference": difference_json(found.difference)}, True)
-    elif found.difference is None:
-        say(
-            "no difference: "
-            + (f"{found.proof}" if found.proof else "not proved, and none was found: one on rare texts may remain")
-        )
-        report(agreement_rows(found), False)
-        if found.refused:
+        report({"agree": result.difference is None, **rows, "difference": difference_json(result.difference)}, True)
+    elif result.difference is None:
+        say(f"no difference: {result.proof or 'not proved, and none was found: one on rare texts may remain'}")
+        report(rows, False)
+        if result.refused:
             say("refused are texts with a byte that has no token, which the library leaves out")
     else:
-        show_difference(found.difference, first, other, (tokenizer, against))
-    if found.difference is not None:
-        sys.exit(1)
+        show_difference(result.difference, first, other, (tokenizer, against))
+    return int(result.difference is not None)
 
 
-def agreement_rows(found: Agreement) -> dict[str, Any]:
-    rows = {"proof": found.proof, "texts": found.texts, "bytes": found.bytes, "tokens": found.tokens}
-    return {**rows, "refused": found.refused}
+def agreement_rows(agreement: Agreement) -> dict[str, Any]:
+    return {name: getattr(agreement, name) for name in ("proof", "texts", "bytes", "tokens", "refused")}
 
 
 def _load(path: str, opening: Opening) -> Tokenizer:
@@ -104,10 +99,34 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
     say(f"they differ ({difference.source}{where}), from byte {difference.offset} of this text on:")
     say(f"    {difference.text!r}")
     for name, side, ids in zip(names, (tokenizer, other), (difference.ids, difference.other_ids), strict=True):
-        if ids is None:
-            say(f"  {name}: refuses it")
-            continue
-        say(f"  {name}: {ids}")
-        if all(side.vocabulary.token_bytes(id) is not None for id in ids):
+        say(f"  {name}: {'refuses it' if ids is None else ids}")
+        if ids is not None and all(side.vocabulary.token_bytes(id) is not None for id in ids):
             for line in TokenView(side, ids).lines():
                 console().print(Padding(line, (0, 0, 0, 4)))
+
+
+def convert(job: Convert, *, json: opt.Json = False) -> int:
+    with progress_bar() as progress:
+        result = job.run(progress)
+    for note in result.notes:
+        say(f"note: {note}")
+    certificate: dict[str, Any] = {"from": job.tokenizer, "to": str(job.output), "format": job.to}
+    certificate["notes"] = list(result.notes)
+    if result.again is not None:
+        certificate["readers"] = {name: agreement_rows(agreement) for name, agreement in result.readers.items()}
+        for name, agreement in result.readers.items():
+            if json:
+                continue
+            if agreement.difference is not None:
+                names = job.tokenizer, f"{job.output}, read by {name}"
+                show_difference(agreement.difference, result.tok, result.again, names)
+            else:
+                proof = f"; proved: {agreement.proof}" if agreement.proof else ""
+                size = f"{agreement.texts:,} texts, {agreement.bytes:,} bytes, {agreement.tokens:,} tokens"
+                say(f"read by {name}: the same ids on {size}{proof}")
+    if result.tok.vocabulary.order == "events":
+        certificate |= cost_of_export(result.tok, job.sample, json, read=job.read)
+    difference = next(filter(None, (each.difference for each in result.readers.values())), None)
+    if json:
+        report(certificate | {"difference": difference_json(difference)}, True)
+    return int(difference is not None)

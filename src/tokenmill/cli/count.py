@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..counting.job import Count
-from ..counting.options import Summary
+from ..counting.options import CountSummary
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row, speed
 
 if TYPE_CHECKING:
     from ..counting.estimate import Estimate
@@ -23,14 +23,13 @@ def count(job: Count, *, json: opt.Json = False) -> None:
     with resumable(job.output), progress_bar() as progress:
         result = job.run(progress, skips.append)
     say_skips(skips)
-    if isinstance(result, Summary):
+    if isinstance(result, CountSummary):
         report({"word_counts": str(job.output), **_counted(result, job.merge), **shares_row(result.shares, json)}, json)
     else:
         report(_prediction(result), json)
 
 
-def _counted(summary: Summary, merged: bool) -> dict[str, Any]:
-    speed = (summary.total_bytes - summary.resumed_bytes) / 1e6 / max(summary.seconds, 1e-9)
+def _counted(summary: CountSummary, merged: bool) -> dict[str, Any]:
     return {
         "documents": summary.documents,
         "bytes": summary.total_bytes,
@@ -41,8 +40,7 @@ def _counted(summary: Summary, merged: bool) -> dict[str, Any]:
         "spills_to_disk": summary.spills,
         "singletons_dropped": summary.dropped,
         "possible_error_per_pretoken": summary.possible_error,
-        "seconds": round(summary.seconds, 3),
-        "mb_per_second": None if merged else round(speed, 1),
+        **speed(summary.seconds, None if merged else summary.total_bytes - summary.resumed_bytes),
     }
 
 

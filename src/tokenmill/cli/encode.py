@@ -14,7 +14,7 @@ from ..options import Argument, Option
 from ..token_files.job import Encode
 from ..tokenizer.opening import Opening
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips, speed
 
 if TYPE_CHECKING:
     from ..sources.find import Skip
@@ -23,41 +23,33 @@ if TYPE_CHECKING:
 
 def encode(job: Encode, *, json: opt.Json = False) -> None:
     job.check()
+    skips: list[Skip] = []
     if job.chosen_format == "text":
         if json:
             raise UsageError(OptionName("json"), " is not used by encoding to lines of ids: leave it out")
         if not job.sources and sys.stdin.isatty():
-            _converse(job.opening.load(job.tokenizer), job.options.special)
-            return
-    skips: list[Skip] = []
-    output = job.output
-    if job.chosen_format == "text":
+            return _converse(job.opening.load(job.tokenizer), job.options.special)
         job.run(None, skips.append)
-    else:
-        from ..token_files.settings import output_path
+        return say_skips(skips)
+    from ..token_files.settings import output_path
 
-        assert output is not None
-        say_long_documents(job.sources, job.options.read.unit)
-        with resumable(output_path(output, job.chosen_format)), progress_bar() as progress:
-            summary = job.run(progress, skips.append)
+    assert job.output is not None
+    say_long_documents(job.sources, job.options.read.unit)
+    with resumable(output_path(job.output, job.chosen_format)), progress_bar() as progress:
+        summary = job.run(progress, skips.append)
     say_skips(skips)
-    if job.chosen_format == "text" or summary is None:
-        return
-    report(
-        {
-            "token_file": str(summary.path),
-            "documents": summary.documents,
-            "tokens": summary.tokens,
-            "bytes_of_text": summary.text_bytes,
-            "bytes_encoded_before": summary.resumed_bytes,
-            "bytes_per_token": round(summary.text_bytes / summary.tokens, 4) if summary.tokens else None,
-            "dtype": summary.dtype,
-            "left_out": summary.skipped,
-            "seconds": round(summary.seconds, 3),
-            "mb_per_second": round((summary.text_bytes - summary.resumed_bytes) / 1e6 / max(summary.seconds, 1e-9), 1),
-        },
-        json,
-    )
+    assert summary is not None
+    rows: dict[str, Any] = {
+        "token_file": str(summary.path),
+        "documents": summary.documents,
+        "tokens": summary.tokens,
+        "bytes_of_text": summary.text_bytes,
+        "bytes_encoded_before": summary.resumed_bytes,
+        "bytes_per_token": round(summary.text_bytes / summary.tokens, 4) if summary.tokens else None,
+        "dtype": summary.dtype,
+        "left_out": summary.skipped,
+    }
+    report(rows | speed(summary.seconds, summary.text_bytes - summary.resumed_bytes), json)
 
 
 def decode(
@@ -65,13 +57,11 @@ def decode(
     *,
     tokenizer: opt.TokenizerOption,
     source: Annotated[Path | None, Argument("A token file, or a file of ids; by default stdin.")] = None,
-    output: Annotated[Path | None, Option("Write the text here, not to stdout.", "--output", "-o")] = None,
-    jsonl: Annotated[bool, Option('Write {"text": ...} in a line for each document.', "--jsonl")] = False,
-    any_tokenizer: Annotated[
-        bool, Option("Do not check that the token file was made with this tokenizer.", "--any-tokenizer")
-    ] = False,
+    output: Annotated[Path | None, Option("Write the text here, not to stdout.", "-o", "--output")] = None,
+    jsonl: Annotated[bool, Option('Write {"text": ...} in a line for each document.')] = False,
+    any_tokenizer: Annotated[bool, Option("Do not check that the token file was made with this tokenizer.")] = False,
     dtype: Annotated[
-        Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without its metadata.")
+        Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without metadata.")
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -128,13 +118,13 @@ def _converse(tok: Tokenizer, special: bool) -> None:
         out.print(f"{len(text)} characters, {size} bytes, {len(view.ids)} tokens", style="dim")
 
 
-def _ids(line: str, place: str, n_vocab: int) -> list[int]:
+def _ids(line: str, where: str, n_vocab: int) -> list[int]:
     ids = []
     for word in line.split():
         if not word.isascii() or not word.isdigit():
-            raise InputError(f"{place}: {word[:40]!r} is not a token id. Give whole numbers separated by white space.")
+            raise InputError(f"{where}: {word[:40]!r} is not a token id. Give whole numbers separated by white space.")
         if int(word) >= n_vocab:
-            raise InputError(f"{place}: token {word} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}.")
+            raise InputError(f"{where}: token {word} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}.")
         ids.append(int(word))
     return ids
 

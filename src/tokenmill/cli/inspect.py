@@ -1,17 +1,28 @@
-"""tokenmill inspect: judge one tokenizer."""
+"""tokenmill inspect and compare: judge one tokenizer, or several on the same text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated
 
+from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..quality import InspectionOptions
+from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import progress_bar
 from ._tables import Forms
+
+# fmt: off
+Text = Annotated[Sequence[str], Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
+All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
+Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
+Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline.")]
+On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
+# fmt: on
+FIRST = ("vocabulary", "text", "under_trained", "thresholds", "junk", "unreachable", "references", "partial", "longest")
 
 
 def inspect(
@@ -20,11 +31,9 @@ def inspect(
     forms: Forms,
     *,
     tokenizer: opt.Tokenizer,
-    sources: Annotated[
-        Sequence[str],
-        Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language."),
-    ] = (),
-    top: Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)] = None,
+    sources: Text = (),
+    everything: All = False,
+    top: Top = None,
     num_threads: Threads = None,
 ) -> None:
     """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
@@ -35,14 +44,37 @@ def inspect(
     from ..quality.names import tokenizer_name
 
     forms.check()
-    tok = opening.load(tokenizer)
+    if everything and (forms.json or forms.markdown or forms.html is not None):
+        raise UsageError(OptionName("everything"), " is not used by other forms, which have all tables: leave it out")
+    tok, name, text = opening.load(tokenizer), tokenizer_name(tokenizer), list(sources) or None
     with progress_bar() as progress:
-        found = inspect_tokenizer(
-            tok,
-            list(sources) or None,
-            name=tokenizer_name(tokenizer),
-            options=options,
-            num_threads=num_threads,
-            progress=progress,
-        )
-    forms.show(found, top)
+        report = inspect_tokenizer(tok, text, name=name, options=options, num_threads=num_threads, progress=progress)
+    forms.show(report, top, None if everything else FIRST)
+
+
+def compare(
+    opening: Opening,
+    read: ReadOptions,
+    forms: Forms,
+    *,
+    tokenizers: Tokenizers,
+    on: On,
+    num_threads: Threads = None,
+) -> None:
+    """Compare tokenizers on the same text: compression, fertility, junk.
+
+    tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
+    """
+    from ..quality import compare as compare_tokenizers
+    from ..quality.names import tokenizer_name
+
+    forms.check()
+    names = [tokenizer_name(path) for path in tokenizers]
+    if len(set(names)) < len(names):
+        names = list(map(printable, tokenizers))
+    if len(set(names)) < len(names):
+        raise UsageError("the same tokenizer is given twice")
+    named = {name: opening.load(path) for name, path in zip(names, tokenizers, strict=True)}
+    with progress_bar() as progress:
+        report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
+    forms.show(report)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ..errors import printable
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..tokenizer.opening import Opening
@@ -44,7 +45,7 @@ def play(
     for path in tokenizers:
         name = free_name(tokenizer_name(path), loaded)
         loaded[name] = opening.load(path)
-        sources[name] = Path(path).name
+        sources[name] = printable(Path(path).name)
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
     vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
     if export is not None:
@@ -92,4 +93,4 @@ def _usage(tok: Tokenizer, counts: Path) -> TokenCounts:
     ios = np.full(len(tok.vocabulary.tokens), np.nan)
     for token in judged.swallowed:
         ios[token.id] = token.ios
-    return TokenCounts(judged.usage.by_id, ios, counts.name)
+    return TokenCounts(judged.usage.by_id, ios, printable(counts.name))

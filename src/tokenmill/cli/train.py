@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from ..errors import OptionName, UsageError
 from ..options import Option
 from ..train_job import Train
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, resumable, say, say_long_documents, shares_row
-from ._events import event_log, watching
+from ._console import (
+    check_sample,
+    cost_of_export,
+    progress_bar,
+    report,
+    resumable,
+    say,
+    say_long_documents,
+    shares_row,
+    verbosity,
+)
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
+    from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
     from ..train_job import Trained
     from ..training.parity import LanguageReport
+    from ..training.watching import TrainingEvent
+
+# fmt: off
+HeldOut = Annotated[Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")]
+Log = Annotated[Path | None, Option("Write all merges and removals to this file; --verbose prints them.", section="Output")]
+# fmt: on
 
 
 def train(
     job: Train,
     *,
     sample: opt.Sample = (),
-    held_out: Annotated[
-        Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")
-    ] = (),
+    held_out: HeldOut = (),
     html: opt.Html = None,
-    log: Annotated[
-        Path | None, Option("Write all merges and removals to this file; --verbose prints them.", section="Output")
-    ] = None,
+    log: Log = None,
     json: opt.Json = False,
 ) -> None:
     from ..jobs.outputs import refuse_existing
@@ -40,9 +54,9 @@ def train(
     job.check()
     compares = len(job.sizes) > 1 or bool(held_out)
     if html is not None and not compares:
-        several, held = OptionName("vocab_size"), OptionName("held_out")
+        size, other = OptionName("vocab_size"), OptionName("held_out")
         raise UsageError(
-            OptionName("html"), " shows the sizes of ", several, ": give several, e.g. 16k,32k,64k, or ", held
+            OptionName("html"), " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other
         )
     if job.parity and sample:
         raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
@@ -50,14 +64,11 @@ def train(
         refuse_existing(log, overwrite=job.job.overwrite)
     forms = Forms(html=html, overwrite=job.job.overwrite)
     forms.check()
-    check_sample(sample)
-    check_sample(held_out)
+    check_sample([*sample, *held_out])
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
-    keep = compares or not _is_plain(job)
-    output = job.output
-    with resumable(output), event_log(log) as event, progress_bar() as bar:
-        result = job.run(watching(bar, event), say, keep_counts=keep)
+    with resumable(job.output), progress_bar() as bar, _watching(bar, log) as progress:
+        result = job.run(progress, say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
     for note in result.notes:
         say(f"note: {note}")
@@ -68,7 +79,7 @@ def train(
     vocabulary = tok.vocabulary
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     rows: dict[str, Any] = {
-        "tokenizer": str(output),
+        "tokenizer": str(job.output),
         "documents": counted.documents,
         "bytes": counted.nbytes,
         "distinct_pretokens": counted.distinct,
@@ -76,7 +87,7 @@ def train(
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
         "bytes_per_token": round(counted.weighted / n_tokens, 4) if n_tokens else None,
-        "seconds": {stage: round(took, 3) for stage, took in result.seconds.items()},
+        "seconds": {stage: round(seconds, 3) for stage, seconds in result.seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
     if job.superwords is not None:
@@ -89,33 +100,72 @@ def train(
     if compares and result.counts is not None:
         tables = _show_sizes(job, result, held_out, forms, json)
     if result.languages:
-        tables |= _show_languages(result.languages, job.fairness.ratios is None, json)
+        tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(cost | tables if json else {})}, json)
-    if rows["tokens"] < job.vocab_size:
-        say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.vocab_size:,}.")
-        if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.vocab_size]:
+    if rows["tokens"] < job.sizes[-1]:
+        say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.sizes[-1]:,}.")
+        if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.sizes[-1]]:
             say(f"The same tokens are in {', '.join(short)}.")
 
 
+class _EventLog:
+    """A progress callback that also writes the merges and removals of training: to a file, and with --verbose to stderr.
+
+    Tokens are spelt as in merges.txt: a space is Ġ.
+    """
+
+    def __init__(self, bar: Progress | None, file: IO[str] | None) -> None:
+        self.bar, self.file = bar, file
+        if file:
+            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self.bar is not None:
+            self.bar(stage, done, total)
+
+    def event(self, event: TrainingEvent) -> None:
+        from ..formats.byte_alphabet import to_text
+
+        left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
+        ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
+        if self.file:
+            self.file.write(f"{event.rank}\t{left}\t{right}\t{token}\t{count}\t{ios}\n")
+        if verbosity.verbose:
+            line = f"removed {token}  IoS {ios}" if ios else f"{left} + {right} -> {token}  {count:,}"
+            sys.stderr.write(f"{event.rank:>7} {line}\n")
+
+
+@contextlib.contextmanager
+def _watching(bar: Progress | None, log: Path | None) -> Iterator[Progress | None]:
+    """The bar, or if a log or --verbose asks for the events of training, an _EventLog."""
+    from ..jobs.outputs import atomic_file
+
+    if log is None:
+        yield _EventLog(bar, None) if verbosity.verbose else bar
+        return
+    with atomic_file(log, "w") as file:
+        yield _EventLog(bar, file)
+
+
 def _is_plain(job: Train) -> bool:
-    """Whether the training itself tells all that is reported: then the word counts are not needed after it."""
+    """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
     unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap"
     return job.alphabet == "bytes" and job.min_count == 1 and not unusual and not job.parity
 
 
 def _density(job: Train, tok: Tokenizer) -> float | None:
-    """Bytes per token of a sample: word counts do not tell how often superwords are used."""
+    """Bytes per token of a sample: word counts do not record how often superwords are used."""
     from ..quality.documents import Sample, survey
     from ..sources.find import find_sources
 
-    sampled = Sample()
-    survey(find_sources(job.text or job.sources), job.read, sampled, with_words=False)
-    density = sampled.density(tok)
+    sample = Sample()
+    survey(find_sources(job.text or job.sources), job.read, sample, with_words=False)
+    density = sample.density(tok)
     return density and round(density, 4)
 
 
 def _tokens_used(tok: Tokenizer, counts: WordCounts | None) -> int:
-    """How many tokens the counted text makes; 0 if the word counts do not tell."""
+    """The number of tokens of the counted text; 0 if the word counts do not record it."""
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
@@ -128,19 +178,20 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
     """Measure the sizes, and print or write the table; its rows for JSON."""
     from ..quality.evaluation_text import EvaluationText
     from ..quality.sizes import measure_sizes
+    from ._tables import print_report
 
     note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."
     text: Any = list(held_out or job.text or job.sources)
-    if not held_out and job.superwords is None:  # word counts do not tell the tokens that span words
+    if not held_out and job.superwords is None:  # word counts do not record the tokens that span words
         text = result.counts
     with progress_bar() as progress:
         domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens)
-        measured = measure_sizes(result.toks, domains, note, progress)
+        sizes = measure_sizes(result.toks, domains, note, progress)
     if forms.html is not None:
-        forms.show(measured)
+        forms.show(sizes)
     if not as_json:
-        type(forms)().show(measured)
-    return {"sizes": measured.tables[0].to_json()["rows"]}
+        print_report(sizes)
+    return {"sizes": sizes.tables[0].to_json()["rows"]}
 
 
 def _show_languages(languages: Sequence[LanguageReport], development: bool, as_json: bool) -> dict[str, Any]:
@@ -152,21 +203,14 @@ def _show_languages(languages: Sequence[LanguageReport], development: bool, as_j
     from ..quality.languages import gini
     from ._tables import print_table
 
-    columns = (
-        Column("language"),
-        Column("merges chosen", "count"),
-        Column("bytes", "count"),
-        Column("tokens", "count"),
-        Column("bytes per token", "number", digits=3),
-    )
-    rows: list[Any] = [
-        (each.name, each.chosen, each.bytes, each.length, each.bytes / each.length) for each in languages
-    ]
-    unequal = gini([each.length if development else each.length / each.bytes for each in languages])
+    counts = [Column(name, "count") for name in ("merges chosen", "bytes", "tokens")]
+    columns = (Column("language"), *counts, Column("bytes per token", "number", digits=3))
+    rows = [(each.name, each.chosen, each.bytes, each.length, each.bytes / each.length) for each in languages]
+    inequality = gini([each.length if development else each.length / each.bytes for each in languages])
     title = f"Languages, with the tokens of the {'development' if development else 'training'} text"
-    if unequal is not None:
-        title += f" (Gini coefficient {unequal:.4f})"
+    if inequality is not None:
+        title += f" (Gini coefficient {inequality:.4f})"
     table = Table("languages", title, columns, rows)
     if not as_json:
         print_table(table)
-    return {"languages": table.to_json()["rows"], "gini": unequal}
+    return {"languages": table.to_json()["rows"], "gini": inequality}

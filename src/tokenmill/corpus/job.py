@@ -26,17 +26,12 @@ class Clean(Options):
     tokenmill clean wikipedia enwiki-*-pages-articles-multistream.xml.bz2 -o wiki
     """
 
-    kind: Annotated[
-        Literal["wikipedia", "stackexchange", "fineweb", "text"],
-        Argument("What the sources are: wikipedia, stackexchange, fineweb or text."),
-    ]
-    sources: Annotated[
-        Sequence[str], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")
-    ]
-    output: Annotated[Path, Option("The folder for the shards; the report goes beside it.", "--output", "-o")]
-    max_document_bytes: Annotated[
-        int, Option("Skip documents with more bytes.", "--max-document", min=1, section=INPUT)
-    ] = MAX_DOCUMENT_BYTES
+    # fmt: off
+    kind: Annotated[Literal["wikipedia", "stackexchange", "fineweb", "text"], Argument("What the sources are: wikipedia, stackexchange, fineweb or text.")]
+    sources: Annotated[Sequence[str], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")]
+    output: Annotated[Path, Option("The folder for the shards; the report goes beside it.", "-o", "--output")]
+    max_document_bytes: Annotated[int, Option("Skip documents with more bytes.", "--max-document", min=1, section=INPUT)] = MAX_DOCUMENT_BYTES
+    # fmt: on
     options: CleanOptions = field(default_factory=CleanOptions)
     job: JobOptions = field(default_factory=JobOptions)
 

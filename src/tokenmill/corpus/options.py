@@ -31,30 +31,15 @@ class CleanOptions(Options):
         limit cannot be read. What cannot be read is an InputError, or skipped and counted with skip_damaged.
     """
 
-    format: Annotated[
-        Literal["jsonl", "text"],
-        Option("jsonl: shards of JSON lines (.jsonl.zst); text: of plain text, two blank lines after each document."),
-    ] = "jsonl"
-    filters: Annotated[
-        tuple[str, ...] | None,
-        Option(
-            "Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published "
-            "recipe. [default: careful for wikipedia and stackexchange, else minimal]",
-            metavar="NAME[,...]",
-            parse=_names,
-        ),
-    ] = None
-    min_chars: Annotated[
-        int | None, Option("Drop shorter documents. [default: 100 for wikipedia and stackexchange, else 1]", min=0)
-    ] = None
+    # fmt: off
+    format: Annotated[Literal["jsonl", "text"], Option("jsonl: shards of JSON lines (.jsonl.zst); text: of plain text, two blank lines after each document.")] = "jsonl"
+    filters: Annotated[tuple[str, ...] | None, Option("Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published recipe. [default: careful for wikipedia and stackexchange, else minimal]", metavar="NAME[,...]", parse=_names)] = None
+    min_chars: Annotated[int | None, Option("Drop shorter documents. [default: 100 for wikipedia and stackexchange, else 1]", min=0)] = None
     keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True
     time_limit: Annotated[float, Option("Seconds of processor time for one document.", section=EXECUTION)] = 30.0
-    document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = (
-        1 << 30
-    )
-    shard_bytes: Annotated[int, Option("Close a shard after this much text.", "--shard-size", section=OUTPUT)] = (
-        256 << 20
-    )
+    document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = 1 << 30
+    shard_bytes: Annotated[int, Option("Close a shard after this much text.", "--shard-size", section=OUTPUT)] = 256 << 20
+    # fmt: on
     no_filter: Annotated[Sequence[str], Option("A filter not to apply. Repeatable.")] = ()
     read: ReadOptions = FILES
 

@@ -26,7 +26,7 @@ from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
 from .file_count import FileCount, Paths, found_sources, stored_size
 from .memory import memory_limit_of
-from .options import CountOptions, Summary, make_splitter
+from .options import CountOptions, CountSummary, make_splitter
 from .spill import Run, Spill, temporary_spill, write_run
 from .storage import About, files_for, is_own, name_of_file, write_counts, write_file
 from .tables import RowSource
@@ -49,7 +49,7 @@ def count_to_folder(
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
     progress: Progress | None = None,
-) -> Summary:
+) -> CountSummary:
     """Count into a folder of Parquet files, as `count` does, but the result is never in memory whole.
 
     The bytes written are the same for any memory limit, number of threads and engine, and however often the work was
@@ -74,7 +74,7 @@ def count_to_folder(
         else:
             work = CountWhole(found, splitter, options, job)
             ((values, resumed),) = do_parts(work, folder, job, on_skip, progress)
-            summary = Summary(**values)
+            summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
         refuse_folder(output, is_own, overwrite=True)
@@ -136,7 +136,7 @@ class CountWhole:
             )
             sync_tree(output)
         numbers = (about.documents, about.total_bytes, pretokens, distinct, spills, resumed_bytes, files.skipped)
-        return asdict(Summary(*numbers, spill.dropped, spill.prunes, shares(about.mixture)))
+        return asdict(CountSummary(*numbers, spill.dropped, spill.prunes, shares(about.mixture)))
 
 
 def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
@@ -161,7 +161,7 @@ def count_in_shards(
     job: JobOptions,
     on_skip: OnSkip | None,
     progress: Progress | None,
-) -> Summary:
+) -> CountSummary:
     """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
     limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
     total = sum(map(size_of, sources))
@@ -186,7 +186,7 @@ def count_in_shards(
         remove(rest)
     pretokens, distinct = sum(n for _, n in sums), sum(n for n, _ in sums)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
-    return Summary(
+    return CountSummary(
         documents,
         total_bytes,
         pretokens,

@@ -12,7 +12,7 @@ from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Option, Options, fields_of
 from ..sources.blocks import ReadOptions
-from .options import CountOptions, Sources, SpecialTokens, Split, Summary
+from .options import CountOptions, CountSummary, Sources, SpecialTokens, Split
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
@@ -28,7 +28,7 @@ class Count(Options):
     """
 
     sources: Sources
-    output: Annotated[Path | None, Option("The folder for the word counts.", "--output", "-o")] = None
+    output: Annotated[Path | None, Option("The folder for the word counts.", "-o", "--output")] = None
     merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq, .tsv) into -o.", "--merge")] = False
     estimate: Annotated[bool, Option("Only predict memory, disk and time, from a sample.", "--estimate")] = False
     split: Split = ()
@@ -55,7 +55,7 @@ class Count(Options):
         if self.output is not None and self.output.suffix in (".ddfreq", ".tsv") and not self.merge:
             raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {self.output}")
 
-    def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> Summary | Estimate:
+    def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary | Estimate:
         """Count, add up or predict. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
         from ..split import Splitter
 

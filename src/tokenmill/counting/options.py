@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ from ..errors import OptionName, UsageError
 from ..jobs.work import EXECUTION
 from ..options import Argument, Option, Options
 from ..sources.blocks import INPUT, ReadOptions
-from .weights import checked_weights
+from .weights import Weight, checked_weights
 
 if TYPE_CHECKING:
     from ..split import Splitter
@@ -28,42 +28,15 @@ def _weighted(text: str) -> tuple[str, str]:
 
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-Sources = Annotated[
-    Sequence[str | os.PathLike[str]], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")
-]
-Split = Annotated[
-    Sequence[str],
-    Option(
-        "Split pattern: cl100k (default), o200k, llama3, ..., the name of an encoding or model that uses it, or a regular "
-        "expression. If repeated, each cuts the pretokens of the one before.",
-        section=TRAINING,
-    ),
-]
-Binary = Annotated[
-    Literal["error", "skip", "count"],
-    Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT),
-]
-MemoryLimit = Annotated[
-    str | int | None,
-    Option(
-        "Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION
-    ),
-]
+# fmt: off
+Sources = Annotated[Sequence[str | os.PathLike[str]], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")]
+Split = Annotated[Sequence[str], Option("Split pattern: cl100k (default), o200k, llama3, ..., the name of an encoding or model that uses it, or a regular expression. If repeated, each cuts the pretokens of the one before.", section=TRAINING)]
+Binary = Annotated[Literal["error", "skip", "count"], Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT)]
+MemoryLimit = Annotated[str | int | None, Option("Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION)]
 MinCount = Annotated[int, Option("Leave out pretokens with a lower count, at the end.", min=1, section=TRAINING)]
-Weights = Annotated[
-    Any,
-    Option(
-        "How much the text of a source counts, e.g. code/=1/2 (others: 1). Repeatable.",
-        "--weight",
-        metavar="SRC=N",
-        parse=_weighted,
-        many=True,
-        section=INPUT,
-    ),
-]
-SpecialTokens = Annotated[
-    Sequence[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)
-]
+Weights = Annotated[Mapping[str, Weight] | Iterable[tuple[str, Weight]], Option("How much the text of a source counts, e.g. code/=1/2 (others: 1). Repeatable.", "--weight", metavar="SRC=N", parse=_weighted, many=True, section=INPUT)]
+SpecialTokens = Annotated[Iterable[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)]
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -73,7 +46,7 @@ class CountOptions(Options):
     min_count: leave out pretokens that were seen fewer times. That is exact: it is done at the end.
     memory_limit: bytes, or text such as "4GB", that the tables may take. None is half of the free memory, or 1 GB for
         each task on Ray. Beyond it the tables go to disk. The result does not depend on it.
-    approximate_prune: counts may be too low by at most `Summary.possible_error`, and depend on the memory limit.
+    approximate_prune: counts may be too low by at most `CountSummary.possible_error`, and depend on the memory limit.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
     weights: how much each occurrence counts, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
@@ -83,9 +56,9 @@ class CountOptions(Options):
 
     min_count: MinCount = 1
     memory_limit: MemoryLimit = None
-    approximate_prune: Annotated[
-        bool, Option("At each spill, drop pretokens seen only once since the last one.", section=EXECUTION)
-    ] = False
+    # fmt: off
+    approximate_prune: Annotated[bool, Option("At each spill, drop pretokens seen only once since the last one.", section=EXECUTION)] = False
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
     weights: Weights = ()  # a mapping; afterwards a tuple of (source, "3/2")
@@ -99,7 +72,7 @@ class CountOptions(Options):
 
 
 @dataclass(frozen=True)
-class Summary:
+class CountSummary:
     """What was counted into a folder.
 
     spills: how often the tables went to disk.

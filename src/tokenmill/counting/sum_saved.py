@@ -12,7 +12,7 @@ from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, r
 from ..jobs.progress import Progress
 from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
 from .memory import memory_limit_of
-from .options import Summary
+from .options import CountSummary
 from .spill import Spill, temporary_spill
 from .storage import About, files_in, is_own, open_folder, read_rows, size_of, write_counts
 from .tables import (
@@ -45,7 +45,7 @@ def add_up(
     weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]] = (),
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> Summary:
+) -> CountSummary:
     """Add up word counts: folders, .ddfreq and .tsv files. With one input, this converts it to another format.
 
     output: a folder, or a file whose name ends with .ddfreq or .tsv.
@@ -100,7 +100,7 @@ def add_up(
             with atomic_folder(output, is_own) as folder:
                 distinct, pretokens = write_counts(folder, about, part_of, progress=progress)
     parts = shares(about.mixture)
-    return Summary(about.documents, about.total_bytes, pretokens, distinct, shares=parts)
+    return CountSummary(about.documents, about.total_bytes, pretokens, distinct, shares=parts)
 
 
 class _SavedCounts:

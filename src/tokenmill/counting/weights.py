@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
+from numbers import Rational
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UsageError
 from ..sources.find import Source, find_sources, is_url
 
-Weight = str | int | float | Fraction
+if TYPE_CHECKING:
+    from fractions import Fraction  # it imports decimal, which takes longer than the rest of --help
+
+Weight = str | int | float | Rational
 MOST = 2**31  # for the products of weights and the common denominator
 OTHERS = "other sources"
 
@@ -31,7 +34,7 @@ class Part(NamedTuple):
     @property
     def weighted(self) -> Fraction:
         """Its bytes times its weight."""
-        return Fraction(self.weight) * self.bytes
+        return _fraction(self.weight) * self.bytes
 
 
 def checked_weights(weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]]) -> tuple[tuple[str, str], ...]:
@@ -42,12 +45,8 @@ def checked_weights(weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]]
     """
     checked = []
     for source, weight in weights.items() if isinstance(weights, Mapping) else weights:
-        text = str(weight).strip()
-        try:  # as a float first: to write out the digits of 1e99999999 takes hours
-            value = Fraction(text if "/" in text or 1 / MOST <= float(text) <= MOST else 0)
-        except (ValueError, ZeroDivisionError):
-            value = Fraction(0)
-        if value <= 0:
+        value = exact_number(weight)
+        if value is None or not 1 <= value * MOST <= MOST**2:
             raise UsageError(
                 f"the weight of {source} is {weight!r}; write a number from 1/{MOST:,} to {MOST:,}, such as 2, 0.5 or 3/2. "
                 "To leave a source out, do not name it"
@@ -56,9 +55,24 @@ def checked_weights(weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]]
     return tuple(checked)
 
 
+def _fraction(text: str) -> Fraction:
+    from fractions import Fraction
+
+    return Fraction(text)
+
+
+def exact_number(value: object) -> Fraction | None:
+    """The number that is written; None for what is not one of 1 / MOST to MOST."""
+    text = str(value).strip()
+    try:  # as a float first: to write out the digits of 1e99999999 takes hours
+        return _fraction(text) if "/" in text or 0.5 / MOST <= float(text) <= 2 * MOST else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
 def scale_of(weights: Iterable[str]) -> int:
     """The common denominator. UsageError if a weight times it is too large."""
-    values = [Fraction(1), *map(Fraction, weights)]
+    values = [_fraction("1"), *map(_fraction, weights)]
     scale = math.lcm(*(value.denominator for value in values))
     if max(values) * scale > MOST:
         raise UsageError(
@@ -83,7 +97,7 @@ class Weighing:
     def __init__(self, sources: Sequence[Source], weights: Sequence[tuple[str, str]] = ()) -> None:
         self.scale = scale_of(weight for _, weight in weights)
         self._groups = [*weights, *([(OTHERS, "1")] if weights else [("", "1")])]
-        self.factors = [int(Fraction(weight) * self.scale) for _, weight in self._groups]
+        self.factors = [int(_fraction(weight) * self.scale) for _, weight in self._groups]
         self._group_of: dict[str, int] = {}
         known = {_key(source) for source in sources} if weights else set()
         for group, (name, _) in enumerate(weights):

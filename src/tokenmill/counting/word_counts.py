@@ -172,6 +172,9 @@ class WordCounts:
     def _rows(self) -> Rows:
         return self.arena, self.offsets, self.counts
 
+    def __repr__(self) -> str:
+        return f"<WordCounts of {len(self):,} pretokens, {self.total_bytes:,} bytes in {self.documents:,} documents>"
+
     def __len__(self) -> int:
         return len(self.counts)
 

@@ -196,7 +196,7 @@ def remove(path: Path) -> None:
 
 
 def is_device(path: StrPath) -> bool:
-    """Whether `path` is a device, a pipe, or a name of an open file such as /dev/stdout, which no file replaces."""
+    """Return whether `path` is a device, a pipe, or a name of an open file such as /dev/stdout, which no file replaces."""
     try:
         mode = os.stat(path).st_mode
     except OSError:

@@ -29,13 +29,13 @@ class Meter:
         self._first = 0  # everything before this one is done
 
     def set(self, number: int, done: int) -> None:
-        """So much of this one is done. It never goes back, and never beyond its size."""
+        """Record how much of one size is done. It never goes back, and never beyond the size."""
         self._put(number, done)
         if self._show is not None:
             self._show(self._sum, self._total)
 
     def at(self, number: int, done: int = 0) -> None:
-        """Everything before this one is done, and so much of it."""
+        """Record that everything before one size is done, and how much of it."""
         while self._first < number:
             self._put(self._first, self._sizes[self._first] or 0)
             self._first += 1

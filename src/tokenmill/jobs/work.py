@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from .working_folder import WorkingFolder
 
 EXECUTION, OUTPUT = "Execution", "Output"  # headings in help texts
-Threads = Annotated[
-    int | None, Option("Threads, or processes for clean. [default: all cores]", min=1, section=EXECUTION)
-]
+# fmt: off
+Threads = Annotated[int | None, Option("Threads, or processes for clean. [default: all cores]", min=1, section=EXECUTION)]
+# fmt: on
 Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force", section=OUTPUT)]
 
 
 @dataclass(frozen=True)
 class JobOptions(Options):
-    """How a job runs. The output does not depend on it.
+    """Options of execution. The output does not depend on them.
 
     num_threads: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
     ray_address: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is connected to or that runs on
@@ -40,12 +40,10 @@ class JobOptions(Options):
     overwrite: replace an existing output. Resuming an interrupted job does not need it.
     """
 
-    engine: Annotated[Literal["local", "ray"], Option("local, or ray: tasks on a Ray cluster.", section=EXECUTION)] = (
-        "local"
-    )
-    ray_address: Annotated[
-        str | None, Option("The cluster. [default: Ray on this machine]", section=EXECUTION, only=("engine", "ray"))
-    ] = None
+    # fmt: off
+    engine: Annotated[Literal["local", "ray"], Option("local, or ray: tasks on a Ray cluster.", section=EXECUTION)] = "local"
+    ray_address: Annotated[str | None, Option("The cluster. [default: Ray on this machine]", section=EXECUTION, only=("engine", "ray"))] = None
+    # fmt: on
     num_threads: Threads = None
     resume: Annotated[bool, Option("Continue an interrupted job.", section=EXECUTION)] = True
     checkpoint_every: float | None = None
@@ -62,7 +60,7 @@ class JobOptions(Options):
             refuse_folder(output, is_own, overwrite=overwrite)
 
     def resumes(self, sources: Iterable[Source]) -> bool:
-        """Whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""
+        """Return whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""
         again = all(map(can_read_again, sources))
         if self.engine == "ray" and not again:
             raise UsageError(
@@ -73,7 +71,7 @@ class JobOptions(Options):
 
 @dataclass
 class Task:
-    """What a part is done with.
+    """The context of one part of a job.
 
     stage, part: its name, for states.
     on_skip: called for what cannot be read; None if that is an error.

@@ -67,7 +67,7 @@ class WorkingFolder:
                 remove(path)
 
     def has_states(self) -> bool:
-        """Whether there is something to resume."""
+        """Return whether there is something to resume."""
         names = {path.stem for path in self.path.glob("*.json")}
         return MANIFEST in names and len(names) > 1
 
@@ -117,30 +117,43 @@ def _locked(path: Path, output: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if os.name == "nt":  # Windows does not delete open files
-            lock.close()
-        with lock, contextlib.suppress(OSError):
-            if os.listdir(path) == ["lock"]:
-                (path / "lock").unlink()
-                path.rmdir()
+        _release(path, lock)
 
 
 def _lock(path: Path, output: Path) -> IO[bytes]:
     """The open lock. Its last holder may delete it before it is locked here, so it must still be the file of that name."""
     while True:
-        make_folder(path)
-        with output_errors(output), contextlib.suppress(FileNotFoundError):
-            lock = open(path / "lock", "ab")  # noqa: SIM115  # closed by `_locked`; "wb" would truncate a locked file
-            try:
-                lock_file(lock)
-                if os.path.samestat(os.fstat(lock.fileno()), os.stat(path / "lock")):
-                    return lock
-            except (BlockingIOError, PermissionError) as error:  # the second on Windows
+        lock: IO[bytes] | None = None
+        try:
+            make_folder(path)
+            with output_errors(output), contextlib.suppress(FileNotFoundError):
+                lock = open(path / "lock", "ab")  # noqa: SIM115  # closed by `_release`; "wb" would truncate a locked file
+                try:
+                    lock_file(lock)
+                    if os.path.samestat(os.fstat(lock.fileno()), os.stat(path / "lock")):
+                        return lock
+                except (BlockingIOError, PermissionError) as error:  # the second on Windows
+                    lock.close()
+                    raise UsageError(
+                        f"another process is writing {output}. Wait until it ends, or choose another output."
+                    ) from error
                 lock.close()
-                raise UsageError(
-                    f"another process is writing {output}. Wait until it ends, or choose another output."
-                ) from error
-            lock.close()
+        except KeyboardInterrupt:
+            with contextlib.suppress(OSError, ValueError):
+                if lock is not None:
+                    lock_file(lock)  # fails if another process holds it
+                _release(path, lock)
+            raise
+
+
+def _release(path: Path, lock: IO[bytes] | None) -> None:
+    """Delete the folder if nothing but the lock is left in it, and let go of the lock."""
+    if lock is not None and os.name == "nt":  # Windows does not delete open files
+        lock.close()
+    with lock or contextlib.nullcontext(), contextlib.suppress(OSError):
+        if lock is not None and os.listdir(path) == ["lock"]:
+            (path / "lock").unlink()
+        path.rmdir()
 
 
 def path_beside(output: Path) -> Path:

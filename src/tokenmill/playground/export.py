@@ -53,7 +53,7 @@ def export(
 
 
 def _is_own(target: Path, path: Path) -> bool:
-    """Whether `path`, in the folder `target`, is a part of an export."""
+    """Return whether `path`, in the folder `target`, is a part of an export."""
     mark = target / "catalog.json"
     ours = {"catalog.json", "packs", *(name.split("/")[0] for name in page_files())}
     return path.name in ours and mark.is_file() and _MARK in mark.read_text("utf-8", errors="replace")

@@ -12,29 +12,32 @@ import json
 import os
 import re
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
 
-from ..errors import TokenmillError, UsageError, printable, require
+from ..errors import TokenmillError, UsageError, printable
 from ..quality.names import COMMON, tokenizer_name
+from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 STATIC = Path(__file__).parent / "static"
 DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
 _MOST_HEAD = 64 << 10
+_BINARY = "application/octet-stream"
+_JSON = "application/json"
+_POSTED = ("/open", "/open-path")
 _KINDS = {
-    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain",
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 }  # fmt: skip
 
 # The page may only load its own files. index.html holds the same policy for static hosts.
@@ -67,175 +70,154 @@ def catalog(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def make_app(tokenizers: Sequence[tuple[str, bytes]], port: int, allow_paths: bool = False) -> Starlette:
-    """The application that serves the page with `tokenizers`: their names and packed vocabularies.
+class Server(ThreadingHTTPServer):
+    """The server of the page with `tokenizers`: their names and packed vocabularies.
 
-    port: the port it is reached at, which the Host and Origin headers must name.
+    listener: where it is reached, which the Host and Origin headers must name; see `bind`.
     allow_paths: whether the page may open any file of this machine as a tokenizer.
     """
-    require("starlette", "play", "the playground")
-    from starlette.applications import Starlette
-    from starlette.middleware import Middleware
-    from starlette.routing import Route
 
-    handlers = _Handlers(tokenizers, allow_paths)
-    return Starlette(
-        routes=[
-            Route("/", handlers.page),
-            Route("/catalog.json", handlers.catalog),
-            Route("/packs/{name}", handlers.pack),
-            Route("/open", handlers.open_files, methods=["POST"]),
-            Route("/open-path", handlers.open_path, methods=["POST"]),
-            Route("/{name}", handlers.page),
-        ],
-        middleware=[Middleware(_Guard, port=port)],
-    )
+    daemon_threads = True
 
-
-class _Handlers:
-    """The requests of the page."""
-
-    def __init__(self, tokenizers: Sequence[tuple[str, bytes]], allow_paths: bool):
-        from ..split.patterns import PATTERNS
-
-        self.files = page_files()
-        self.packs = {f"{i}.tmpack": packed for i, (_, packed) in enumerate(tokenizers)}
-        self.splits = list(PATTERNS)
+    def __init__(
+        self, tokenizers: Sequence[tuple[str, bytes]], listener: socket.socket, allow_paths: bool = False
+    ) -> None:
+        super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket, self.server_port = listener, listener.getsockname()[1]
         self.allow_paths = allow_paths
-        self.listing = catalog([name for name, _ in tokenizers])
-        limits = {"bytes": MOST_BYTES, "files": MOST_FILES}
-        self.listing["opens"] = limits | {"paths": allow_paths, "splits": self.splits}
+        self.hosts = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
+        self.origins = {f"http://{host}" for host in self.hosts}
+        limits = {"bytes": MOST_BYTES, "files": MOST_FILES, "paths": allow_paths, "splits": list(PATTERNS)}
+        listing = {**catalog([name for name, _ in tokenizers]), "opens": limits}
+        self.files = {f"/{name}": (_KINDS[Path(name).suffix], content) for name, content in page_files().items()}
+        self.files["/"] = self.files["/index.html"]
+        self.files["/catalog.json"] = (_JSON, json.dumps(listing).encode())
+        self.files |= {f"/packs/{i}.tmpack": (_BINARY, packed) for i, (_, packed) in enumerate(tokenizers)}
         self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
 
-    async def page(self, request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        return _file(self.files.get(name), _KINDS.get(Path(name).suffix, ""))
-
-    async def catalog(self, request: Request) -> Response:
-        return _json(self.listing)
-
-    async def pack(self, request: Request) -> Response:
-        return _file(self.packs.get(request.path_params["name"]))
-
-    async def open_files(self, request: Request) -> Response:
-        try:
-            uploaded = _unframe(await _body(request, MOST_BYTES + _MOST_HEAD))
-        except TokenmillError as error:
-            return _json({"error": str(error)}, 400)
-        folder = request.query_params.get("folder", "")
-        return await self.answer(lambda split: _pack_files(uploaded, folder, split), request.query_params.get("split"))
-
-    async def open_path(self, request: Request) -> Response:
-        if not self.allow_paths:
-            return _json({"error": "to open paths, start the playground with `tokenmill play --paths`"}, 403)
-        try:
-            path = json.loads(await _body(request, _MOST_HEAD))["path"]
-            if not isinstance(path, str) or "\0" in path:
-                raise ValueError
-            os.fsencode(path)
-            place = Path(path).expanduser()
-        except (ValueError, KeyError, TypeError, RuntimeError, TokenmillError):  # JSON nested too deep; no such user
-            return _json({"error": 'expected {"path": "..."}'}, 400)
-        return await self.answer(
-            lambda split: _pack_path(place, split, tokenizer_name(place), place.name), request.query_params.get("split")
-        )
-
-    async def answer(self, open: Callable[[str | None], tuple[str, bytes]], split: str | None) -> Response:
-        """The packed tokenizer that `open` gives for a split pattern, or why there is none."""
-        from urllib.parse import quote
-
-        from starlette.concurrency import run_in_threadpool
-        from starlette.responses import Response
-
-        def guarded() -> tuple[str, bytes]:
-            with self.one_at_a_time:
-                return open(split)
-
-        try:
-            name, packed = await run_in_threadpool(guarded)
-        except UsageError as error:
-            if split:
-                return _json({"error": str(error)}, 422)
-            return _json({"error": str(error), "splits": self.splits})  # a question, not a failure
-        except (TokenmillError, OSError) as error:
-            return _json({"error": str(error)}, 422)
-        return Response(packed, media_type="application/octet-stream", headers={"X-Name": quote(name)})
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):  # the browser hung up
+            super().handle_error(request, client_address)
 
 
-def _json(content: dict[str, Any], status: int = 200) -> Response:
-    from starlette.responses import JSONResponse
+class _Handler(BaseHTTPRequestHandler):
+    """Answers the requests of the page, and refuses those that do not come from it."""
 
-    return JSONResponse(content, status)
+    server: Server
+    protocol_version = "HTTP/1.1"
+    timeout = 60  # seconds without a byte
 
-
-def _file(content: bytes | None, kind: str = "application/octet-stream") -> Response:
-    from starlette.responses import Response
-
-    return _json({"error": "no such file"}, 404) if content is None else Response(content, media_type=kind)
-
-
-class _Guard:
-    """Refuses requests that do not come from the page itself, and adds the security headers to every answer."""
-
-    def __init__(self, app: Callable, port: int):
-        self.app = app
-        self.hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost")}
-        self.origins = {f"http://{host}" for host in self.hosts}
-
-    async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
-        if scope["type"] != "http":  # a WebSocket: closed before it is accepted, it gets status 403
-            await receive()
-            await send({"type": "websocket.close"})
-            return
-
-        async def send_guarded(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                extra = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *extra]
-            await send(message)
-
-        from starlette.responses import PlainTextResponse
-
-        problem = self.problem(scope)
-        if problem is not None:
-            await PlainTextResponse(problem, 403)(scope, receive, send_guarded)
-        elif any(name.lower() == b"upgrade" for name, _ in scope["headers"]):
-            await PlainTextResponse("this server speaks HTTP/1.1 only", 400)(scope, receive, send_guarded)
+    def answer(self) -> None:
+        url = urlsplit(self.path)
+        query = {name: values[-1] for name, values in parse_qs(url.query).items()}
+        if problem := self.problem():
+            self.refuse(problem, 403)
+        elif self.headers.get("Upgrade") is not None:
+            self.refuse("this server speaks HTTP/1.1 only", 400)
+        elif self.command not in ("GET", "HEAD", "POST") or (self.command == "POST") != (url.path in _POSTED):
+            self.refuse("no such file", 404 if self.command in ("GET", "HEAD") else 405)
+        elif self.command == "POST":
+            self.open(url.path, query)
+        elif url.path in self.server.files:
+            self.reply(*self.server.files[url.path])
         else:
-            await self.app(scope, receive, send_guarded)
+            self.refuse("no such file", 404)
 
-    def problem(self, scope: dict) -> str | None:
-        """The reason to refuse a request, or None."""
-        headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        if len(headers.get("host", [])) != 1 or headers["host"][0].lower() not in self.hosts:
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = answer
+
+    def open(self, path: str, query: Mapping[str, str]) -> None:
+        """Answer with the packed tokenizer of an upload or of a path, or with the reason why there is none."""
+        split = query.get("split")
+        try:
+            if path == "/open-path":
+                if not self.server.allow_paths:
+                    return self.refuse("to open paths, start the playground with `tokenmill play --paths`", 403)
+                file = _requested_path(self.body(_MOST_HEAD))
+                load = lambda: _pack_path(file, split, tokenizer_name(file), printable(file.name))  # noqa: E731
+            else:
+                files = _unframe(self.body(MOST_BYTES + _MOST_HEAD))
+                load = lambda: _pack_files(files, query.get("folder", ""), split)  # noqa: E731
+        except TokenmillError as error:
+            return self.refuse(str(error), 400)
+        try:
+            with self.server.one_at_a_time:
+                name, packed = load()
+        except UsageError as error:  # without a split pattern a question, not a failure
+            return self.refuse(str(error), 422) if split else self.refuse(str(error), 200, splits=list(PATTERNS))
+        except (TokenmillError, OSError) as error:
+            return self.refuse(str(error), 422)
+        self.reply(_BINARY, packed, name=name)
+
+    def body(self, most: int) -> bytes:
+        """The body of the request. UsageError if it is longer than `most` bytes, or does not say how long it is."""
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > most:
+            raise UsageError(f"too large: at most {most >> 20} MiB can be opened here")
+        body = self.rfile.read(int(length))
+        self.has_body = False
+        return body
+
+    def refuse(self, error: str, status: int, **more: Any) -> None:
+        self.reply(_JSON, json.dumps({"error": error, **more}).encode(), status)
+
+    def reply(self, kind: str, content: bytes, status: int = 200, name: str | None = None) -> None:
+        self.close_connection = self.close_connection or self.has_body
+        self.send_response(status)
+        if name is not None:
+            self.send_header("X-Name", quote(name))
+        for header, value in {"Content-Type": kind, "Content-Length": str(len(content))}.items():
+            self.send_header(header, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+        if self.has_body:  # the answer is lost if the connection is closed while a body comes
+            self.connection.settimeout(0.5)
+            with contextlib.suppress(OSError):
+                any(not self.rfile.read1(1 << 16) for _ in range(2 * MOST_BYTES >> 16))
+
+    def parse_request(self) -> bool:
+        parsed = super().parse_request()
+        self.has_body = parsed and ("Content-Length" in self.headers or "Transfer-Encoding" in self.headers)
+        return parsed
+
+    def end_headers(self) -> None:
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        super().end_headers()
+
+    def version_string(self) -> str:
+        return "tokenmill"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """The terminal shows the address only."""
+
+    def problem(self) -> str | None:
+        """The reason to refuse the request, or None."""
+        hosts, origins = self.headers.get_all("Host", []), self.headers.get_all("Origin", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             return "foreign Host header: this server answers only to its own name"
-        origins = headers.get("origin", [])
-        if any(origin.lower() not in self.origins for origin in origins) or len(origins) > 1:
+        if any(origin.lower() not in self.server.origins for origin in origins) or len(origins) > 1:
             return "foreign Origin header: only the page itself may ask"
-        if scope["method"] not in ("GET", "HEAD") and not origins:
+        if self.command not in ("GET", "HEAD") and not origins:
             return "no Origin header: only the page itself may ask"
-        if any(site not in ("same-origin", "none") for site in headers.get("sec-fetch-site", [])):
+        if any(site not in ("same-origin", "none") for site in self.headers.get_all("Sec-Fetch-Site", [])):
             return "a request from another site: only the page itself may ask"
         return None
 
 
-async def _body(request: Request, most: int) -> bytes:
-    """The body of a request, of at most `most` bytes. Never holds more than that."""
-    length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) <= most:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > most:
-                break
-        else:
-            return bytes(body)
-    raise UsageError(f"too large: at most {most >> 20} MiB can be opened here")
+def _requested_path(body: bytes) -> Path:
+    """The path that the body of a request names."""
+    try:
+        path = json.loads(body)["path"]
+        if not isinstance(path, str) or "\0" in path:
+            raise ValueError
+        os.fsencode(path)
+        return Path(path).expanduser()
+    except (ValueError, KeyError, TypeError, RuntimeError) as error:  # JSON nested too deep; no such user
+        raise UsageError('expected {"path": "..."}') from error
 
 
 def _unframe(body: bytes) -> list[tuple[str, bytes]]:
@@ -269,13 +251,13 @@ def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) 
     first = files[0][0]
     name = tokenizer_name(Path(folder, COMMON[0])) if folder else " + ".join(sorted(Path(one).stem for one, _ in files))
     source = printable(folder) if folder else " + ".join(sorted(one for one, _ in files))
-    with tempfile.TemporaryDirectory(prefix="tokenmill-play-") as place:
+    with tempfile.TemporaryDirectory(prefix="tokenmill-play-") as temporary:
         for file, content in files:
-            Path(place, file).write_bytes(content)
+            Path(temporary, file).write_bytes(content)
         try:
-            return _pack_path(Path(place, first) if len(files) == 1 else Path(place), split, name[:80], source[:80])
+            return _pack_path(Path(temporary, first if len(files) == 1 else ""), split, name[:80], source[:80])
         except TokenmillError as error:
-            message = str(error).replace(f"{place}/", "").replace(place, "the folder")
+            message = str(error).replace(f"{temporary}/", "").replace(temporary, "the folder")
             raise type(error)(message) from error
 
 
@@ -317,29 +299,11 @@ def serve(
     sources: for some of the names, the file or folder that it was read from.
     ready: called with the address once the server answers.
     """
-    uvicorn = require("uvicorn", "play", "the playground")
     packed = [
         (name, pack(vocabulary, name, (counts or {}).get(name), (sources or {}).get(name, "")))
         for name, vocabulary in tokenizers
     ]
-    listener = bind(port)
-    number = listener.getsockname()[1]
-    app = make_app(packed, number, allow_paths)
-
-    class Server(uvicorn.Server):  # type: ignore[name-defined]
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if ready is not None and self.started:
-                ready(f"http://127.0.0.1:{number}/")
-
-    config = uvicorn.Config(
-        app,
-        ws="none",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        lifespan="off",
-        timeout_graceful_shutdown=1,
-    )
-    with listener, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the way to stop the server
-        Server(config).run(sockets=[listener])
+    with Server(packed, bind(port), allow_paths) as server, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it
+        if ready is not None:
+            ready(f"http://127.0.0.1:{server.server_port}/")
+        server.serve_forever()

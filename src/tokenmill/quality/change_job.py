@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..counting.options import TRAINING, MinCount, SpecialTokens
+from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError
 from ..jobs.outputs import atomic_files, refuse_existing
 from ..jobs.work import OUTPUT, Overwrite, Threads
-from ..options import Argument, Option, Options
+from ..options import Argument, Option, Options, fields_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
-from ..training.options import MaxTokenBytes, MinPairCount, Refine
+from ..training.options import MergeOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,10 +35,10 @@ class Change(Options):
 
     tokenizer: Annotated[Any, Argument("A tokenizer: a file or folder of any format, or a name.")]
     sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
-    output: Annotated[Path, Option("The folder to write the tokenizer to.", "--output", "-o")]
-    id_map: Annotated[
-        Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)
-    ] = None
+    output: Annotated[Path, Option("The folder to write the tokenizer to.", "-o", "--output")]
+    # fmt: off
+    id_map: Annotated[Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)] = None
+    # fmt: on
     ids: Annotated[Path | None, Option("A file of the tokens to remove or replace: one id per line.")] = None
     opening: Opening = field(default_factory=Opening)
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -126,15 +126,10 @@ class Prune(Change):
     tokenmill prune my-tokenizer corpus/*.txt --ios 0.9 -o cleaned
     """
 
-    ios: Annotated[
-        float | None,
-        Option(
-            "Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True
-        ),
-    ] = None
-    script: Annotated[
-        Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")
-    ] = ()
+    # fmt: off
+    ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
+    script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
+    # fmt: on
     min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
@@ -175,7 +170,7 @@ class Prune(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extend(Change):
+class Extend(MergeOptions, Change):
     """Train a tokenizer further, or only add special tokens; old ids keep their tokens.
 
     With --reuse, new tokens get the ids of those that the text uses least. For each new id, new_rows.json in the output lists
@@ -188,23 +183,11 @@ class Extend(Change):
     tokenmill extend my-tokenizer --special-token '<|user|>' -o larger
     """
 
-    vocab_size: Annotated[
-        int | None, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)
-    ] = None
-    reuse: Annotated[
-        int | None,
-        Option(
-            "Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING
-        ),
-    ] = None
-    keep: Annotated[
-        Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)
-    ] = ()
-    special_tokens: SpecialTokens = ()
-    min_count: MinCount = 1
-    min_pair_count: MinPairCount = 1
-    max_token_bytes: MaxTokenBytes = None
-    refine: Refine = None
+    # fmt: off
+    vocab_size: Annotated[int | None, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)] = None
+    reuse: Annotated[int | None, Option("Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING)] = None
+    keep: Annotated[Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)] = ()
+    # fmt: on
 
     @property
     def new_rows_path(self) -> Path:
@@ -250,17 +233,9 @@ class Extend(Change):
             larger, counts = tok.add_special_tokens(self.special_tokens), None
         else:
             counts = self._count(tok, self.sources, progress, [*tok.special_tokens_set, *self.special_tokens])
-            larger = extend(
-                tok,
-                counts,  # type: ignore[arg-type]  # there are sources
-                self.vocab_size,
-                progress=progress,
-                special_tokens=self.special_tokens,
-                min_count=self.min_count,
-                min_pair_count=self.min_pair_count,
-                max_token_bytes=self.max_token_bytes,
-                refine=self.refine,
-            )
+            assert counts is not None  # there are sources
+            options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(MergeOptions)}
+            larger = extend(tok, counts, self.vocab_size, progress=progress, **options)
         larger.save(self.output, overwrite=self.overwrite)
         return Changed(tok, larger, counts)
 

@@ -88,7 +88,7 @@ class Comparison(Report):
         ]
 
 
-@suggests_options()
+@suggests_options
 def compare(
     tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer],
     text: Text,

@@ -39,29 +39,12 @@ class Convert(Options):
 
     tokenizer: Annotated[str, Argument("A tokenizer: a file or folder of any format, or a name.")]
     output: Annotated[Path, Argument("The file (for tiktoken, gguf, sentencepiece) or the folder to write.")]
-    to: Annotated[
-        Literal["huggingface", "tiktoken", "gguf", "sentencepiece", "merges", "ddtok", "longest-match"],
-        Option(
-            "huggingface, tiktoken, gguf, sentencepiece, merges (vocab.json, merges.txt) or ddtok; longest-match: a "
-            "tokenizer.json that takes the longest token each time, for a Picky tokenizer with --lossy."
-        ),
-    ]
-    special_tokens: Annotated[
-        Any,
-        Option(
-            "A special token, for a file that does not have them. Repeatable.",
-            "--special-token",
-            metavar="TEXT=ID",
-            parse=_token_and_id,
-            many=True,
-        ),
-    ] = ()
-    sample: Annotated[
-        Sequence[str], Option("Text to compare the two sides on, in addition to the built-in.", metavar="SRC...")
-    ] = ()
-    lossy: Annotated[
-        bool, Option("Allow other ids: a Picky tokenizer without its events; superwords in GGUF.", "--lossy")
-    ] = False
+    # fmt: off
+    to: Annotated[Literal["huggingface", "tiktoken", "gguf", "sentencepiece", "merges", "ddtok", "longest-match"], Option("huggingface, tiktoken, gguf, sentencepiece, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that takes the longest token each time, for a Picky tokenizer with --lossy.")]
+    special_tokens: Annotated[Any, Option("A special token, for a file that does not have them. Repeatable.", "--special-token", metavar="TEXT=ID", parse=_token_and_id, many=True)] = ()
+    sample: Annotated[Sequence[str], Option("Text to compare the two sides on, in addition to the built-in.", metavar="SRC...")] = ()
+    lossy: Annotated[bool, Option("Allow other ids: a Picky tokenizer without its events; superwords in GGUF.", "--lossy")] = False
+    # fmt: on
     opening: Opening = field(default_factory=Opening)
     read: ReadOptions = field(default_factory=ReadOptions)
     overwrite: Overwrite = False

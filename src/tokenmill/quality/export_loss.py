@@ -81,7 +81,7 @@ def longest_match(vocabulary: Vocabulary) -> Encode:
 
 
 def export_loss(
-    tok: Tokenizer, sample: Sample, progress: Progress | None = None, read: ReadOptions | None = None
+    tok: Tokenizer, sample: Sample, *, read: ReadOptions | None = None, progress: Progress | None = None
 ) -> ExportLoss | None:
     """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
 

@@ -10,33 +10,33 @@ them in order gives the same ids.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..api import MergeOptions
-from ..errors import OptionName, UsageError, suggests_options
+from ..errors import OptionName, UsageError
+from ..jobs.progress import Progress
+from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
+from ..training.options import MergeOptions
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
 from .removals import in_event_order
 from .usage import segment
 
-if TYPE_CHECKING:
-    from typing import Unpack
+
+@dataclass(frozen=True, kw_only=True)
+class _Options(MergeOptions):
+    text: Text = field(kw_only=False)
+    vocab_size: int = field(kw_only=False)
+    read: ReadOptions | None = None
+    progress: Progress | None = None
 
 
-@suggests_options(*MergeOptions.__optional_keys__)
-def extend(
-    tok: Tokenizer,
-    text: Text,
-    vocab_size: int,
-    *,
-    read: ReadOptions | None = None,
-    **options: Unpack[MergeOptions],
-) -> Tokenizer:
+@takes_options(_Options)
+def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
 
     vocab_size: the number of ids of the result, old ones and special tokens included. New tokens follow the old ids, new
@@ -53,14 +53,16 @@ def extend(
     """
     if len(tok.vocabulary.superwords):
         raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
-    if options.get("refine") is not None and tok.vocabulary.order != "events":
+    if given.refine is not None and tok.vocabulary.order != "events":
         tok = in_event_order(tok, "Leave out ", OptionName("refine", ...), " to extend it with plain BPE.")
-    progress = options.get("progress")
-    options["special_tokens"] = checked_special_tokens(options.get("special_tokens", ()))
+    options = {name: getattr(given, name) for name in fields_of(MergeOptions)}
+    options["special_tokens"] = checked_special_tokens(given.special_tokens)
     special = (*tok.vocabulary.special_tokens, *options["special_tokens"])
-    counts = EvaluationText(text, options.get("num_threads"), read, special).together(tok, progress)
+    counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, given.progress)
     counts = counts.cut_out(token.encode() for token in special)
-    ids, numbers = segment(tok, counts, progress)
+    ids, numbers = segment(tok, counts, given.progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])
-    return Tokenizer(extend_vocabulary(counts, vocab_size, tok.vocabulary, ids, offsets, **options), name=tok.name)
+    options["progress"] = given.progress
+    larger = extend_vocabulary(counts, given.vocab_size, tok.vocabulary, ids, offsets, **options)
+    return Tokenizer(larger, name=tok.name)

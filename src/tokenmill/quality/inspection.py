@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from ..errors import suggests_options
 from ..jobs.progress import Progress
@@ -41,9 +41,9 @@ class InspectionOptions(Options):
     thresholds: Sequence[float] = THRESHOLDS
     junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
     rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
-    embeddings: Annotated[
-        Path | None, Option("A model's embedding table, .safetensors or .npy, to list under-trained tokens.")
-    ] = None
+    # fmt: off
+    embeddings: Annotated[Path | None, Option("A model's embedding table, .safetensors or .npy, to list under-trained tokens.")] = None
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
@@ -70,7 +70,7 @@ class Inspection(Report):
     def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
         values = {"ordinary tokens": f"{len(ordinary_tokens(self.tok)):,}"}
         if self.judgement is not None:
-            text = dict(self.table("text").rows)
+            text: dict[Any, Any] = dict(self.table("text").rows)  # type: ignore[arg-type]
             values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
             values["of the vocabulary used"] = str(text["vocabulary used"])
             values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in self.judgement.swallowed):,}"
@@ -109,7 +109,7 @@ class Inspection(Report):
         }
 
 
-@suggests_options()
+@suggests_options
 def inspect(
     tok: Tokenizer,
     text: Text | None = None,

@@ -9,7 +9,7 @@ order, which keeps the order of the ranks. `id_map` says which rows of an embedd
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
@@ -40,12 +40,12 @@ class Pruned:
     """
 
     tok: Tokenizer
-    id_map: np.ndarray
-    needed: list[int]
+    id_map: np.ndarray = field(repr=False)
+    needed: list[int] = field(repr=False)
     dropped: int
 
 
-@suggests_options()
+@suggests_options
 def prune(
     tok: Tokenizer,
     ids: Iterable[int] | None = None,
@@ -53,6 +53,7 @@ def prune(
     ios: float | None = None,
     counts: Text | None = None,
     read: ReadOptions | None = None,
+    num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> Pruned:
     """Remove tokens from a vocabulary: those given by id, or those with a high IoS.
@@ -69,13 +70,13 @@ def prune(
     if (ids is None) == (ios is None) or (ios is None) != (counts is None):
         raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
     if ids is None:
-        return _prune_by_ios(tok, ios, EvaluationText(counts, read=read), progress)  # type: ignore[arg-type]
+        return _prune_by_ios(tok, ios, EvaluationText(counts, num_threads, read), progress)  # type: ignore[arg-type]
     removing = set(ids)
     check_removable(tok.vocabulary, removing)
     return _without(tok, removing)
 
 
-@suggests_options()
+@suggests_options
 def shrink(
     tok: Tokenizer,
     text: Text | None = None,
@@ -83,6 +84,7 @@ def shrink(
     scripts: Sequence[str] = (),
     min_uses: int = 1,
     read: ReadOptions | None = None,
+    num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> Pruned:
     """Cut a vocabulary to the tokens that a text uses, to those of some scripts, or to both together.
@@ -105,7 +107,7 @@ def shrink(
     keeping = _of_scripts(tok.vocabulary, scripts) if scripts else set()
     made: set[int] = set()
     if text is not None:
-        used, made = _used(tok, EvaluationText(text, read=read), min_uses, progress)
+        used, made = _used(tok, EvaluationText(text, num_threads, read), min_uses, progress)
         keeping |= used
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
     return _without(tok, all_ids(tok.vocabulary) - staying, made)

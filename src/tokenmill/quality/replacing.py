@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from typing import NamedTuple
 
@@ -47,8 +47,8 @@ class Replaced:
     """
 
     tok: Tokenizer
-    id_map: np.ndarray
-    new_rows: dict[int, list[int]]
+    id_map: np.ndarray = field(repr=False)
+    new_rows: dict[int, list[int]] = field(repr=False)
 
 
 class Worth(NamedTuple):
@@ -63,7 +63,7 @@ class Worth(NamedTuple):
     gained: int
 
 
-@suggests_options()
+@suggests_options
 def replace(
     tok: Tokenizer,
     text: Text,

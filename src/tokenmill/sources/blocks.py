@@ -45,22 +45,13 @@ class ReadOptions(Options):
     tokenmill.errors.UsageError: unit is 'page'; known are file, line, blank, separator
     """
 
-    unit: Annotated[
-        Literal["file", "line", "blank", "separator"],
-        Option(
-            "A document of a text file: file, line, blank (text between blank lines), or separator. Empty lines are not documents.",
-            section=INPUT,
-        ),
-    ] = "file"
+    # fmt: off
+    unit: Annotated[Literal["file", "line", "blank", "separator"], Option("A document of a text file: file, line, blank (text between blank lines), or separator. Empty lines are not documents.", section=INPUT)] = "file"
     separator: Annotated[str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))] = ""
-    field: Annotated[
-        str, Option("The field of JSON objects, or the column of Parquet, that has the text.", section=INPUT)
-    ] = "text"
+    field: Annotated[str, Option("The field of JSON objects, or the column of Parquet, that has the text.", section=INPUT)] = "text"
     max_document_bytes: int | None = None  # longer documents are skipped, which bounds the memory
-    skip_damaged: Annotated[
-        bool,
-        Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT),
-    ] = False
+    skip_damaged: Annotated[bool, Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT)] = False
+    # fmt: on
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -94,7 +94,7 @@ def regular_expressions(patterns: Iterable[str]) -> tuple[str, ...]:
     """
     found: list[str] = []
     for pattern in patterns:
-        if not isinstance(pattern, str) or not pattern:
+        if not isinstance(pattern, str) or not pattern or any("\ud800" <= each <= "\udfff" for each in pattern):
             raise PatternError(f"the split pattern {pattern!r:.60} is not a name or a regular expression")
         name = _find(pattern, _PATTERN_OF) if is_plain_word(pattern) else None
         if name is None and is_plain_word(pattern):

@@ -142,7 +142,7 @@ class Splitter:
             if isinstance(tables, str):
                 self.scanner = None
                 break
-            composed = composed_tables(self.patterns[i:]) if self.scanner is not None else None
+            composed: object = composed_tables(self.patterns[i:]) if self.scanner is not None else None
             self.scanner = Scanner(tables, self.scanner, scalar, joins, composed)
         self._joins = joins
         if joins is not None and (self.scanner is None or len(self.patterns) != 1):

@@ -21,7 +21,7 @@ from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .output import HEADERS, build
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import SUFFIXES, EncodeOptions, Settings, Summary, dtype_for, end_of_text_id, output_path
+from .settings import SUFFIXES, EncodeOptions, EncodeSummary, Settings, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -43,7 +43,7 @@ def encode_files(
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
     progress: Progress | None = None,
-) -> Summary:
+) -> EncodeSummary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
 
     The bytes written are the same for any number of threads and either engine, and however often the work was
@@ -96,7 +96,7 @@ def encode_files(
             files = build(_joined(parts, folder.path / "joined", settings), tok, settings, path)
             folder.save("files", files)
         folder.publish((name, path.parent / final) for name, final in files)
-    return Summary(
+    return EncodeSummary(
         path, settings.dtype, counts.documents, counts.tokens, counts.text_bytes, counts.skipped, resumed_bytes
     )
 

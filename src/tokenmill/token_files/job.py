@@ -14,7 +14,7 @@ from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
 from ..tokenizer.opening import Opening
-from .settings import EncodeOptions, Summary, output_path
+from .settings import EncodeOptions, EncodeSummary, output_path
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
@@ -38,11 +38,10 @@ class Encode(Options):
     sources: Annotated[
         Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = ()
-    output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "--output", "-o")] = None
-    format: Annotated[
-        Literal["text", "bin", "npy", "megatron", "parquet"] | None,
-        Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]"),
-    ] = None
+    output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "-o", "--output")] = None
+    # fmt: off
+    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet"] | None, Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]")] = None
+    # fmt: on
     opening: Opening = field(default_factory=Opening)
     options: EncodeOptions = field(default_factory=EncodeOptions)
     job: JobOptions = field(default_factory=JobOptions)
@@ -68,7 +67,7 @@ class Encode(Options):
 
     def run(
         self, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
-    ) -> Summary | None:
+    ) -> EncodeSummary | None:
         """Encode. out: where lines of ids go without an output, by default stdout. Returns what is in the token file; None for lines of ids."""
         self.check()
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()

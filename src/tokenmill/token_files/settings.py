@@ -32,20 +32,15 @@ class EncodeOptions(Options):
         where the rows separate the documents), False none.
     """
 
-    end_of_text: Annotated[
-        str | bool,
-        Option(
-            "Token files: the token after each document. [default: <|endoftext|>, in Parquet none]",
-            off="--no-end-of-text",
-            section=OUTPUT,
-        ),
-    ] = True
+    # fmt: off
+    end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: <|endoftext|>, in Parquet none]", off="--no-end-of-text", section=OUTPUT)] = True
+    # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
 @dataclass(frozen=True)
-class Summary:
+class EncodeSummary:
     """What was written.
 
     path: the file with the ids.

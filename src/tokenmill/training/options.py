@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING, MinCount, SpecialTokens
+from ..counting.weights import Weight, exact_number
 from ..errors import OptionName, UsageError
 from ..jobs.work import Threads
 from ..options import Option
 from ..options import Options as AnyOptions
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from ..split import Splitter
 
 SUPERWORDS = "Superwords"  # the heading of their options in help texts
@@ -23,71 +25,52 @@ LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at
 
 MinPairCount = Annotated[int, Option("Stop when the count of the best pair is lower.", min=1, section=TRAINING)]
 MaxTokenBytes = Annotated[int | None, Option("Never make a longer token.", min=1, section=TRAINING)]
-Refine = Annotated[
-    float | None,
-    Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING),
-]
-VocabSize = Annotated[
-    int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)
-]
+# fmt: off
+Refine = Annotated[float | None, Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING)]
+VocabSize = Annotated[int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)]
+# fmt: on
 SUPERBPE = ("superwords", "superbpe")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(AnyOptions):
-    """What to train. Raises UsageError for an invalid option.
+class MergeOptions(AnyOptions):
+    """The options of every training, and of an extension.
 
-    The vocabulary has fewer tokens than vocab_size if the corpus runs out of pairs: see its `n_vocab`.
-    refine: see naive_picky.py. alphabet: see alphabet.py. num_threads: the result does not depend on it.
+    special_tokens: control tokens. They get the last ids. Training cuts them out of the text, where each ends a document.
+    min_count: leave out pretokens with a lower count. min_pair_count: stop when the count of the best pair is lower.
+    max_token_bytes: never make a longer token. num_threads: None is all cores. The result does not depend on it.
+    refine: the threshold of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
     """
 
-    vocab_size: VocabSize
     special_tokens: SpecialTokens = ()
     min_count: MinCount = 1
     min_pair_count: MinPairCount = 1
     max_token_bytes: MaxTokenBytes = None
     refine: Refine = None
     num_threads: Threads = None
-    alphabet: Annotated[
-        Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)
-    ] = "bytes"
-    coverage: Annotated[
-        float,
-        Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING),
-    ] = 1.0
-    unknown_token: Annotated[
-        str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)
-    ] = None
-    algorithm: Annotated[
-        Literal["heap", "naive"], Option("heap, or naive: the textbook loop, for study.", section=TRAINING)
-    ] = "heap"
-    special_tokens_as_text: Annotated[
-        bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)
-    ] = False
-    superwords: Annotated[
-        Literal["superbpe", "boundless"] | None,
-        Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS),
-    ] = None
-    stage1_size: Annotated[
-        int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)
-    ] = None
-    stage2_split: Annotated[
-        str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS)
-    ] = None
-    max_words: Annotated[
-        int | None,
-        Option(
-            "Most words in a token; 0 for no limit. [default: 4]",
-            min=0,
-            max=MOST_WORDS,
-            only=SUPERBPE,
-            section=SUPERWORDS,
-        ),
-    ] = None
-    colon_veto: Annotated[
-        bool | None,
-        Option("Make no token with a colon and a space after it. [default: yes]", only=SUPERBPE, section=SUPERWORDS),
-    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(MergeOptions):
+    """The options that decide a vocabulary. Raises UsageError for an invalid option.
+
+    The vocabulary has fewer tokens than vocab_size if the corpus runs out of pairs: see its `n_vocab`.
+    alphabet: see alphabet.py.
+    """
+
+    vocab_size: VocabSize = field(kw_only=False)
+    # fmt: off
+    alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)] = "bytes"
+    coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
+    unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
+    algorithm: Annotated[Literal["heap", "naive"], Option("heap, or naive: the textbook loop, for study.", section=TRAINING)] = "heap"
+    special_tokens_as_text: Annotated[bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)] = False
+    superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
+    stage1_size: Annotated[int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)] = None
+    stage2_split: Annotated[str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS)] = None
+    max_words: Annotated[int | None, Option("Most words in a token; 0 for no limit. [default: 4]", min=0, max=MOST_WORDS, only=SUPERBPE, section=SUPERWORDS)] = None
+    colon_veto: Annotated[bool | None, Option("Make no token with a colon and a space after it. [default: yes]", only=SUPERBPE, section=SUPERWORDS)] = None
+    # fmt: on
 
     def __post_init__(self) -> None:
         from ..vocabulary.validation import checked_special_tokens
@@ -167,6 +150,8 @@ class Options(AnyOptions):
 
 def exact(share: float) -> Fraction:
     """The decimal number that a share is written as, with a denominator of at most 10**18."""
+    from fractions import Fraction
+
     return Fraction(str(share)).limit_denominator(10**18)
 
 
@@ -181,42 +166,36 @@ PARITY = "Parity"  # the heading of its options in help texts
 
 @dataclass(frozen=True, kw_only=True)
 class Parity(AnyOptions):
-    """The options of parity-aware BPE. Raises UsageError for an invalid option."""
+    """The options of parity-aware BPE. Raises UsageError for an invalid option.
 
-    ratios: Annotated[
-        Any,
-        Option(
-            "Without --dev: target bytes per token of a language, relative.",
-            "--ratio",
-            metavar="NAME=N...",
-            many=True,
-            section=PARITY,
-        ),
-    ] = None
-    window: Annotated[
-        int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)
-    ] = None
-    alpha: Annotated[
-        Any, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)
-    ] = 2
+    ratios: the bytes per token that each language should have, relative to the others.
+    window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
+    global_merges: how many merges of plain BPE on all languages together come first.
+    """
+
+    # fmt: off
+    ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: target bytes per token of a language, relative.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None
+    window: Annotated[int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)] = None
+    alpha: Annotated[Weight, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)] = 2
+    # fmt: on
     global_merges: Annotated[int, Option("Number of plain merges to make first.", min=0, section=PARITY)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        alpha = _rational(self.alpha)
+        alpha = exact_number(self.alpha)
         if alpha is None or alpha < 1:
             raise UsageError(OptionName("alpha"), f" is {self.alpha!r}; it must be a number of at least 1")
         if alpha != 2 and self.window is None:
             raise UsageError(OptionName("alpha"), " is the limit of ", OptionName("window"), ": give that too")
-        given = self.ratios
-        if given is not None and not isinstance(given, Mapping):
+        given = self.ratios or {}
+        if not isinstance(given, Mapping):
             given = {name: values[-1] for name, values in by_name(given).items()}
-        ratios = None if given is None else {name: _rational(ratio) for name, ratio in given.items()}
-        for name, ratio in (ratios or {}).items():
+        ratios = {name: exact_number(ratio) for name, ratio in given.items()}
+        for name, ratio in ratios.items():
             if ratio is None or ratio <= 0:
                 raise UsageError(f"the ratio of {name} is {given[name]!r}; it must be a number above 0")
         object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(self, "ratios", ratios)
+        object.__setattr__(self, "ratios", ratios or None)
 
 
 def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
@@ -233,11 +212,3 @@ def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
             raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it like en=SRC")
         named.setdefault(name, []).append(text)
     return named
-
-
-def _rational(value: object) -> Fraction | None:
-    """The number as it is written; None for what is not a number."""
-    try:
-        return Fraction(str(value).strip())
-    except (ValueError, ZeroDivisionError):
-        return None

@@ -43,7 +43,7 @@ def renumber(vocabulary: Vocabulary, id_map: np.ndarray, n_events: int | None = 
         vocabulary,
         tokens=tuple(tokens),
         events=np.where(events < 0, -1, id_map[events])[alive],
-        event_counts=counts[alive] if len(counts) else (),
+        event_counts=counts[alive] if len(counts) else (),  # type: ignore[arg-type]
         superwords=id_map[superwords] if len(superwords) else (),  # type: ignore[arg-type]
         added_tokens=tuple(t._replace(id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
         unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
@@ -57,7 +57,7 @@ def with_removals(vocabulary: Vocabulary, ids: Iterable[int]) -> Vocabulary:
     import numpy as np
 
     rows = np.array([(id, -1, -1) for id in sorted(ids)], np.int32).reshape(-1, 3)
-    return replace(vocabulary, events=np.concatenate([vocabulary.events, rows]), event_counts=())
+    return replace(vocabulary, events=np.concatenate([vocabulary.events, rows]), event_counts=())  # type: ignore[arg-type]
 
 
 def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabulary:

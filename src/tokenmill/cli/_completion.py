@@ -1,0 +1,45 @@
+"""Completion by the shell: of verbs, options and values here, of files by the shell itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+ENVIRONMENT = "_TOKENMILL_COMPLETE"
+SCRIPTS = {
+    "bash": """_tokenmill() {
+    local IFS=$'\\n'
+    COMPREPLY=($(_TOKENMILL_COMPLETE=1 tokenmill "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o bashdefault -o default -F _tokenmill tokenmill""",
+    "zsh": """_tokenmill() {
+    local -a reply
+    reply=("${(@f)$(_TOKENMILL_COMPLETE=1 tokenmill "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "$reply" ]]; then compadd -- $reply; else _files; fi
+}
+compdef _tokenmill tokenmill""",
+    "fish": """function _tokenmill
+    set -l begun (commandline -ct)
+    set -l reply (_TOKENMILL_COMPLETE=1 tokenmill (commandline -opc)[2..] "$begun" 2>/dev/null)
+    test -n "$reply"; and printf '%s\\n' $reply; or __fish_complete_path "$begun"
+end
+complete -c tokenmill -f -a '(_tokenmill)'""",
+}
+
+
+def script(shell: str) -> str:
+    """The script that a shell runs once: eval "$(tokenmill --completion bash)"."""
+    return SCRIPTS[shell if shell in SCRIPTS else os.path.basename(os.environ.get("SHELL", "bash"))]
+
+
+def completions(words: Sequence[str]) -> list[str]:
+    """The words that may stand where the last one does; none where that is a file."""
+    from ._verbs import VERBS
+
+    *before, begun = words or [""]
+    if before and before[0] in VERBS:
+        from .main import verb_of
+
+        return verb_of(before[0]).complete(before[1:], begun)
+    first = not before or before == ["help"]
+    return [name for name in (*VERBS, "help", "--help", "--version") if name.startswith(begun)] if first else []
