@@ -46,16 +46,14 @@ class Train(Options, Parity):
     tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
 
     tokenmill train --parity --language en=en/ hi=hi/ --dev en=dev.en hi=dev.hi --vocab-size 32k -o fair
-
-    texts, counts: in place of sources, an iterator of documents, or WordCounts.
     """
 
     # fmt: off
     output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = None
     vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)  # type: ignore[assignment]
     sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")] = ()
-    texts: Iterable[str | bytes] | None = None
-    counts: object = None
+    texts: Iterable[str | bytes] | None = None  # documents, in place of sources
+    counts: object = None  # WordCounts, in place of sources
     split: Split = ()
     text: Annotated[Sequence[str | os.PathLike[str]], Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords")] = ()
     parity: Annotated[bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)] = False

@@ -162,3 +162,14 @@ def test_results_in_a_pipe_are_utf8_whatever_the_locale(tmp_path):
 def test_what_is_missing_is_named(arguments, missing):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2 and "Missing" in result.output and missing in result.output
+
+
+def test_a_reader_that_has_seen_enough_of_the_help_is_no_traceback():
+    for words in (["--help"], ["train", "--help"]):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tokenmill", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        process.wait()

@@ -19,6 +19,8 @@ def entry() -> None:
             code = _run()
         except SystemExit as end:
             code = end.code
+        except BrokenPipeError:  # the reader of the output has seen enough
+            code = 1
         _leave(code)
     except KeyboardInterrupt as stop:  # while modules are loaded, or at the end
         print("error: stopped; nothing was left half-written", file=sys.stderr, flush=True)
