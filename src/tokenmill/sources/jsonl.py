@@ -6,6 +6,7 @@ A line or item that has no text there is skipped. If a key occurs twice, the las
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from array import array
@@ -15,7 +16,7 @@ from typing import Any
 
 from ..errors import InputError
 from ._cut_cy import value_end
-from ._json_cy import text_fields
+from ._json_cy import field_columns
 from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
 from .find import Skip, Source
 from .text import CutSource
@@ -31,17 +32,18 @@ JSON_KINDS: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
+Column = tuple[Any, Any, Any]  # the bytes of values, their ends and kinds: see `field_columns`
 SPACE = re.compile(rb"[ \t\r\n]*")
 
 
 def document(record: Record, options: ReadOptions) -> Document:
     """The text of an object, with the values of its fields "id" and "title" if it has them."""
     text, replaced, value = _read(record.data, options.field)
-    id, title = value.get("id"), value.get("title")
+    id, title = _id_of(value), value.get("title")
     return Document(
         text,
         record.source,
-        without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id,
+        record.id if id is None else id,
         without_surrogates(title)[0] if isinstance(title, str) else "",
         replaced,
     )
@@ -180,41 +182,68 @@ class ArraySource(LinesSource):
         self._rest, self.done = b"", True
 
 
+def document_columns(block: Block, field: str) -> tuple[Column, Column, Column, list[int]]:
+    """The columns of the texts, ids and titles of a block of objects, and the objects that are read one by one.
+
+    See `field_columns`. The numbers of those objects are in order.
+    """
+    fields = [*dict.fromkeys((field, "id", "title"))]
+    columns, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
+    return *(columns[fields.index(name)] for name in (field, "id", "title")), odd
+
+
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Put the texts in place of the objects."""
-    data, ends, odd = text_fields(block.data, block.ends, options.field.encode())
-    if not (odd or ids):
+    fields = [*dict.fromkeys((options.field, "id") if ids else (options.field,))]
+    columns, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
+    data, ends, _ = columns[0]
+    names: list[str | None] = _names(*columns[-1]) if ids else []
+    if odd:
+        _parse_odd(block, options.field, data, ends, names, odd)
+    else:
         block.data, block.ends = data, ends
-        return
-    texts: list[bytes] = []
-    names: list[str | None] = []
-    kept = array("Q")
-    changed, first, asked = 0, "", {*odd}
-    starts = [0, *ends]
-    assert block.numbers is not None
-    for i, (line, number) in enumerate(zip(block.texts(), block.numbers, strict=True)):
-        kept.append(number)
-        if i not in asked and not ids:
-            texts.append(bytes(data[starts[i] : starts[i + 1]]))
-            continue
+    block.names = names if ids else None
+
+
+def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
+    return [
+        data[start:end].decode() if kind else None for start, end, kind in zip([0, *ends], ends, kinds, strict=False)
+    ]
+
+
+def _parse_odd(block: Block, field: str, data: bytes, ends: array, names: list[str | None], odd: list[int]) -> None:
+    """Put the texts in place of the objects, of which Python's json reads the odd ones; change their names too."""
+    lines = memoryview(block.data)
+    starts, line_ends, numbers = [0, *ends], [0, *block.ends], block.numbers
+    texts = [bytes(data[start:end]) for start, end in itertools.pairwise(starts)]
+    assert numbers is not None
+    changed, first, damaged = 0, "", set()
+    for i in odd:
         try:
-            text, replaced, value = _read(line, options.field)
+            text, replaced, value = _read(bytes(lines[line_ends[i] : line_ends[i + 1]]), field)
         except Damaged as error:
             block.skips.append(Skip(block.source, block.position(i), str(error)))
-            kept.pop()
+            damaged.add(i)
             continue
-        texts.append(text.encode())
-        if ids:
-            id = value.get("id")
-            names.append(without_surrogates(str(id))[0] if isinstance(id, (str, int)) else None)
+        texts[i] = text.encode()
+        if names:
+            names[i] = _id_of(value)
         if replaced:
             changed += replaced
             first = first or block.position(i)
-    block.set_documents(texts, kept)
-    block.names = names if ids else None
+    kept = [i for i in range(len(texts)) if i not in damaged]
+    block.set_documents([texts[i] for i in kept], array("Q", [numbers[i] for i in kept]))
+    if names:
+        names[:] = [names[i] for i in kept]
     if changed:
         reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
         block.skips.append(Skip(block.source, first, reason, left_out=False))
+
+
+def _id_of(value: dict[str, Any]) -> str | None:
+    """The id of an object; None if it has none that is a string or an integer."""
+    id = value.get("id")
+    return without_surrogates(str(id))[0] if isinstance(id, (str, int)) else None
 
 
 def without_surrogates(text: str) -> tuple[str, int]:
