@@ -197,12 +197,11 @@ def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     fields = [*dict.fromkeys((options.field, "id") if ids else (options.field,))]
     columns, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
     data, ends, _ = columns[0]
-    names: list[str | None] = _names(*columns[-1]) if ids else []
+    names = _names(*columns[-1]) if ids else None
     if odd:
         _parse_odd(block, options.field, data, ends, names, odd)
     else:
-        block.data, block.ends = data, ends
-    block.names = names if ids else None
+        block.data, block.ends, block.names = data, ends, names
 
 
 def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
@@ -211,12 +210,13 @@ def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
     ]
 
 
-def _parse_odd(block: Block, field: str, data: bytes, ends: array, names: list[str | None], odd: list[int]) -> None:
-    """Put the texts in place of the objects, of which Python's json reads the odd ones; change their names too."""
+def _parse_odd(
+    block: Block, field: str, data: bytes, ends: array, names: list[str | None] | None, odd: list[int]
+) -> None:
+    """Put the texts and names in place of the objects, of which Python's json reads the odd ones."""
     lines = memoryview(block.data)
-    starts, line_ends, numbers = [0, *ends], [0, *block.ends], block.numbers
-    texts = [bytes(data[start:end]) for start, end in itertools.pairwise(starts)]
-    assert numbers is not None
+    line_ends = [0, *block.ends]
+    texts = [bytes(data[start:end]) for start, end in itertools.pairwise([0, *ends])]
     changed, first, damaged = 0, "", set()
     for i in odd:
         try:
@@ -226,15 +226,14 @@ def _parse_odd(block: Block, field: str, data: bytes, ends: array, names: list[s
             damaged.add(i)
             continue
         texts[i] = text.encode()
-        if names:
+        if names is not None:
             names[i] = _id_of(value)
         if replaced:
             changed += replaced
             first = first or block.position(i)
-    kept = [i for i in range(len(texts)) if i not in damaged]
-    block.set_documents([texts[i] for i in kept], array("Q", [numbers[i] for i in kept]))
-    if names:
-        names[:] = [names[i] for i in kept]
+    block.set_documents(texts, block.numbers)
+    block.names = names
+    block.keep_others(damaged)
     if changed:
         reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
         block.skips.append(Skip(block.source, first, reason, left_out=False))
