@@ -167,8 +167,8 @@ class ArraySource(LinesSource):
         """Where the item ends, 0 if that is not known yet."""
         if start < length and buffer[start] in b"{[":
             return value_end(buffer, start, length)
-        found = SCALAR.match(buffer, start, length)
-        return 0 if found is None or found.end() == length else found.end()
+        match = SCALAR.match(buffer, start, length)
+        return 0 if match is None or match.end() == length else match.end()
 
     def _end_of_array(self) -> None:
         """Nothing but white space may follow."""
@@ -256,5 +256,5 @@ def without_surrogates(text: str) -> tuple[str, int]:
 
 
 def _after_space(buffer: bytearray, at: int, length: int) -> int:
-    found = SPACE.match(buffer, at, length)
-    return found.end() if found else at
+    match = SPACE.match(buffer, at, length)
+    return match.end() if match else at
