@@ -56,6 +56,7 @@ def one_by_one(text, names):
 
 @settings(max_examples=200 * SWEEP)
 @given(TEXTS)
+@example("\x1b\x1b\x1b\x1b")
 def test_no_filter_is_left_out_where_it_changes_something(text):
     for name, filter in FILTERS.items():
         assert FILTERS[name](text, Tally()) == text or traits(text) & filter.trait, name

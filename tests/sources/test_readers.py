@@ -66,8 +66,8 @@ def test_a_document_beyond_the_limit_is_skipped_and_the_rest_read(tmp_path, opti
     assert "longer than 1,000 bytes" in skipped[0]
     assert ("line 3" if "separator" not in options else "byte 8") in skipped[0]
     assert read(file, unit="file", max_document_bytes=1000)[1] == [
-        "a.txt: longer than 1,000 bytes. If it holds many documents, say how they are divided (--unit, unit=). If it is one, "
-        "raise the limit (--max-document, max_document_bytes=)"
+        "a.txt: longer than 1,000 bytes. If it holds many documents, say how they are divided: the option unit. If it is "
+        "one, raise the limit on the size of a document"
     ]
 
 

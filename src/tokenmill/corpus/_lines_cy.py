@@ -15,17 +15,14 @@ BACKSLASH = cython.declare(cython.int, 92)
 NOT_PLAIN = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
 # What follows the backslash where JSON escapes a byte; 117 is "u", of \u0000. 0 if the byte stays.
 ESCAPES = cython.declare(uint8_t[256])
-ROOM = cython.declare(uint8_t[256])  # the bytes that a byte becomes
 
 
 def _fill_tables():
     byte: cython.int
     for byte in range(256):
         ESCAPES[byte] = 117 if byte < 32 else 0
-        ROOM[byte] = 6 if byte < 32 else 1
     for byte, letter in ((8, b"b"), (9, b"t"), (10, b"n"), (12, b"f"), (13, b"r"), (34, b'"'), (92, b"\\")):
         ESCAPES[byte] = letter[0]
-        ROOM[byte] = 2
 
 
 _fill_tables()
@@ -119,7 +116,7 @@ def _room_of(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, 
         if byte < 0x80:
             if byte == 127 or (byte < 32 and byte != 9 and byte != NEWLINE):
                 return NOT_PLAIN
-            room += ROOM[byte]
+            room += 1 if ESCAPES[byte] == 0 else 2  # a tab, a line feed, a quote or a backslash
             start += 1
             continue
         size = tm_utf8_read(text + start, end - start, cython.address(point))

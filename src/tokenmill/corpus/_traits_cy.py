@@ -75,8 +75,8 @@ def traits(text: str) -> cython.int:
                 bits |= 512
             else:
                 bits |= _beyond_ascii(c)
-                if same >= 3:
-                    bits |= 128
+            if same >= 3 and c != 32 and c != 10:
+                bits |= 128
         third = second
         second = before
         before = c

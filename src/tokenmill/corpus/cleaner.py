@@ -14,7 +14,7 @@ from ..errors import UsageError, require
 from ..sources.blocks import Block, Damaged, Document, Drop, ReadOptions, Record
 from ..sources.documents import document_of
 from ..sources.find import Skip
-from ..sources.jsonl import Column, document_columns
+from ..sources.jsonl import Column, columns_of
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
 from .options import CleanOptions
@@ -55,10 +55,11 @@ class Cleaner:
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
-        min_chars, size = self._options.min_chars or 0, len(block.ends)
+        min_chars, field, size = self._options.min_chars or 0, self._options.read.field, len(block.ends)
         numbers = array("Q") if block.numbers is None else block.numbers
         if block.format == "jsonl":
-            (texts, ends, _), ids, titles, odd = document_columns(block, self._options.read.field)
+            columns, odd = columns_of(block, field, "id", "title")
+            (texts, ends, _), ids, titles = columns[field], columns["id"], columns["title"]
         else:
             nothing: Column = b"", array("Q", bytes(8 * size)), bytes(size)
             texts, ends, titles, ids, odd = block.data, block.ends, nothing, nothing, []
@@ -66,25 +67,23 @@ class Cleaner:
                 names = [block.name(i).encode() for i in range(size)]
                 ids = b"".join(names), array("Q", itertools.accumulate(map(len, names))), b"\1" * size
         source = _as_json(block.source).encode()
-        first = 0
-        for stop in [*odd, size]:
-            while first < stop:
-                lines, end, kept, text_bytes, blank, short = json_lines(
-                    texts, ends, numbers, ids, titles, source, first, stop, min_chars
-                )
-                yield lines
-                bytes_in = (block.ends[end - 1] if end else 0) - (block.ends[first - 1] if first else 0)
-                counted = Tally(end - first, kept, bytes_in, text_bytes)
-                counted.dropped = Counter({"no text left": blank} if blank else {})
-                counted.dropped += Counter({f"under {min_chars} characters": short})
-                tally.add(counted)
-                first = end
-                if end < stop:
-                    yield self._line(block.record(end), tally)
-                    first += 1
-            if stop < size:
-                yield self._line(block.record(stop), tally)
-                first = stop + 1
+        first, stops = 0, iter([*odd, size])
+        stop = next(stops)
+        while first < size:
+            lines, end, kept, text_bytes, blank, short = json_lines(
+                texts, ends, numbers, ids, titles, source, first, stop, min_chars
+            )
+            yield lines
+            bytes_in = (block.ends[end - 1] if end else 0) - (block.ends[first - 1] if first else 0)
+            counted = Tally(end - first, kept, bytes_in, text_bytes)
+            counted.dropped = Counter({"no text left": blank} if blank else {})
+            counted.dropped += Counter({f"under {min_chars} characters": short})
+            tally.add(counted)
+            if end < size:
+                yield self._line(block.record(end), tally)
+            first = end + 1
+            if end == stop:
+                stop = next(stops, size)
 
     def _line(self, record: Record | Skip, tally: Tally) -> bytes:
         """The line of a record; nothing if it is left out. The tally counts it."""

@@ -182,22 +182,18 @@ class ArraySource(LinesSource):
         self._rest, self.done = b"", True
 
 
-def document_columns(block: Block, field: str) -> tuple[Column, Column, Column, list[int]]:
-    """The columns of the texts, ids and titles of a block of objects, and the objects that are read one by one.
-
-    See `field_columns`. The numbers of those objects are in order.
-    """
-    fields = [*dict.fromkeys((field, "id", "title"))]
+def columns_of(block: Block, *fields: str) -> tuple[dict[str, Column], list[int]]:
+    """The columns of the fields of a block of objects, and the numbers of the objects that Python's json has to read."""
+    fields = tuple(dict.fromkeys(fields))
     columns, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
-    return *(columns[fields.index(name)] for name in (field, "id", "title")), odd
+    return dict(zip(fields, columns, strict=True)), odd
 
 
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Put the texts in place of the objects."""
-    fields = [*dict.fromkeys((options.field, "id") if ids else (options.field,))]
-    columns, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
-    data, ends, _ = columns[0]
-    names = _names(*columns[-1]) if ids else None
+    columns, odd = columns_of(block, options.field, *(["id"] if ids else []))
+    data, ends, _ = columns[options.field]
+    names = _names(*columns["id"]) if ids else None
     if odd:
         _parse_odd(block, options.field, data, ends, names, odd)
     else:
