@@ -1,5 +1,6 @@
 """Each fast path of cleaning gives what its slow twin gives, on the real samples and on any text."""
 
+import json
 import os
 import re
 from array import array
@@ -19,7 +20,7 @@ from tokenmill.corpus.html import html_to_text
 from tokenmill.corpus.options import CleanOptions
 from tokenmill.corpus.report import Tally
 from tokenmill.corpus.wikitext import Segment, wikitext_to_text
-from tokenmill.sources.blocks import Block
+from tokenmill.sources.blocks import Block, ReadOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 SAMPLES = {
@@ -55,6 +56,7 @@ def one_by_one(text, names):
 
 @settings(max_examples=200 * SWEEP)
 @given(TEXTS)
+@example("\x1b\x1b\x1b\x1b")
 def test_no_filter_is_left_out_where_it_changes_something(text):
     for name, filter in FILTERS.items():
         assert FILTERS[name](text, Tally()) == text or traits(text) & filter.trait, name
@@ -102,6 +104,40 @@ def test_lines_from_the_kernel_are_those_of_plain_python(texts, min_chars, named
     cleaner = Cleaner(("text", asdict(options)))
     names = [f'é"{i}' if i % 2 else None for i in range(len(texts))] if named else None
     block = block_of(texts, names, "parquet")
+    assert cleaner(block.values()) == slowly(cleaner, block)
+
+
+JSON_VALUES = st.one_of(
+    TEXTS, st.integers(), st.floats(), st.booleans(), st.none(), st.lists(st.integers(), max_size=2), st.just("\ud800")
+)
+RECORDS = st.one_of(
+    st.tuples(
+        st.dictionaries(st.sampled_from(["id", "title", "text", "x", 'k"\\']), JSON_VALUES, max_size=4),
+        TEXTS,
+        st.booleans(),
+    ).map(
+        lambda record: json.dumps({"text": record[1]} | record[0], ensure_ascii=record[2]).encode(
+            errors="surrogatepass"
+        )
+    ),
+    st.sampled_from(
+        [b"{}", b"[1]", b'{"text": "a", "text": "b", "id": -0}', b'{"text": "a"}}', b'{"text": "\xc3"}', b"{"]
+    ),
+)
+
+
+@settings(max_examples=100 * SWEEP)
+@given(
+    st.lists(RECORDS, max_size=8),
+    st.integers(0, 5),
+    st.sampled_from(["minimal", "none"]),
+    st.sampled_from(["text", "id", "title"]),
+)
+def test_lines_of_json_from_the_kernel_are_those_of_plain_python(records, min_chars, filters, field):
+    read = ReadOptions(field=field)
+    options = CleanOptions(filters=FILTER_SETS.get(filters, ()), min_chars=min_chars, read=read)
+    cleaner = Cleaner(("fineweb", asdict(options)))
+    block = block_of(records, None, "jsonl")
     assert cleaner(block.values()) == slowly(cleaner, block)
 
 

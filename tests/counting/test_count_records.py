@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_left_out_and_told_of(tmp_path):
     counts = count(tmp_path, WORDS, on_skip=skips.append)
     told = sorted(map(str, skips))
     assert len(told) == 4
-    assert "a.parquet, row 1001 to row 2000: row group 1 is damaged" in told[0]
+    assert "a.parquet, row 1001 to row 2000: row group 1 cannot be read" in told[0]
     assert "b.jsonl, line 2: not JSON" in told[1]
     assert "b.jsonl, line 3: the field 'text' is missing; the fields are 'body'" in told[2]
     assert "c.txt.zst: " in told[3]

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from array import array
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from tokenmill.sources import blocks as blocks_module
 from tokenmill.sources import jsonl
 from tokenmill.sources._cut_cy import count_byte, not_utf8
-from tokenmill.sources._json_cy import text_fields
+from tokenmill.sources._json_cy import field_columns
 from tokenmill.sources.blocks import Block, ReadOptions, why_not_utf8
 from tokenmill.sources.documents import open_source, spans_of
 
@@ -203,14 +204,68 @@ def test_the_json_kernel_sees_what_pythons_json_sees(tmp_path_factory, lines, go
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
     quick = drawn(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsonl, "text_fields", lambda text, ends, field: (b"", [0] * len(ends), range(len(ends))))
+        patch.setattr(jsonl, "field_columns", nothing_but_odd)
         assert drawn(path) == quick
+
+
+def nothing_but_odd(text, ends, fields):
+    n = len(ends)
+    return tuple((b"", array("Q", bytes(8 * n)), bytes(n)) for _ in fields), [*range(n)]
+
+
+VALUES = st.sampled_from(
+    [
+        "1",
+        "-7",
+        "-0",
+        "1.5",
+        "2e3",
+        "0",
+        "00",
+        "true",
+        "false",
+        "null",
+        "[1]",
+        "{}",
+        '"a\\"b"',
+        '"\\u00e9\\ud83d\\ude00"',
+        '"\\ud800"',
+        '""',
+        "NaN",
+        "1" * 4100,
+        "Infinity",
+    ]
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["id", "text", "title", "i\\u0064", "x"]), VALUES), max_size=5), st.booleans()
+)
+def test_ids_from_the_json_kernel_are_those_of_pythons_json(tmp_path_factory, pairs, good):
+    path = tmp_path_factory.mktemp("ids") / "a.jsonl"
+    lines = ["{" + ", ".join(f'"{key}": {value}' for key, value in [("text", '"t"'), *pairs]) + "}"]
+    lines += ['{"text": "good", "id": "\\u00e9"}'] * good
+    path.write_text("\n".join([*lines, lines[0]]))
+    quick = names_of(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonl, "field_columns", nothing_but_odd)
+        assert names_of(path) == quick
+
+
+def names_of(path):
+    """The texts, the ids and the skips of a file."""
+    block, seen = Block(), []
+    with closing(open_source(path, ReadOptions(), ids=True)) as source:
+        while source.draw(block):
+            block.finish()
+            seen.append(([*block.texts()], block.names, [*block.numbers], [str(skip) for skip in block.skips]))
+    return seen
 
 
 @given(st.binary(max_size=12), st.binary(max_size=12))
 def test_the_json_kernel_takes_nothing_that_python_refuses(before, inside):
     line = before + b'{"text": "' + inside + b'"}'
-    texts, ends, odd = text_fields(line, array("Q", [len(line)]), b"text")
+    [(texts, ends, _)], odd = field_columns(line, array("Q", [len(line)]), (b"text",))
     if not odd:
         assert bytes(texts[: ends[0]]) == json.loads(line.decode())["text"].encode()
 
@@ -219,7 +274,8 @@ def test_the_json_kernel_takes_ordinary_lines():
     texts = ["", "é", '\U0001f600 a\n\t"\\ \x7f', "漢字" * 50, "a" * 1000, "\u2028/"]
     for ascii in (True, False):
         lines = [json.dumps({"n": [1, -2.5e9, {}], "text": text}, ensure_ascii=ascii).encode() for text in texts]
-        data, ends, odd = text_fields(b"".join(lines), array("Q", itertools.accumulate(map(len, lines))), b"text")
+        line_ends = array("Q", itertools.accumulate(map(len, lines)))
+        [(data, ends, _)], odd = field_columns(b"".join(lines), line_ends, (b"text",))
         assert not odd
         assert bytes(data[: ends[-1]]).decode() == "".join(texts)
 

@@ -106,3 +106,12 @@ def test_a_parquet_file_whose_rows_are_one_long_string(tmp_path):
     nbytes, growth, _ = read(path)
     assert nbytes == 2000 * MB
     assert growth < BOUND
+
+
+def test_a_parquet_file_with_a_dictionary_of_a_gigabyte(tmp_path):
+    path = tmp_path / "a.parquet"
+    texts = [f"{i}" + "x" * 2 * MB for i in range(500)]
+    pq.write_table(pa.table({"text": texts}), path, compression="zstd", dictionary_pagesize_limit=2 << 30)
+    nbytes, growth, said = read(path)
+    assert nbytes == 0 and "its dictionary takes 1,0" in said
+    assert growth < BOUND

@@ -319,25 +319,33 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     ]
 
 
-def test_skip_damaged_in_every_command(tmp_path, tok):
-    """A line that is not JSON is an error with its position, or is left out and reported."""
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("bad.jsonl", JSONL + "no json\n", "line 5: not JSON"),
+        ("bad.txt", b"good\n" * 50 + "\u5b57".encode()[:2], "bad.txt: not UTF-8: the byte 0xe5 at 250"),
+    ],
+)
+def test_skip_damaged_in_every_command(tmp_path, tok, file, content, message):
+    """What cannot be read is an error with its position, or is left out and reported."""
     tok.save(tmp_path / "tok")
     tok.save(tmp_path / "copy")
-    write(tmp_path / "a.jsonl", JSONL + "no json\n")
+    write(tmp_path / file, content)
+    write(tmp_path / "good.txt", "good text\n" * 50)
     for command in (
-        "train a.jsonl --vocab-size 260 -o out",
-        "train a.jsonl --vocab-size 300 --superwords superbpe --stage1-size 270 -o superwords",
-        "count a.jsonl -o counts",
-        "encode a.jsonl --tokenizer tok",
-        "clean text a.jsonl -o clean --min-chars 1",
-        "inspect tok a.jsonl",
-        "compare tok copy --on a.jsonl",
-        "check tok --against tok a.jsonl --fuzz 0",
-        "prune tok a.jsonl -o pruned",
+        f"train {file} good.txt --vocab-size 260 -o out",
+        f"train {file} good.txt --vocab-size 300 --superwords superbpe --stage1-size 270 -o superwords",
+        f"count {file} good.txt -o counts",
+        f"encode {file} good.txt --tokenizer tok",
+        f"clean text {file} good.txt -o clean --min-chars 1",
+        f"inspect tok {file} good.txt",
+        f"compare tok copy --on {file} --on good.txt",
+        f"check tok --against tok {file} good.txt --fuzz 0",
+        f"prune tok {file} good.txt -o pruned",
     ):
         arguments = [sys.executable, "-m", "tokenmill", *command.split()]
         refused = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
-        message = " ".join(refused.stderr.split())
-        assert refused.returncode == 1 and "line 5: not JSON" in message and "pass --skip-damaged" in message, command
+        said = " ".join(refused.stderr.split())
+        assert refused.returncode == 1 and message in said and "pass --skip-damaged" in said, (command, said)
         ran = subprocess.run([*arguments, "--skip-damaged"], cwd=tmp_path, capture_output=True, text=True)
-        assert ran.returncode == 0 and "line 5: not JSON" in ran.stderr, (command, ran.stderr)
+        assert ran.returncode == 0 and message in " ".join(ran.stderr.split()), (command, ran.stderr)

@@ -192,7 +192,7 @@ def test_parquet_with_two_columns_of_one_name(tmp_path):
     pq.write_table(table, tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet", field="other") == (["c"], [])
     assert read(tmp_path / "a.parquet")[1] == [
-        "a.parquet: 2 columns are called 'text'. Rename all but one, or name another column (--field)."
+        "a.parquet: 2 columns are called 'text'. Rename all but one, or name another: field=..."
     ]
 
 
@@ -205,7 +205,7 @@ def test_a_damaged_row_group_is_skipped_and_the_others_read(tmp_path):
     texts, skipped = read(file)
     assert texts == [f"text {i} \u00e9" for i in [*range(1000), *range(2000, 3000)]]
     assert len(skipped) == 1
-    assert "row 1001 to row 2000: row group 1 is damaged" in skipped[0]
+    assert "row 1001 to row 2000: row group 1 cannot be read" in skipped[0]
 
 
 def test_parquet_that_is_cut_off_or_not_utf8(tmp_path):

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The kernel of documents that no filter changes: their texts, as they are in a block, to lines of JSON.
+"""The kernel of documents that no filter changes: texts in a buffer, with their ids and titles, to lines of JSON.
 
 `Cleaner._line` does the same for one document, in plain Python.
 """
@@ -15,17 +15,14 @@ BACKSLASH = cython.declare(cython.int, 92)
 NOT_PLAIN = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
 # What follows the backslash where JSON escapes a byte; 117 is "u", of \u0000. 0 if the byte stays.
 ESCAPES = cython.declare(uint8_t[256])
-ROOM = cython.declare(uint8_t[256])  # the bytes that a byte becomes
 
 
 def _fill_tables():
     byte: cython.int
     for byte in range(256):
         ESCAPES[byte] = 117 if byte < 32 else 0
-        ROOM[byte] = 6 if byte < 32 else 1
     for byte, letter in ((8, b"b"), (9, b"t"), (10, b"n"), (12, b"f"), (13, b"r"), (34, b'"'), (92, b"\\")):
         ESCAPES[byte] = letter[0]
-        ROOM[byte] = 2
 
 
 _fill_tables()
@@ -119,7 +116,7 @@ def _room_of(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, 
         if byte < 0x80:
             if byte == 127 or (byte < 32 and byte != 9 and byte != NEWLINE):
                 return NOT_PLAIN
-            room += ROOM[byte]
+            room += 1 if ESCAPES[byte] == 0 else 2  # a tab, a line feed, a quote or a backslash
             start += 1
             continue
         size = tm_utf8_read(text + start, end - start, cython.address(point))
@@ -133,17 +130,18 @@ def _room_of(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, 
 
 
 def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
-               numbers: cython.const[uint64_t][::1], names, middle: bytes, first: cython.Py_ssize_t,
-               min_chars: cython.size_t):
-    """The lines of the documents from `first` on, without the line feeds at both ends of a text.
+               numbers: cython.const[uint64_t][::1], ids: tuple, titles: tuple, source: bytes,
+               first: cython.Py_ssize_t, stop: cython.Py_ssize_t, min_chars: cython.size_t):
+    """The lines of the documents from `first` to `stop`, without the line feeds at both ends of a text.
 
-    names: the ids of the documents as JSON; with None, their `numbers` are the ids.
-    middle: what stands between the id and the text: b', "source": "a.txt", "text": "'.
-    Returns the lines; the number of the document before which they end, which a filter may change or which is not UTF-8;
-    how many documents and bytes of text they have; how many documents were left out since they are white space, and how
-    many since they have fewer than `min_chars` characters.
+    ids, titles: columns of bytes, ends and kinds. A document without an id, of kind 0, has its number as its id; a title
+    that is empty or no string, of kind 1, is left out.
+    source: as JSON.
+    Returns the lines; the number of the document before which they end: `stop`, or one that a filter may change or that
+    is not UTF-8; how many documents and bytes of text they have; how many documents were left out since they are white
+    space, and how many since they have fewer than `min_chars` characters.
     """
-    n: cython.Py_ssize_t = ends.shape[0]
+    n: cython.Py_ssize_t = stop
     i: cython.Py_ssize_t = first
     start: cython.size_t = ends[first - 1] if first > 0 else 0
     end: cython.size_t = start
@@ -157,6 +155,12 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
     text_bytes: cython.size_t = 0
     blank: cython.size_t = 0
     short: cython.size_t = 0
+    id_bytes: cython.const[uint8_t][::1] = ids[0] or b"\0"
+    id_ends: cython.const[uint64_t][::1] = ids[1]
+    id_kinds: cython.const[uint8_t][::1] = ids[2]
+    title_bytes: cython.const[uint8_t][::1] = titles[0] or b"\0"
+    title_ends: cython.const[uint64_t][::1] = titles[1]
+    title_kinds: cython.const[uint8_t][::1] = titles[2]
     nothing: uint8_t = 0
     text: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
     if data.shape[0] > 0:
@@ -166,11 +170,14 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
         if size == NOT_PLAIN:
             n = i
             break
-        room += size + len(middle) + (32 if names is None else len(names[i]) + 10)
+        room += size + len(source) + 80 + 6 * (id_ends[i] - (id_ends[i - 1] if i > 0 else 0))
+        room += 6 * (title_ends[i] - (title_ends[i - 1] if i > 0 else 0))
         end = ends[i]
     lines: bytes = PyBytes_FromStringAndSize(cython.NULL, room)
     out: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(lines))
-    between: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(middle))
+    name: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(source))
+    id: cython.pointer(cython.const[uint8_t]) = cython.address(id_bytes[0])
+    title: cython.pointer(cython.const[uint8_t]) = cython.address(title_bytes[0])
     end = start
     for i in range(first, n):
         start, last, end = end, ends[i], ends[i]
@@ -191,12 +198,22 @@ def json_lines(data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::
             short += 1
             continue
         written = _put(out, written, b'{"id": ', 7)
-        if names is None:
+        if id_kinds[i] == 0:
             written = _put_number(out, written, numbers[i])
         else:
-            name: bytes = names[i]
-            written = _put(out, written, cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(name)), len(name))
-        written = _put(out, written, between, len(middle))
+            out[written] = 34
+            written = _put_text(out, written + 1, id, id_ends[i - 1] if i > 0 else 0, id_ends[i])
+            out[written] = 34
+            written += 1
+        written = _put(out, written, b', "source": ', 12)
+        written = _put(out, written, name, len(source))
+        at = title_ends[i - 1] if i > 0 else 0
+        if at < title_ends[i] and title_kinds[i] == 1:
+            written = _put(out, written, b', "title": "', 12)
+            written = _put_text(out, written, title, at, title_ends[i])
+            out[written] = 34
+            written += 1
+        written = _put(out, written, b', "text": "', 11)
         written = _put_text(out, written, text, start, last)
         written = _put(out, written, b'"}\n', 3)
         kept += 1

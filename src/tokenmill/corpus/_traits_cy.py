@@ -26,7 +26,7 @@ def traits(text: str) -> cython.int:
     >>> traits("see  www.a.org") == ANY + URL + SPACES
     True
     """
-    found: cython.int = 4096
+    bits: cython.int = 4096
     letter: cython.Py_UCS4
     c: uint32_t
     before: uint32_t = 10  # the last characters; the text begins like a line
@@ -45,45 +45,45 @@ def traits(text: str) -> cython.int:
                 longest = run
             if not (97 <= c <= 122 or 65 <= c <= 90 or 48 <= c <= 57):
                 if same >= 3 and c != 95:
-                    found |= 128
+                    bits |= 128
                 elif c == 47:  # of "://"
                     if before == 47 and second == 58:
-                        found |= 4
+                        bits |= 4
                 elif c == 46:  # of "www."
                     if before | 32 == 119 and second | 32 == 119 and third | 32 == 119:
-                        found |= 4
+                        bits |= 4
                 elif c == 58:  # of "data:"
                     if before == 97 and second == 116:
-                        found |= 4
+                        bits |= 4
                 elif c == 64:
-                    found |= 8
+                    bits |= 8
                 elif c == 124:
                     pipes += 1
         else:
             run = 0
             if c == 32:
                 if before == 32 or before == 10:
-                    found |= 512
+                    bits |= 512
             elif c == 10:
                 if before == 32:
-                    found |= 512
+                    bits |= 512
                 elif before == 10 and second == 10:
-                    found |= 2048
+                    bits |= 2048
             elif c < 128:
-                found |= 1 if c == 13 else 0
-                found |= 2 if c != 9 else 0
-                found |= 512
+                bits |= 1 if c == 13 else 0
+                bits |= 2 if c != 9 else 0
+                bits |= 512
             else:
-                found |= _beyond_ascii(c)
-                if same >= 3:
-                    found |= 128
+                bits |= _beyond_ascii(c)
+            if same >= 3 and c != 32 and c != 10:
+                bits |= 128
         third = second
         second = before
         before = c
     if before == 32:
-        found |= 512
-    found |= (16 if longest >= 32 else 0) | (32 if longest >= 40 else 0) | (64 if longest >= 51 else 0)
-    return found | (256 if pipes > 2 else 0)
+        bits |= 512
+    bits |= (16 if longest >= 32 else 0) | (32 if longest >= 40 else 0) | (64 if longest >= 51 else 0)
+    return bits | (256 if pipes > 2 else 0)
 
 
 @cython.cfunc

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from array import array
@@ -13,6 +14,7 @@ from ..errors import UsageError, require
 from ..sources.blocks import Block, Damaged, Document, Drop, ReadOptions, Record
 from ..sources.documents import document_of
 from ..sources.find import Skip
+from ..sources.jsonl import Column, columns_of
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
 from .options import CleanOptions
@@ -44,7 +46,7 @@ class Cleaner:
     def __call__(self, values: tuple) -> tuple[bytes, dict[str, Any]]:
         block, tally = Block.of(values), Tally()
         options, minimal = self._options, FILTER_SETS["minimal"]
-        plain = block.format in ("text", "parquet") and options.format == "jsonl" and not block.skips
+        plain = block.format in ("text", "parquet", "jsonl") and options.format == "jsonl" and not block.skips
         if plain and self._kind in ("text", "fineweb") and {*(options.filters or ())} <= {*minimal}:
             lines = self._plain_lines(block, tally)
         else:
@@ -53,24 +55,35 @@ class Cleaner:
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
-        min_chars, at, ids = self._options.min_chars or 0, 0, None
-        if block.names is not None or block.numbers is None:
-            ids = [_as_json(block.name(i)).encode() for i in range(len(block.ends))]
-        middle = f', "source": {_as_json(block.source)}, "text": "'.encode()
-        numbers = block.numbers or array("Q")
-        while at < len(block.ends):
-            start = block.ends[at - 1] if at else 0
+        min_chars, field, size = self._options.min_chars or 0, self._options.read.field, len(block.ends)
+        numbers = array("Q") if block.numbers is None else block.numbers
+        if block.format == "jsonl":
+            columns, odd = columns_of(block, field, "id", "title")
+            (texts, ends, _), ids, titles = columns[field], columns["id"], columns["title"]
+        else:
+            nothing: Column = b"", array("Q", bytes(8 * size)), bytes(size)
+            texts, ends, titles, ids, odd = block.data, block.ends, nothing, nothing, []
+            if block.names is not None or block.numbers is None:
+                names = [block.name(i).encode() for i in range(size)]
+                ids = b"".join(names), array("Q", itertools.accumulate(map(len, names))), b"\1" * size
+        source = _as_json(block.source).encode()
+        first, stops = 0, iter([*odd, size])
+        stop = next(stops)
+        while first < size:
             lines, end, kept, text_bytes, blank, short = json_lines(
-                block.data, block.ends, numbers, ids, middle, at, min_chars
+                texts, ends, numbers, ids, titles, source, first, stop, min_chars
             )
             yield lines
-            counted = Tally(end - at, kept, (block.ends[end - 1] if end else 0) - start, text_bytes)
+            bytes_in = (block.ends[end - 1] if end else 0) - (block.ends[first - 1] if first else 0)
+            counted = Tally(end - first, kept, bytes_in, text_bytes)
             counted.dropped = Counter({"no text left": blank} if blank else {})
             counted.dropped += Counter({f"under {min_chars} characters": short})
             tally.add(counted)
-            if end < len(block.ends):
+            if end < size:
                 yield self._line(block.record(end), tally)
-            at = end + 1
+            first = end + 1
+            if end == stop:
+                stop = next(stops, size)
 
     def _line(self, record: Record | Skip, tally: Tally) -> bytes:
         """The line of a record; nothing if it is left out. The tally counts it."""

@@ -58,19 +58,19 @@ def clean(
     check_kind(kind, options.format)
     options = options.for_kind(kind)
     skipped: list[Skip] = []
-    found = find_sources(sources, skipped.append if options.read.skip_damaged else None)
+    files = find_sources(sources, skipped.append if options.read.skip_damaged else None)
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
-    refuse_source(found, folder)
-    work = CleanParts(kind, options, group_by_size(found, PART_BYTES), folder, job)
+    refuse_source(files, folder)
+    work = CleanParts(kind, options, group_by_size(files, PART_BYTES), folder, job)
     settings = work.settings()
     working_path = folder / ".unfinished"  # inside, where the shards are: they appear one by one
     if not job.overwrite:
         finished = _finished_report(folder, working_path, settings)
         if finished is not None:
             return finished
-    key = {"sources": fingerprint(found), "options": settings}
-    with working_folder(working_path, folder, key, job.resumes(found)) as working:
+    key = {"sources": fingerprint(files), "options": settings}
+    with working_folder(working_path, folder, key, job.resumes(files)) as working:
         if not working.has_states():
             _remove_output(folder)
         try:
@@ -239,17 +239,17 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
 
 def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any]) -> CleaningReport | None:
     """The report of the same run, if it is finished. Raises OutputError if the folder holds another output."""
-    found = "an earlier"
+    run_kind = "an earlier"
     if folder.exists() and report_path(folder).exists():
         report = CleaningReport.from_json(json.loads(report_path(folder).read_text(encoding="utf-8")))
         if report.settings == settings:
             remove(working_path)  # of a run that was killed at its very end
             return report
-        found = "a finished"
+        run_kind = "a finished"
     elif working_path.exists() or not any(folder.glob("shard-*")):
         return None
     raise OutputError(
-        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or pass ",
+        f"{folder} holds the output of {run_kind} run with other sources or options. Choose another folder, or pass ",
         OptionName("overwrite", True),
         ".",
     )

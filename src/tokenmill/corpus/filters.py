@@ -89,7 +89,7 @@ class Filter(NamedTuple):
     trait: int
     find: Callable[[str], Iterator[re.Match[str]]]
     replace: Callable[[re.Match[str]], str]
-    thing: Callable[[re.Match[str]], str] | None = lambda found: found[0].strip()
+    thing: Callable[[re.Match[str]], str] | None = lambda match: match[0].strip()
     lines: bool = False
 
     def __call__(self, text: str, tally: Tally) -> str:
@@ -97,12 +97,12 @@ class Filter(NamedTuple):
         text = "\n" + text if self.lines else text
         parts: list[str] = []
         at = 0
-        for found in self.find(text):
-            old, new, (start, end) = found[0], self.replace(found), found.span()
+        for match in self.find(text):
+            old, new, (start, end) = match[0], self.replace(match), match.span()
             if new == old:
                 continue
             tally.characters[self.name] += _changed(old, new)
-            if self.thing is not None and (thing := self.thing(found)):
+            if self.thing is not None and (thing := self.thing(match)):
                 tally.removed[f"{self.name}: {thing[:NAME_CHARACTERS]}"] += 1
             examples = tally.examples.setdefault(self.name, [])
             if len(examples) < EXAMPLES:
@@ -140,55 +140,55 @@ def _find_urls(text: str) -> Iterator[re.Match]:
             start = scheme.start()
         line = max(at, start - 40, text.rfind("\n", max(at, start - 40), start) + 1)
         before = _BEFORE_URL.search(text, line, start)
-        if start >= at and (found := _URL.match(text, before.start() if before else start)):
-            yield found
-            at = found.end()
+        if start >= at and (match := _URL.match(text, before.start() if before else start)):
+            yield match
+            at = match.end()
 
 
-def _without_url(found: re.Match) -> str:
+def _without_url(match: re.Match) -> str:
     """A space in place of the URL, its brackets and the URLs that share them; nothing for a list item that is only that.
 
     Punctuation that ends a URL stays.
     """
-    url = found["url"].rstrip(_STOPS)
-    rest = found["url"][len(url) :]
-    item, opening, closing, end = (found[name] or "" for name in ("item", "open", "close", "end"))
+    url = match["url"].rstrip(_STOPS)
+    rest = match["url"][len(url) :]
+    item, opening, closing, end = (match[name] or "" for name in ("item", "open", "close", "end"))
     if not rest and bool(opening) == bool(closing):
         opening = closing = ""
-        if item and found["end"] is not None:
+        if item and match["end"] is not None:
             return ""
     return f"{item}{opening} {rest}{closing}{end}"
 
 
-def _host(found: re.Match) -> str:
-    return re.sub(r"^\w+://", "", found["url"].rstrip(_STOPS)).partition("/")[0]
+def _host(match: re.Match) -> str:
+    return re.sub(r"^\w+://", "", match["url"].rstrip(_STOPS)).partition("/")[0]
 
 
-def _without_base64(found: re.Match) -> str:
+def _without_base64(match: re.Match) -> str:
     """Base64 has digits, many capitals, many small letters and few slashes. DNA, long words and paths stay."""
-    run = found[0]
+    run = match[0]
     capitals, small = sum(map(str.isupper, run)), sum(map(str.islower, run))
     mixed = 8 * min(capitals, small) >= len(run) >= 16 * run.count("/")
     return " " if mixed and any(map(str.isdigit, run)) else run
 
 
-def _without_leading_marks(found: re.Match) -> str:
-    marks = _LEADING_MARKS.match(found[0], 1)
-    return "\n" + found[0][marks.end() :] if marks else found[0]
+def _without_leading_marks(match: re.Match) -> str:
+    marks = _LEADING_MARKS.match(match[0], 1)
+    return "\n" + match[0][marks.end() :] if marks else match[0]
 
 
-def _three_marks(found: re.Match) -> str:
+def _three_marks(match: re.Match) -> str:
     """Three of a mark, unless they are those of a heading."""
-    text, (start, end) = found.string, found.span()
+    text, (start, end) = match.string, match.span()
     heading = (
-        found[1] == "#" and end - start <= 6 and text[start - 1 : start] in ("", "\n") and text[end : end + 1] == " "
+        match[1] == "#" and end - start <= 6 and text[start - 1 : start] in ("", "\n") and text[end : end + 1] == " "
     )
-    return found[1] * 3 if _MARK.match(found[1]) and not heading else found[0]
+    return match[1] * 3 if _MARK.match(match[1]) and not heading else match[0]
 
 
-def _one_space(found: re.Match) -> str:
+def _one_space(match: re.Match) -> str:
     """Nothing at the ends of a line, else one space."""
-    text, (start, end) = found.string, found.span()
+    text, (start, end) = match.string, match.span()
     return " " if text[start - 1 : start] not in ("", "\n") and text[end : end + 1] not in ("", "\n") else ""
 
 
@@ -198,7 +198,7 @@ _FILTERS = (
         "Writes every end of a line as a line feed.",
         LINE_END,
         re.compile("\r\n|[\r\x85\u2028\u2029]").finditer,
-        lambda found: "\n",
+        lambda match: "\n",
         None,
     ),
     Filter(
@@ -206,8 +206,8 @@ _FILTERS = (
         "Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters.",
         CONTROL,
         regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1).finditer,
-        lambda found: "",
-        lambda found: f"U+{ord(found[0][0]):04X}",
+        lambda match: "",
+        lambda match: f"U+{ord(match[0][0]):04X}",
     ),
     Filter(
         "urls",
@@ -222,8 +222,8 @@ _FILTERS = (
         "Removes e-mail addresses, with a `mailto:` before them.",
         EMAIL,
         _EMAIL.finditer,
-        lambda found: " ",
-        lambda found: found[0].strip("([<>]) "),
+        lambda match: " ",
+        lambda match: match[0].strip("([<>]) "),
     ),
     Filter(
         "hex",
@@ -245,30 +245,30 @@ _FILTERS = (
         REPEAT,
         re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3,}").finditer,
         _three_marks,
-        lambda found: found[1] * 4,
+        lambda match: match[1] * 4,
     ),
     Filter(
         "spaced-repeats",
         "Like `repeats`, for every character that is not a word character, and with a space on both sides.",
         REPEAT,
         re.compile(r"([^\w\s])\1{3,}").finditer,
-        lambda found: f" {found[1] * 3} ",
-        lambda found: found[1] * 4,
+        lambda match: f" {match[1] * 3} ",
+        lambda match: match[1] * 4,
     ),
     Filter(
         "pipes",
         "Turns all pipes of a line but the first two into spaces.",
         PIPES,
         re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*").finditer,
-        lambda found: found[1] + found[0][len(found[1]) :].replace("|", " "),
-        lambda found: "||||",
+        lambda match: match[1] + match[0][len(match[1]) :].replace("|", " "),
+        lambda match: "||||",
     ),
     Filter(
         "long-runs",
         "Removes unbroken runs of more than 50 ASCII characters.",
         RUN_51,
         re.compile(r"[!-~]{51,}").finditer,
-        lambda found: " ",
+        lambda match: " ",
     ),
     Filter(
         "spaces",
@@ -283,7 +283,7 @@ _FILTERS = (
         'Writes a bullet at the start of a line as "- ".',
         BULLET,
         re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M).finditer,
-        lambda found: "- ",
+        lambda match: "- ",
     ),
     Filter(
         "leading-marks",
@@ -298,7 +298,7 @@ _FILTERS = (
         "Removes lines without a letter of any script.",
         ANY,
         regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)").finditer,
-        lambda found: "",
+        lambda match: "",
         lines=True,
     ),
     Filter(
@@ -306,7 +306,7 @@ _FILTERS = (
         "Leaves at most one blank line in a row.",
         BLANK_LINES,
         re.compile(r"\n\n(\n+)").finditer,
-        lambda found: "\n\n",
+        lambda match: "\n\n",
         None,
     ),
 )
@@ -357,11 +357,11 @@ def clean_segments(segments: Iterable[Segment], filters: Iterable[str], tally: T
     texts = []
     for text, verbatim in segments:
         if not verbatim:
-            found = traits(text)
+            present = traits(text)
             for step in steps:
-                if found & step.trait:
+                if present & step.trait:
                     changed = step(text, tally)
-                    found = found if changed is text else traits(changed)
+                    present = present if changed is text else traits(changed)
                     text = changed
             text = text.strip("\n")
         if text:

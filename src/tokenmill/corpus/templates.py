@@ -52,7 +52,7 @@ def _parts(source: str) -> tuple[str, list[tuple[str | None, str]]]:
     ('quote', [(None, '[[Bern|the city]]'), ('by', '<b id=x>A</b>')])
     """
     source = source[2:-2]
-    hidden = _MARKUP.sub(lambda found: " " * len(found[0]), source) if "[" in source or "<" in source else source
+    hidden = _MARKUP.sub(lambda match: " " * len(match[0]), source) if "[" in source or "<" in source else source
     parts: list[tuple[str | None, str]] = []
     at = 0
     for shown in hidden.split("|"):
@@ -194,11 +194,11 @@ def _convert(arguments: Arguments) -> str:
 
 def _unit(code: str, short: bool) -> str:
     """A unit of {{convert}} in words: "e6acre" is "million acres"."""
-    found = _UNIT.fullmatch(code)
-    if code in UNITS or found is None:
+    match = _UNIT.fullmatch(code)
+    if code in UNITS or match is None:
         scale, base, time = "", code, ""
     else:
-        scale, base, time = SCALES.get(found[1] or "", ""), found[2], TIMES.get(found[3] or "", "")
+        scale, base, time = SCALES.get(match[1] or "", ""), match[2], TIMES.get(match[3] or "", "")
     if base not in UNITS:
         return code
     name = SHORT_UNITS.get(base, base) if short else UNITS[base]

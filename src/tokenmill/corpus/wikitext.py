@@ -148,10 +148,10 @@ class _Page:
         out: list[str] = []
         unclosed: set[str] = set()
         at = 0
-        while found := _EXTENSION.search(text, at):
-            out.append(text[at : found.start()])
-            name, at = found[1].lower(), found.end()
-            if not found[3] and name not in unclosed:
+        while match := _EXTENSION.search(text, at):
+            out.append(text[at : match.start()])
+            name, at = match[1].lower(), match.end()
+            if not match[3] and name not in unclosed:
                 close = _CLOSE[name].search(text, at)
                 again = _EXTENSION.search(text, at, close.start()) if close and name == "ref" else None
                 if close is None:
@@ -196,17 +196,17 @@ class _Page:
         opened = Counter()  # how many of each bracket are open
         at = 0
         for token in _BRACKETS.finditer(text):
-            found, start = token[0], token.start()
-            if found[:2] == "[[" and found[-1] == "]" and ":" not in found:
+            whole, start = token[0], token.start()
+            if whole[:2] == "[[" and whole[-1] == "]" and ":" not in whole:
                 continue  # a link to another page: it stays
             if start > at:
                 out.append(text[at:start])
             at = token.end()
-            if len(found) > 3 and found[-2:] in ("}}", "]]"):
-                frame = self._open(found[:2], text, start + 2, len(out), opened["{{"])
-                out += ("" if frame.kept and found[0] == "{" else found[:2], found[2:-2])
-                self._close(frame, out, found[-2:])
-                if found[0] == "{" and out[-1] == MARK and _RAISING.match(text, at):
+            if len(whole) > 3 and whole[-2:] in ("}}", "]]"):
+                frame = self._open(whole[:2], text, start + 2, len(out), opened["{{"])
+                out += ("" if frame.kept and whole[0] == "{" else whole[:2], whole[2:-2])
+                self._close(frame, out, whole[-2:])
+                if whole[0] == "{" and out[-1] == MARK and _RAISING.match(text, at):
                     out[-1] = GAP
                 continue
             bracket = token[0].strip("\n \t:*#;").lower()[:2]
@@ -280,13 +280,13 @@ class _Page:
     def _inline(self, text: str) -> str:
         text = text.replace(PIPE, "|").replace(EQUALS, "=")
         if "-{" in text:
-            text = _VARIANT.sub(lambda found: found[1].partition(";")[0].rpartition(":")[2], text)
+            text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
         if GAP in text:  # a formula without one of its parts says something else: all of it goes
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
             text = _HIDDEN.sub(MARK, text)
             text = _RAISED.sub(
-                lambda found: script_text(found[1].lower(), html.unescape(found[2]).replace("''", "")), text
+                lambda match: script_text(match[1].lower(), html.unescape(match[2]).replace("''", "")), text
             )
             text = _BLOCK_TAG.sub("\n", text)
             text = _INLINE_TAG.sub("", text)
@@ -294,7 +294,7 @@ class _Page:
             text, count = _LINK.subn(self._label, text)
             if not count:
                 break
-        text = _OUTSIDE.sub(lambda found: found[1] or MARK, text)
+        text = _OUTSIDE.sub(lambda match: match[1] or MARK, text)
         text = _UNCLOSED_OUTSIDE.sub(MARK, text)
         if "''" in text:
             text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
@@ -302,9 +302,9 @@ class _Page:
             text = _MAGIC.sub(MARK, text)
         return html.unescape(text)
 
-    def _label(self, found: re.Match) -> str:
+    def _label(self, match: re.Match) -> str:
         """What a link shows: its label, or the title it leads to."""
-        target, label = found[1].strip(), found[2]
+        target, label = match[1].strip(), match[2]
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
         if target[:1] == ":":
@@ -356,8 +356,8 @@ class _Page:
         segments.append(Segment(prose.take()))
         return [Segment(s.text.strip("\n"), s.verbatim) for s in segments if s.text.strip()]
 
-    def _release(self, found: re.Match) -> str:
-        return self._held[int(found[1])][0]
+    def _release(self, match: re.Match) -> str:
+        return self._held[int(match[1])][0]
 
 
 class _Prose:
@@ -455,17 +455,17 @@ def _mend(text: str) -> str:
             line = _AFTER_STOP.sub("", line)
             line = _AFTER_BRACKET.sub("", line)
             line = _BEFORE_STOP.sub("", line)
-            line = _ELSEWHERE.sub(lambda found: " " if " " in found[0] or "\t" in found[0] else "", line)
+            line = _ELSEWHERE.sub(lambda match: " " if " " in match[0] or "\t" in match[0] else "", line)
         lines.append(line)
     return "\n".join(lines)
 
 
-def _mend_parentheses(found: re.Match) -> str:
-    parts = re.split(r"([;,]\s*)", found[2])
+def _mend_parentheses(match: re.Match) -> str:
+    parts = re.split(r"([;,]\s*)", match[2])
     kept = ""
     for index in range(0, len(parts), 2):
         part = parts[index]
         if MARK in part and _EMPTY_PART.fullmatch(part):
             continue
         kept += (parts[index - 1] if kept else "") + part
-    return f"{found[1]}{kept}{found[3]}" if kept.strip(f" \t{MARK}") else MARK
+    return f"{match[1]}{kept}{match[3]}" if kept.strip(f" \t{MARK}") else MARK

@@ -27,8 +27,8 @@ def _find(text: cython.pointer(uint8_t), start: cython.size_t, length: cython.si
     """Where `byte` is in text[start:length]; `length` if it is not there."""
     if start >= length:
         return length
-    found: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), memchr(text + start, byte, length - start))
-    return length if found == cython.NULL else cython.cast(cython.size_t, found - text)
+    pointer: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), memchr(text + start, byte, length - start))
+    return length if pointer == cython.NULL else cython.cast(cython.size_t, pointer - text)
 
 
 @cython.cfunc
@@ -60,20 +60,20 @@ def count_byte(buffer: uint8_t[::1], length: cython.size_t, byte: uint8_t) -> in
     if length == 0:
         return 0
     text: cython.pointer(uint8_t) = cython.address(buffer[0])
-    found: cython.size_t = 0
-    place: cython.size_t = 0
+    count: cython.size_t = 0
+    at: cython.size_t = 0
     within: uint8_t
     i: cython.size_t
     with cython.nogil:
-        while place + 128 <= length:  # the loop becomes vector instructions
+        while at + 128 <= length:  # the loop becomes vector instructions
             within = 0
             for i in range(128):
-                within += text[place + i] == byte
-            found += within
-            place += 128
-        for i in range(place, length):
-            found += text[i] == byte
-    return found
+                within += text[at + i] == byte
+            count += within
+            at += 128
+        for i in range(at, length):
+            count += text[i] == byte
+    return count
 
 
 @cython.cclass
@@ -288,12 +288,12 @@ class SeparatorCutter:
 
 def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> list:
     """Which of the documents in `text` are not UTF-8."""
-    found: list = []
+    damaged: list = []
     i: cython.Py_ssize_t
     n: cython.Py_ssize_t = ends.shape[0]
     at: cython.size_t = 0
     if n == 0 or text.shape[0] == 0:
-        return found
+        return damaged
     base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
     with cython.nogil:
         # Where all of it is UTF-8, a document is too, unless it begins or ends inside a character.
@@ -307,9 +307,9 @@ def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]
             for i in range(n):
                 if not _is_utf8(base, at, ends[i]):
                     with cython.gil:
-                        found.append(i)
+                        damaged.append(i)
                 at = ends[i]
-    return found
+    return damaged
 
 
 @cython.cfunc

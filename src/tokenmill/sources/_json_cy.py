@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""The JSON kernel: the text in one field of each of many objects, without a Python object for each.
+"""The JSON kernel: chosen fields of each of many objects as columns, without a Python object for each.
 
 It takes only what it is certain of: RFC 8259 to the letter, UTF-8, nested less than 64 deep, numbers of at most 4,000
-digits, no lone surrogate in the text. Anything else is odd, and goes through Python's json, its slow twin.
+digits, no lone surrogate in what it takes. Anything else is odd, and goes through Python's json, its slow twin.
 """
 
 from array import array
@@ -11,7 +11,7 @@ import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import uint8_t, uint64_t
-from cython.cimports.libc.string import memchr, memcmp
+from cython.cimports.libc.string import memchr, memcmp, memcpy
 from cython.cimports.tokenmill.kernels._json_string import json_string
 
 DEEPEST = cython.declare(cython.int, 64)
@@ -19,51 +19,86 @@ DIGITS = cython.declare(cython.size_t, 4000)
 QUOTE = cython.declare(cython.int, 34)
 BACKSLASH = cython.declare(cython.int, 92)
 
-# A JSON text, and what is wanted of it.
+MOST_FIELDS = cython.declare(cython.int, 3)
+NONE = cython.declare(cython.int, 0)  # the kinds of a value: not there, or none of the others
+STRING = cython.declare(cython.int, 1)
+SCALAR = cython.declare(cython.int, 2)  # an integer, true or false
+
+# The values of one field.
+Column = cython.struct(
+    name=cython.pointer(cython.const[uint8_t]),
+    name_size=cython.size_t,
+    out=cython.pointer(uint8_t),  # the next value goes here
+    size=cython.size_t,  # bytes of the value
+    kind=uint8_t,
+)
+
+# A JSON text, and what is wanted of it. The first column is of text: nothing but a string will do.
 Reader = cython.struct(
     at=cython.pointer(cython.const[uint8_t]),
     end=cython.pointer(cython.const[uint8_t]),
-    field=cython.pointer(cython.const[uint8_t]),
-    field_size=cython.size_t,
-    found=cython.bint,
-    out=cython.pointer(uint8_t),  # the text goes here
-    size=cython.size_t,  # bytes of the text
+    columns=cython.pointer(Column),
+    num_columns=cython.int,
 )
 
 
-def text_fields(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], field: bytes) -> tuple:
-    """The texts in `field` of the JSON objects in `text`, one after the other, their ends, and which objects are odd.
+def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], fields: tuple) -> tuple:
+    """The values of the fields of the JSON objects in `text` as columns, and which objects are odd.
 
-    Object i is text[ends[i - 1]:ends[i]]. The text of an odd object is left empty.
+    Object i is text[ends[i - 1]:ends[i]]. Up to three different fields; an object without a string in the first is odd.
+    A column is its bytes, their ends, and the kinds of the values: 1 a string; 2 an integer, true or false, as Python
+    writes them; 0 anything else, or no such field. The values of an odd object are empty and of kind 0.
     """
     n: cython.Py_ssize_t = ends.shape[0]
     i: cython.Py_ssize_t
+    j: cython.int
     odd: list = []
     reader: Reader
-    found = array("Q", bytes(8 * n))
+    columns: Column[3]
+    starts: cython.pointer(uint8_t)[3]
+    column_ends: cython.pointer(uint64_t)[3]
+    kinds: cython.pointer(uint8_t)[3]
+    good: cython.bint
+    results: list = []
+    number_of_fields: cython.int = len(fields)
+    if number_of_fields > MOST_FIELDS:
+        raise ValueError(f"{len(fields)} fields; at most {MOST_FIELDS}")
     if n == 0 or text.shape[0] == 0:
-        return b"", found, [*range(n)]
-    text_ends: uint64_t[::1] = found
+        return tuple((b"", array("Q", bytes(8 * n)), bytes(n)) for _ in fields), [*range(n)]
     base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
-    result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, ends[n - 1] + 8)
-    out: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(result))
-    reader.out = out
+    for j in range(number_of_fields):
+        name: bytes = fields[j]
+        values: bytearray = PyByteArray_FromStringAndSize(cython.NULL, ends[n - 1] + 8)
+        ends_of_values: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 8 * n)
+        kinds_of_values: bytearray = PyByteArray_FromStringAndSize(cython.NULL, n)
+        starts[j] = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(values))
+        column_ends[j] = cython.cast(cython.pointer(uint64_t), PyByteArray_AS_STRING(ends_of_values))
+        kinds[j] = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(kinds_of_values))
+        columns[j].name = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(name))
+        columns[j].name_size = len(name)
+        columns[j].out = starts[j]
+        results.append((values, ends_of_values, kinds_of_values))
     reader.end = base
-    reader.field = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(field))
-    reader.field_size = len(field)
+    reader.columns = cython.address(columns[0])
+    reader.num_columns = number_of_fields
     with cython.nogil:
         for i in range(n):
             reader.at = reader.end
             reader.end = base + ends[i]
-            reader.found = False
+            for j in range(number_of_fields):
+                columns[j].kind = NONE
+                columns[j].size = 0
             _skip_space(cython.address(reader))
-            if _object(cython.address(reader), 0) and reader.found and _at_end(cython.address(reader)):
-                reader.out += reader.size
-            else:
+            good = _object(cython.address(reader), 0) and columns[0].kind == STRING and _at_end(cython.address(reader))
+            if not good:
                 with cython.gil:
                     odd.append(i)
-            text_ends[i] = reader.out - out
-    return result, found, odd
+            for j in range(number_of_fields):
+                if good:
+                    columns[j].out += columns[j].size
+                column_ends[j][i] = columns[j].out - starts[j]
+                kinds[j][i] = columns[j].kind if good else NONE
+    return tuple((values, array("Q", bytes(ends)), kinds) for values, ends, kinds in results), odd
 
 
 @cython.cfunc
@@ -102,29 +137,30 @@ def _take(r: cython.pointer(Reader), byte: cython.int) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _object(r: cython.pointer(Reader), depth: cython.int) -> cython.bint:
-    """Step over an object; of one at depth 0 take the text in the field, the last if there are several."""
+    """Step over an object; of one at depth 0 take the values of the fields, the last of each if there are several."""
     key: cython.pointer(cython.const[uint8_t])
     size: cython.size_t
-    wanted: cython.bint
+    j: cython.int
+    column: cython.pointer(Column)
     if depth == DEEPEST or not _take(r, 123):
         return False
     if _take(r, 125):
         return True
     while True:
         key = r.at + 1
-        if not _string(r, False):
+        if not _string(r):
             return False
-        wanted = False
+        column = cython.NULL
         if depth == 0:
             size = r.at - key - 1
             if memchr(key, BACKSLASH, size) != cython.NULL:  # perhaps the field, written with an escape
                 return False
-            wanted = size == r.field_size and memcmp(key, r.field, size) == 0
+            for j in range(r.num_columns):
+                if size == r.columns[j].name_size and memcmp(key, r.columns[j].name, size) == 0:
+                    column = r.columns + j
         if not _take(r, 58):
             return False
-        if wanted:
-            r.found = True
-        if not (_string(r, True) if wanted else _value(r, depth + 1)):
+        if not (_value(r, depth + 1) if column == cython.NULL else _keep_value(r, column)):
             return False
         if not _take(r, 44):
             return _take(r, 125)
@@ -139,7 +175,7 @@ def _value(r: cython.pointer(Reader), depth: cython.int) -> cython.bint:
         return False
     byte: uint8_t = r.at[0]
     if byte == QUOTE:
-        return _string(r, False)
+        return _string(r)
     if byte == 123:
         return _object(r, depth)
     if byte == 91:
@@ -213,16 +249,53 @@ def _number(r: cython.pointer(Reader)) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _string(r: cython.pointer(Reader), keep: cython.bint) -> cython.bint:
-    """Step over a string; `keep` its text."""
-    out: cython.pointer(uint8_t) = cython.NULL
-    size: cython.size_t = r.size
-    if keep:
-        out = r.out
-    after: cython.pointer(cython.const[uint8_t]) = json_string(r.at, r.end, out, cython.address(size))
+def _string(r: cython.pointer(Reader)) -> cython.bint:
+    """Step over a string."""
+    size: cython.size_t = 0
+    after: cython.pointer(cython.const[uint8_t]) = json_string(r.at, r.end, cython.NULL, cython.address(size))
     if after == cython.NULL:
         return False
     r.at = after
-    if keep:
-        r.size = size
     return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _keep_value(r: cython.pointer(Reader), column: cython.pointer(Column)) -> cython.bint:
+    """Step over a value of a column's field, and write it to the column."""
+    start: cython.pointer(cython.const[uint8_t]) = r.at
+    size: cython.size_t = 0
+    if start < r.end and start[0] == QUOTE:
+        r.at = json_string(start, r.end, column.out, cython.address(size))
+        column.size = size
+        column.kind = STRING
+        return r.at != cython.NULL
+    column.kind = NONE
+    column.size = 0
+    if not _value(r, 1):
+        return False
+    size = r.at - start
+    if start[0] == 116 or start[0] == 102:  # as Python writes them
+        memcpy(column.out, start, size)
+        column.out[0] -= 32
+    elif start[0] == 45 and size == 2 and start[1] == 48:  # -0 is 0
+        column.out[0] = 48
+        size = 1
+    elif (start[0] == 45 or 48 <= start[0] <= 57) and _is_integer(start, r.at):
+        memcpy(column.out, start, size)
+    else:
+        return True
+    column.size = size
+    column.kind = SCALAR
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_integer(at: cython.pointer(cython.const[uint8_t]), end: cython.pointer(cython.const[uint8_t])) -> cython.bint:
+    """Whether a number has neither a fraction nor an exponent."""
+    while at < end and at[0] != 46 and at[0] | 32 != 101:
+        at += 1
+    return at == end

@@ -184,7 +184,7 @@ class Block:
         elif self.utf8 and (bad := not_utf8(self.data, self.ends)):
             texts, start = list(self.texts()), self.start if self.numbers is None else 0
             self.skips += [Skip(self.source, self.position(i), why_not_utf8(texts[i], start)) for i in bad]
-            self._keep_others(bad)
+            self.keep_others(bad)
 
     @property
     def nbytes(self) -> int:
@@ -226,9 +226,10 @@ class Block:
         long = {i for i, text in enumerate(self.texts()) if len(text) > limit}
         for i in sorted(long):
             self.leave_out(self.numbers[i], too_long(limit))
-        self._keep_others(long)
+        self.keep_others(long)
 
-    def _keep_others(self, gone: Container[int]) -> None:
+    def keep_others(self, gone: Container[int]) -> None:
+        """Leave out the documents `gone`."""
         kept = [i for i in range(len(self.ends)) if i not in gone]
         numbers, names, texts = self.numbers, self.names, list(self.texts())
         self.set_documents([texts[i] for i in kept], numbers and [numbers[i] for i in kept])

@@ -57,15 +57,15 @@ def find_sources(
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
-    found: list[Source] = []
+    files: list[Source] = []
     for source in sources:
         if source == STDIN:
-            found.append(STDIN)
+            files.append(STDIN)
         else:
-            found += _urls(str(source)) if is_url(source) else _files(source, on_skip)
-    if not found:
+            files += _urls(str(source)) if is_url(source) else _files(source, on_skip)
+    if not files:
         raise InputError('no sources were given. Name at least one file, folder or glob, or "-" for standard input.')
-    return found
+    return files
 
 
 def is_url(source: str | os.PathLike) -> bool:
@@ -153,29 +153,29 @@ def _below(folder: Path, on_skip: OnSkip | None) -> list[Path]:
             raise InputError(str(skip)) from error
         on_skip(skip)
 
-    found = []
+    paths = []
     for root, folders, files in os.walk(folder, onerror=refused):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(root, name) for name in files if not name.startswith(".")]
-    return sorted(path for path in found if path.is_file())
+        paths += [Path(root, name) for name in files if not name.startswith(".")]
+    return sorted(path for path in paths if path.is_file())
 
 
 def _urls(url: str) -> list[Source]:
     filesystem, path = _filesystem(url)
     try:
         if glob.has_magic(path):
-            found, problem = sorted(filesystem.glob(path)), "no file matches"
-            found = [p for p in found if filesystem.isfile(p)]
+            paths, problem = sorted(filesystem.glob(path)), "no file matches"
+            paths = [p for p in paths if filesystem.isfile(p)]
         elif filesystem.isdir(path):
-            found, problem = sorted(filesystem.find(path)), "the folder has no files"
-            found = [p for p in found if not any(part.startswith(".") for part in p[len(path) :].split("/"))]
+            paths, problem = sorted(filesystem.find(path)), "the folder has no files"
+            paths = [p for p in paths if not any(part.startswith(".") for part in p[len(path) :].split("/"))]
         else:
-            found, problem = [path] if filesystem.exists(path) else [], "no such file or folder"
+            paths, problem = [path] if filesystem.exists(path) else [], "no such file or folder"
     except Exception as error:  # network and credentials: each back end has exceptions of its own
         raise InputError(f"cannot list {url}: {reason_of(error)}") from error
-    if not found:
+    if not paths:
         raise InputError(f"{url}: {problem}. Check the URL.")
-    return [filesystem.unstrip_protocol(path) for path in found]
+    return [filesystem.unstrip_protocol(path) for path in paths]
 
 
 def _filesystem(url: str) -> tuple[Any, str]:

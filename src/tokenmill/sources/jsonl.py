@@ -6,6 +6,7 @@ A line or item that has no text there is skipped. If a key occurs twice, the las
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from array import array
@@ -15,7 +16,7 @@ from typing import Any
 
 from ..errors import InputError
 from ._cut_cy import value_end
-from ._json_cy import text_fields
+from ._json_cy import field_columns
 from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
 from .find import Skip, Source
 from .text import CutSource
@@ -31,17 +32,18 @@ JSON_KINDS: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
+Column = tuple[Any, Any, Any]  # the bytes of values, their ends and kinds: see `field_columns`
 SPACE = re.compile(rb"[ \t\r\n]*")
 
 
 def document(record: Record, options: ReadOptions) -> Document:
     """The text of an object, with the values of its fields "id" and "title" if it has them."""
     text, replaced, value = _read(record.data, options.field)
-    id, title = value.get("id"), value.get("title")
+    id, title = _id_of(value), value.get("title")
     return Document(
         text,
         record.source,
-        without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id,
+        record.id if id is None else id,
         without_surrogates(title)[0] if isinstance(title, str) else "",
         replaced,
     )
@@ -165,8 +167,8 @@ class ArraySource(LinesSource):
         """Where the item ends, 0 if that is not known yet."""
         if start < length and buffer[start] in b"{[":
             return value_end(buffer, start, length)
-        found = SCALAR.match(buffer, start, length)
-        return 0 if found is None or found.end() == length else found.end()
+        match = SCALAR.match(buffer, start, length)
+        return 0 if match is None or match.end() == length else match.end()
 
     def _end_of_array(self) -> None:
         """Nothing but white space may follow."""
@@ -180,41 +182,63 @@ class ArraySource(LinesSource):
         self._rest, self.done = b"", True
 
 
+def columns_of(block: Block, *fields: str) -> tuple[dict[str, Column], list[int]]:
+    """The columns of the fields of a block of objects, and the numbers of the objects that Python's json has to read."""
+    fields = tuple(dict.fromkeys(fields))
+    columns, odd = field_columns(block.data, block.ends, tuple(name.encode() for name in fields))
+    return dict(zip(fields, columns, strict=True)), odd
+
+
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Put the texts in place of the objects."""
-    data, ends, odd = text_fields(block.data, block.ends, options.field.encode())
-    if not (odd or ids):
-        block.data, block.ends = data, ends
-        return
-    texts: list[bytes] = []
-    names: list[str | None] = []
-    kept = array("Q")
-    changed, first, asked = 0, "", {*odd}
-    starts = [0, *ends]
-    assert block.numbers is not None
-    for i, (line, number) in enumerate(zip(block.texts(), block.numbers, strict=True)):
-        kept.append(number)
-        if i not in asked and not ids:
-            texts.append(bytes(data[starts[i] : starts[i + 1]]))
-            continue
+    columns, odd = columns_of(block, options.field, *(["id"] if ids else []))
+    data, ends, _ = columns[options.field]
+    names = _names(*columns["id"]) if ids else None
+    if odd:
+        _parse_odd(block, options.field, data, ends, names, odd)
+    else:
+        block.data, block.ends, block.names = data, ends, names
+
+
+def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
+    return [
+        data[start:end].decode() if kind else None for start, end, kind in zip([0, *ends], ends, kinds, strict=False)
+    ]
+
+
+def _parse_odd(
+    block: Block, field: str, data: bytes, ends: array, names: list[str | None] | None, odd: list[int]
+) -> None:
+    """Put the texts and names in place of the objects, of which Python's json reads the odd ones."""
+    lines = memoryview(block.data)
+    line_ends = [0, *block.ends]
+    texts = [bytes(data[start:end]) for start, end in itertools.pairwise([0, *ends])]
+    changed, first, damaged = 0, "", set()
+    for i in odd:
         try:
-            text, replaced, value = _read(line, options.field)
+            text, replaced, value = _read(bytes(lines[line_ends[i] : line_ends[i + 1]]), field)
         except Damaged as error:
             block.skips.append(Skip(block.source, block.position(i), str(error)))
-            kept.pop()
+            damaged.add(i)
             continue
-        texts.append(text.encode())
-        if ids:
-            id = value.get("id")
-            names.append(without_surrogates(str(id))[0] if isinstance(id, (str, int)) else None)
+        texts[i] = text.encode()
+        if names is not None:
+            names[i] = _id_of(value)
         if replaced:
             changed += replaced
             first = first or block.position(i)
-    block.set_documents(texts, kept)
-    block.names = names if ids else None
+    block.set_documents(texts, block.numbers)
+    block.names = names
+    block.keep_others(damaged)
     if changed:
         reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
         block.skips.append(Skip(block.source, first, reason, left_out=False))
+
+
+def _id_of(value: dict[str, Any]) -> str | None:
+    """The id of an object; None if it has none that is a string or an integer."""
+    id = value.get("id")
+    return without_surrogates(str(id))[0] if isinstance(id, (str, int)) else None
 
 
 def without_surrogates(text: str) -> tuple[str, int]:
@@ -228,5 +252,5 @@ def without_surrogates(text: str) -> tuple[str, int]:
 
 
 def _after_space(buffer: bytearray, at: int, length: int) -> int:
-    found = SPACE.match(buffer, at, length)
-    return found.end() if found else at
+    match = SPACE.match(buffer, at, length)
+    return match.end() if match else at

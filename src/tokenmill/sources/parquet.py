@@ -6,6 +6,7 @@ The strings are taken from Arrow's buffers as they are. A null is an empty docum
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1 << 16
 MOST_BYTES = 64 << 20  # plain bytes of the rows that are read at a time, where each is one that the file stores once
+MOST_DICTIONARY = 64 << 20  # plain bytes; programs write 1 MiB
+HEADER_BYTES = 32  # as many of a page's header as say how large it is
 STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
 
 
@@ -100,7 +103,7 @@ class ParquetSource(BlockSource):
             except (OSError, ValueError) as error:
                 row, rows = self._before + self._row + 1, self._before + self._rows(self._group)
                 label, block.label = block.label, f"row # to row {rows}"
-                block.leave_out(row, f"row group {self._group} is damaged: {_first_line(error)}")
+                block.leave_out(row, f"row group {self._group} cannot be read: {_first_line(error)}")
                 block.label = label
                 batch = None
             if batch is not None:
@@ -119,6 +122,8 @@ class ParquetSource(BlockSource):
         skip = 0
         if self._batches is None:
             group = self._file.metadata.row_group(self._group)
+            if (dictionary := self._dictionary_bytes(group)) > MOST_DICTIONARY:
+                raise ValueError(f"its dictionary takes {dictionary:,} bytes, and at most {MOST_DICTIONARY:,} are read")
             names = self._file.schema_arrow.names
             columns = [self._options.field, *(["id"] if self._ids and names.count("id") == 1 else [])]
             # Half a block: Arrow's buffers may be twice as large as the strings.
@@ -132,6 +137,19 @@ class ParquetSource(BlockSource):
         while (batch := next(self._batches, None)) is not None and skip >= len(batch):
             skip -= len(batch)
         return batch if batch is None or not skip else batch.slice(skip)
+
+    def _dictionary_bytes(self, group: Any) -> int:
+        """The plain bytes of the column's dictionary, which Arrow decodes whole; 0 without one."""
+        columns = map(group.column, range(group.num_columns))
+        column = next(column for column in columns if column.path_in_schema == self._options.field)
+        if not column.has_dictionary_page:
+            return 0
+        if self._url is not None:
+            self._url.seek(column.dictionary_page_offset)
+            return page_bytes(self._url.read(HEADER_BYTES))
+        with open(self.source, "rb") as file:
+            file.seek(column.dictionary_page_offset)
+            return page_bytes(file.read(HEADER_BYTES))
 
     def _longest_repeated(self) -> int:
         """The bytes of the longest string in the row group's dictionary, at least 1: each row may repeat it."""
@@ -162,6 +180,17 @@ class ParquetSource(BlockSource):
             block.leave_out_long(limit)
 
 
+def page_bytes(header: bytes) -> int:
+    """The size of a page before compression: the second field of its header, an i32 in Thrift's compact protocol.
+
+    A header begins with the kind of page and this size, each as 0x15 and a zigzag varint; 0 if it does not.
+    """
+    varint = rb"[\x80-\xff]{0,4}[\x00-\x7f]"
+    fields = re.match(rb"\x15" + varint + rb"\x15(" + varint + rb")", header)
+    zigzag = sum((byte & 127) << 7 * i for i, byte in enumerate(fields[1])) if fields else 0
+    return zigzag >> 1
+
+
 def _layout(strings: Any) -> tuple[array, Any, int, int]:
     """The ends of Arrow's strings, their buffer, where they begin in it, and the bytes of the longest."""
     import pyarrow as pa
@@ -185,8 +214,8 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
         )
     if schema.names.count(column) > 1:
         raise InputError(
-            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another "
-            "column (--field)."
+            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another: ",
+            OptionName("field", ...),
         )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind

@@ -17,8 +17,8 @@ def document(record: Record, options: ReadOptions) -> Document | Drop:
     row = parse(record.data)
     body = row.get("Body")
     if body is None:
-        found = ", ".join(list(row.attrib)[:5]) or "nothing"
-        raise Damaged(f"a row without a Body, but with {found}: not a post")
+        attributes = ", ".join(list(row.attrib)[:5]) or "nothing"
+        raise Damaged(f"a row without a Body, but with {attributes}: not a post")
     if not body.strip():
         return Drop("no text")
     return Document(body, record.source, row.get("Id", ""), row.get("Title", ""))

@@ -95,14 +95,14 @@ class DumpSource(StreamSource):
         names: list[str] = []
         for record, number in zip(block.records(), block.numbers or (), strict=True):
             try:
-                found = self.reader.document(record, self._options)
+                document = self.reader.document(record, self._options)
             except Damaged as error:
                 block.skips.append(Skip(self.name, record.position, str(error)))
                 continue
-            if isinstance(found, Document):
-                texts.append(found.text.encode())
+            if isinstance(document, Document):
+                texts.append(document.text.encode())
                 numbers.append(number)
-                names.append(found.id)
+                names.append(document.id)
         block.set_documents(texts, numbers)
         block.names = names
 
