@@ -19,7 +19,7 @@ import zstandard
 import tokenmill
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.counting import CountOptions, count
-from tokenmill.counting.count_jobs import count_to_folder
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 from tokenmill.quality.checking import document_texts
 from tokenmill.quality.evaluation_text import EvaluationText

@@ -58,7 +58,7 @@ class Count(Options):
         assert self.output is not None
         start = time.perf_counter()
         if self.merge:
-            from .sum_saved import add_up
+            from .add_saved import add_up
 
             summary = add_up(
                 self.sources,
@@ -70,7 +70,7 @@ class Count(Options):
                 progress=progress,
             )
         else:
-            from .count_jobs import count_to_folder
+            from .to_folder import count_to_folder
 
             skip = on_skip if options.read.skip_damaged else None
             summary = count_to_folder(
