@@ -14,7 +14,8 @@ import pytest
 from killed_driver import kill_driver
 
 from tokenmill import Splitter, WordCounts
-from tokenmill.counting import CountOptions, count, count_jobs
+from tokenmill.counting import CountOptions, count
+from tokenmill.counting import to_folder as count_jobs
 from tokenmill.counting.spill import Spill
 from tokenmill.counting.to_folder import count_to_folder, plan_shards
 from tokenmill.errors import InputError, UsageError
