@@ -79,8 +79,6 @@ def run(folder: Path) -> dict:
         seconds, counts = cost("count", "--num-threads", "1", source=path, tiny=str(tiny))
         results[f"count {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(counts)}
         results[f"count {corpus}"] |= run_job(["benchmarks.cluster_costs", "pretokens", str(counts)])
-        estimate = run_job(["tokenmill", "count", "--estimate", path, "--json"])
-        results[f"count {corpus}"]["growth"] = estimate["growth_exponent"]
         once = step("count", "--merge", str(counts))[0]["cpu"]
         often = step("count", "--merge", *[str(counts)] * 16)[0]["cpu"]
         rows = 15 * results[f"count {corpus}"]["distinct"]

@@ -30,8 +30,8 @@ SPLITS = {
 def job(path: str, split: str, limit: str) -> None:
     """One count in this process: python -m benchmarks.count_memory job FILE SPLIT LIMIT"""
     from tokenmill.counting import CountOptions
-    from tokenmill.counting.count_jobs import count_to_folder
     from tokenmill.counting.threads import Threads
+    from tokenmill.counting.to_folder import count_to_folder
     from tokenmill.jobs.work import JobOptions
 
     tables = 0

@@ -113,8 +113,8 @@ def encode(clock: Clock, name: str, path: Path, folder: Path) -> int:
 
 def count(clock: Clock, name: str, path: Path, folder: Path, train: str = "") -> int:
     from tokenmill import Splitter, train_from_counts
-    from tokenmill.counting.tables import merge_tables
-    from tokenmill.counting.text_sources import cut_of
+    from tokenmill.counting.reading import cut_of
+    from tokenmill.counting.rows import merge_tables
     from tokenmill.counting.threads import Counter
     from tokenmill.counting.word_counts import WordCounts
     from tokenmill.sources.blocks import ReadOptions

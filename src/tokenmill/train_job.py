@@ -251,7 +251,7 @@ class Train(Options, Parity):
         saved = folder.path / "counts"
         if folder.load("counted") is None:
             if self.job.engine == "ray":
-                from .counting.count_jobs import count_to_folder
+                from .counting.to_folder import count_to_folder
 
                 job = replace(self.job, overwrite=True)
                 count_to_folder(self.sources, saved, splitter, self.reading, job=job, progress=progress)

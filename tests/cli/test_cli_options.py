@@ -208,7 +208,6 @@ def test_help_and_a_line_to_encode_import_little(folder):
 def test_keys_of_json_are_in_snake_case(folder, tmp_path):
     commands = (
         f"count a.txt -o {tmp_path}/c --json",
-        "count a.txt --estimate --json",
         f"train a.txt --vocab-size 260 -o {tmp_path}/t --json",
         f"extend tok a.txt --vocab-size 273 -o {tmp_path}/e --json",
         f"prune tok --ids ids -o {tmp_path}/p --json",

@@ -48,7 +48,7 @@ def test_python_spells_options_as_arguments():
         ("encode {text} --tokenizer {tok} --no-end-of-text", "--no-end-of-text", "lines of ids"),
         ("encode {text} --tokenizer {tok} --num-threads 2", "--num-threads", "lines of ids"),
         ("encode {text} --tokenizer {tok} --json", "--json", "lines of ids"),
-        ("count {text} --estimate --engine ray", "--engine", "--estimate"),
+        ("count --merge {text} -o {out} --engine ray", "--engine", "--merge"),
         ("count --merge {text} -o {out} --split gpt2", "--split", "--merge"),
         ("count --merge {text} -o {out} --unit line", "--unit", "--merge"),
         ("train {text} --vocab-size 300 -o {out} --window 3", "--window", "--parity"),

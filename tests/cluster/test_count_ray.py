@@ -14,9 +14,10 @@ import pytest
 from killed_driver import kill_driver
 
 from tokenmill import Splitter, WordCounts
-from tokenmill.counting import CountOptions, count, count_jobs
-from tokenmill.counting.count_jobs import count_to_folder, plan_shards
+from tokenmill.counting import CountOptions, count
+from tokenmill.counting import to_folder as count_jobs
 from tokenmill.counting.spill import Spill
+from tokenmill.counting.to_folder import count_to_folder, plan_shards
 from tokenmill.errors import InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 
@@ -108,7 +109,7 @@ def test_many_shards_and_files(cluster, many_tasks, corpus, tmp_path, monkeypatc
     assert ("count", total, total) in seen
     assert any(stage == "combine" for stage, _, _ in seen) == (at_once == 4)
     assert seen[-1] == ("merge", files, files)
-    monkeypatch.setattr("tokenmill.counting.storage.files_for", lambda total: files)
+    monkeypatch.setattr("tokenmill.counting.store.files_for", lambda total: files)
     count_to_folder(corpus, tmp_path / "local", WORDS)
     assert folder_bytes(tmp_path / "ray") == folder_bytes(tmp_path / "local")
 
@@ -148,8 +149,8 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp
 
 COUNT = """
 import sys
-from tokenmill.counting import count_jobs
-from tokenmill.counting.count_jobs import count_to_folder
+from tokenmill.counting import to_folder as count_jobs
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 count_jobs.SHARD = 20_000
 count_to_folder(sys.argv[1], sys.argv[2], sys.argv[3], job=JobOptions("ray", sys.argv[4]))

@@ -8,7 +8,7 @@ import pytest
 import tokenmill
 from tokenmill.jobs.work import JobOptions
 from tokenmill.jobs.working_folder import working_folder
-from tokenmill.superwords import FileText, SuperwordTraining, parts
+from tokenmill.superwords import FileText, SuperwordTraining, resumable_passes
 from tokenmill.training import Options
 
 pytest.importorskip("ray")
@@ -17,7 +17,7 @@ pytest.importorskip("ray")
 @pytest.mark.parametrize("kind", ["superbpe", "boundless"])
 def test_the_same_superwords_as_the_local_engine(cluster, tmp_path, monkeypatch, kind):
     rng = random.Random(4)
-    monkeypatch.setattr(parts, "SHARD", 30_000)
+    monkeypatch.setattr(resumable_passes, "SHARD", 30_000)
     words = ["".join(rng.choices("abcdef", k=rng.randint(1, 4))) for _ in range(100)]
     lines = (" ".join(rng.choices(words, weights=range(1, 101), k=8)) for _ in range(3000))
     (tmp_path / "text.txt").write_text("\n".join(lines))

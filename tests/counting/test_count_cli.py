@@ -79,13 +79,8 @@ def test_counts_are_merged_and_exported(tmp_path):
     assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 3, b" low": 2, b" lower": 2}
 
 
-def test_a_prediction(tmp_path):
-    (tmp_path / "a.txt").write_text("low low lower " * 1000)
-    result = run("--estimate", "a.txt", "--json", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
-    assert (found["bytes"], found["distinct_pretokens"]) == (14_000, 4)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+def test_the_output_is_required(tmp_path):
+    (tmp_path / "a.txt").write_text("low low lower")
     result = run("a.txt", cwd=tmp_path)
     assert result.returncode == 2
     assert "name the folder for the word counts with --output" in result.stderr

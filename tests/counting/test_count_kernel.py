@@ -11,7 +11,7 @@ from naive_split import reference_pretokens
 from tokenmill import Splitter
 from tokenmill.counting._count_cy import count_text
 from tokenmill.counting._table_cy import CountTable
-from tokenmill.counting.tables import grow, merge_tables
+from tokenmill.counting.rows import grow, merge_tables
 from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.patterns import PATTERNS
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import tokenmill.sources.blocks as reading
 from tokenmill import Splitter
 from tokenmill.counting import CountOptions, count, count_iterator
-from tokenmill.counting.count_jobs import count_to_folder
-from tokenmill.counting.text_sources import cut_of, opener
+from tokenmill.counting.reading import cut_of, opener
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.errors import InputError
 from tokenmill.sources import parquet
 from tokenmill.sources.blocks import Block, ReadOptions

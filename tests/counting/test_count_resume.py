@@ -16,7 +16,7 @@ import pytest
 import tokenmill
 from tokenmill import WordCounts
 from tokenmill.counting import CountOptions, count
-from tokenmill.counting.count_jobs import count_to_folder
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.errors import InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 
@@ -29,7 +29,7 @@ SLOW_COUNT = """
 import sys, time
 import tokenmill.sources.blocks as reading
 import tokenmill.counting.threads as threads
-from tokenmill.counting.count_jobs import count_to_folder
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 
 reading.BLOCK = 3000
@@ -128,8 +128,8 @@ def test_the_place_in_every_kind_of_source_is_kept(tmp_path, corpus, expected, m
 
 def test_interrupted_after_runs_were_merged_it_resumes(tmp_path, corpus, expected, monkeypatch):
     """The last checkpoint names the runs from before they were merged."""
-    import tokenmill.counting.count_jobs as count_jobs
     import tokenmill.counting.spill as spill
+    import tokenmill.counting.to_folder as count_jobs
 
     monkeypatch.setattr(spill.Spill, "MANY", 3)
 

@@ -13,9 +13,9 @@ import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
 from tokenmill.counting import CountOptions, count, count_iterator
-from tokenmill.counting.count_jobs import count_to_folder
+from tokenmill.counting.rows import ArrayRows, concatenate, merge_rows, merged
 from tokenmill.counting.spill import Spill, write_run
-from tokenmill.counting.tables import ArrayRows, concatenate, merge_rows, merged
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
 
@@ -147,7 +147,7 @@ def test_no_more_threads_than_work_or_memory(num_threads, size, mb, expected):
 LIMITED = """
 import re, sys
 from tokenmill.counting import CountOptions
-from tokenmill.counting.count_jobs import count_to_folder
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 options, job = CountOptions(memory_limit="100MB"), JobOptions(num_threads=int(sys.argv[3]))
 summary = count_to_folder(sys.argv[1], sys.argv[2], options=options, job=job)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokenmill.counting.add_saved as sum_saved
 import tokenmill.counting.ddfreq_tsv as ddfreq_tsv
 import tokenmill.counting.memory as memory
-import tokenmill.counting.sum_saved as sum_saved
 from tokenmill import WordCounts
+from tokenmill.counting.add_saved import add_up
 from tokenmill.counting.ddfreq_tsv import escape, read_counts_file, unescape
-from tokenmill.counting.sum_saved import add_up
-from tokenmill.counting.tables import concatenate
+from tokenmill.counting.rows import concatenate
 from tokenmill.errors import FormatError, InputError, OutputError, UsageError
 
 COUNTS = {b"low": 2**30, b" lower": 2, b"": 1, b"a\tb\nc\r\\x41\\": 3, b"x" * 3000: 8, bytes(range(256)): 7, b"\xff": 1}
@@ -159,10 +159,10 @@ def test_many_files_and_few(tmp_path, monkeypatch):
     for files_a, files_b, files_sum in ((1, 8, 4), (4, 2, 16), (16, 1, 1)):
         for name, counts, files in (("a", parts[0], files_a), ("b", parts[1], files_b)):
             with monkeypatch.context() as patch:
-                patch.setattr("tokenmill.counting.storage.files_for", lambda total, files=files: files)
+                patch.setattr("tokenmill.counting.store.files_for", lambda total, files=files: files)
                 counts.save(tmp_path / name, overwrite=True)
         with monkeypatch.context() as patch:
-            patch.setattr("tokenmill.counting.storage.files_for", lambda total, files=files_sum: files)
+            patch.setattr("tokenmill.counting.store.files_for", lambda total, files=files_sum: files)
             add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "sum", overwrite=True)
         assert len(list((tmp_path / "sum").iterdir())) == files_sum
         assert list(WordCounts.load(tmp_path / "sum").items()) == list(expected.items())

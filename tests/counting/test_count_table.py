@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenmill.counting import tables as tables_module
+from tokenmill.counting import rows as tables_module
 from tokenmill.counting._count_cy import count_pretokens
 from tokenmill.counting._row_merge_cy import RowMerge, hashes
 from tokenmill.counting._table_cy import CountTable
-from tokenmill.counting.tables import (
+from tokenmill.counting.rows import (
     ArrayRows,
     TableRows,
     concatenate,

@@ -14,8 +14,8 @@ import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill import Splitter, WordCounts
 from tokenmill.counting import CountOptions, count
-from tokenmill.counting.count_jobs import count_to_folder
-from tokenmill.counting.sum_saved import add_up
+from tokenmill.counting.add_saved import add_up
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.counting.weights import checked_weights
 from tokenmill.errors import FormatError, UsageError
 from tokenmill.jobs.work import JobOptions
@@ -203,7 +203,7 @@ def test_counts_that_pass_64_bits_are_an_error(tmp_path, monkeypatch):
 def test_damaged_weights_of_saved_counts(tmp_path):
     import pyarrow.parquet as pq
 
-    from tokenmill.counting.storage import KEY
+    from tokenmill.counting.store import KEY
 
     WordCounts.from_mapping({b"a": 1}).save(tmp_path / "counts")
     (path,) = (tmp_path / "counts").iterdir()

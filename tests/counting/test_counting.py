@@ -13,7 +13,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tokenmill.counting.count_texts as count_texts
+import tokenmill.counting.from_texts as count_texts
 import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill.counting import CountOptions, count, count_iterator

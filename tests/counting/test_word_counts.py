@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill import WordCounts
-from tokenmill.counting import storage
-from tokenmill.counting.tables import hashes_of
+from tokenmill.counting import store as storage
+from tokenmill.counting.rows import hashes_of
 from tokenmill.errors import FormatError, OutputError, UsageError
 
 COUNTS = {b"low": 5, b" lower": 2, b"": 1, b"x" * 1000: 2**17, "漢字".encode(): 2**27, b"\xff\0": 0}

@@ -11,7 +11,7 @@ import tokenmill.counting.threads as threads
 from tokenmill import WordCounts
 from tokenmill.corpus import CleanOptions, clean
 from tokenmill.counting import CountOptions
-from tokenmill.counting.count_jobs import count_to_folder
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.outputs import atomic_file
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks

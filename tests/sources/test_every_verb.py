@@ -19,8 +19,7 @@ import zstandard
 import tokenmill
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.counting import CountOptions, count
-from tokenmill.counting.count_jobs import count_to_folder
-from tokenmill.counting.estimate import estimate
+from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 from tokenmill.quality.checking import document_texts
 from tokenmill.quality.evaluation_text import EvaluationText
@@ -112,8 +111,6 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
         clean(kind, path, folder / "clean", plain)
         yield "clean", [d.text for d in read_documents((folder / "clean").glob("shard-*"))]
     elif read.unit == "file" and on_skip is None:
-        found = estimate(path, WHOLE, CountOptions(read=read))
-        assert (found.sampled, found.distinct) == (counts.total_bytes, len(counts))
         domain = EvaluationText([path])
         assert dict(domain._count(domain.sources[domain.names[0]], (WHOLE,), None).items()) == dict(counts.items())
 
@@ -296,7 +293,6 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     }
     loud = {
         "train": lambda: tokenmill.train(folder, 300),
-        "estimate": lambda: estimate(folder, "cl100k"),
         "inspect": lambda: tokenmill.quality.inspect(tok, [folder]),
         "compare": lambda: tokenmill.quality.compare([tok, tok], [folder]),
         "check": lambda: list(document_texts([folder])),

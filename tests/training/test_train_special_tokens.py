@@ -9,7 +9,8 @@ import tokenmill
 from command_line import CliRunner
 from tokenmill import Splitter, WordCounts
 from tokenmill.cli.main import app
-from tokenmill.counting import count_texts, threads
+from tokenmill.counting import from_texts as count_texts
+from tokenmill.counting import threads
 from tokenmill.sources import blocks
 
 END = "<|endoftext|>"

@@ -23,7 +23,7 @@ from ._ddfreq_cy import format_entries, parse_entries
 if TYPE_CHECKING:
     import numpy as np
 
-    from .tables import Rows
+    from .rows import Rows
 
 SUFFIXES = (".ddfreq", ".tsv")
 CHUNK = 1 << 22

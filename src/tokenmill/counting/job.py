@@ -1,4 +1,4 @@
-"""The job of counting: text to saved word counts, a sum of saved counts, or an estimate."""
+"""The job of counting: text to saved word counts, or a sum of saved counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from .options import CountOptions, CountSummary, Sources, SpecialTokens, Split
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
     from ..sources.find import OnSkip
-    from .estimate import Estimate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,46 +29,36 @@ class Count(Options):
     sources: Sources
     output: Annotated[Path | None, Option("The folder for the word counts.", "-o", "--output")] = None
     merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq, .tsv) into -o.", "--merge")] = False
-    estimate: Annotated[bool, Option("Only predict memory, disk and time, from a sample.", "--estimate")] = False
     split: Split = ()
     special_tokens: SpecialTokens = ()
     options: CountOptions = field(default_factory=CountOptions)
     job: JobOptions = field(default_factory=JobOptions)
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
-        running = {"engine", "ray_address", "resume"}
         if self.merge:
-            text = {"split", "special_tokens", "binary", "approximate_prune", "num_threads", "estimate"}
+            text = {"split", "special_tokens", "binary", "approximate_prune", "num_threads"}
+            running = {"engine", "ray_address", "resume"}
             yield (OptionName("merge", True),), text | running | {*fields_of(ReadOptions)}
-        if self.estimate:
-            yield (OptionName("estimate", True),), {"output", "overwrite", "skip_damaged"} | running
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together."""
         self.refuse_unused()
-        if self.output is None and not self.estimate:
-            estimate = OptionName("estimate", True)
-            raise UsageError(
-                "name the folder for the word counts with ", OptionName("output"), ", or only predict with ", estimate
-            )
-        if self.output is not None and self.output.suffix in (".ddfreq", ".tsv") and not self.merge:
+        if self.output is None:
+            raise UsageError("name the folder for the word counts with ", OptionName("output"))
+        if self.output.suffix in (".ddfreq", ".tsv") and not self.merge:
             raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {self.output}")
 
-    def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary | Estimate:
-        """Count, add up or predict. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
+    def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary:
+        """Count or add up. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
         from ..split import Splitter
 
         self.check()
         options, job = self.options, self.job
         splitter = Splitter(*(self.split or ["cl100k"]), special_tokens=self.special_tokens)
-        if self.estimate:
-            from .estimate import estimate
-
-            return estimate(self.sources, splitter, options, num_threads=job.num_threads)
         assert self.output is not None
         start = time.perf_counter()
         if self.merge:
-            from .sum_saved import add_up
+            from .add_saved import add_up
 
             summary = add_up(
                 self.sources,
@@ -81,7 +70,7 @@ class Count(Options):
                 progress=progress,
             )
         else:
-            from .count_jobs import count_to_folder
+            from .to_folder import count_to_folder
 
             skip = on_skip if options.read.skip_damaged else None
             summary = count_to_folder(

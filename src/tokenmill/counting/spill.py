@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from ..errors import FormatError, require
 from ..jobs.outputs import atomic_file, make_folder, open_output, temporary_folder
 from ._table_cy import CountTable
-from .storage import from_arrow, to_batch
-from .tables import Pause, RowSource, SortedRows, TableRows, bits_for, filter_rows, merge_groups, merged_part, no_pause
+from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, filter_rows, merge_groups, merged_part, no_pause
+from .store import from_arrow, to_batch
 
 if TYPE_CHECKING:
-    from .tables import Rows
+    from .rows import Rows
 
 PURPOSE = "counting more pretokens than fit into the memory limit"
 

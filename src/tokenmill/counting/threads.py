@@ -21,12 +21,12 @@ from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block
 from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
+from .rows import ENTRY, Pause, concatenate, filter_rows, grow, merge_tables
 from .spill import Spill
-from .tables import ENTRY, Pause, concatenate, filter_rows, grow, merge_tables
 
 if TYPE_CHECKING:
     from ..split import Splitter
-    from .tables import Rows
+    from .rows import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
 # Slots from 4 to 8 MB, at which a table of one of few threads grows fourfold: twofold touches half as much fresh memory again.

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..jobs.outputs import refuse_folder
-from . import storage
-from .tables import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
+from . import store
+from .rows import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
 from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from .tables import Rows
+    from .rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,9 +226,9 @@ class WordCounts:
 
         overwrite: replace an existing folder. Without it that is an OutputError.
         """
-        refuse_folder(folder, storage.is_own, overwrite=overwrite)
-        about = storage.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
-        storage.save_rows(self.canonical()._rows, about, folder)
+        refuse_folder(folder, store.is_own, overwrite=overwrite)
+        about = store.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
+        store.save_rows(self.canonical()._rows, about, folder)
 
     @classmethod
     def load(cls, path: str | os.PathLike, min_count: int = 0) -> WordCounts:
@@ -240,7 +240,7 @@ class WordCounts:
             all in memory.
         """
         if not os.path.isfile(path):
-            rows, about = storage.load_rows(path, min_count)
+            rows, about = store.load_rows(path, min_count)
             return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
         from .ddfreq_tsv import read_counts_file
 
@@ -253,7 +253,7 @@ class WordCounts:
         """Whether `path` is a folder or file of word counts rather than of text."""
         from .ddfreq_tsv import is_counts_file
 
-        return storage.is_saved(path) or is_counts_file(Path(path))
+        return store.is_saved(path) or is_counts_file(Path(path))
 
 
 def check_scales(scales: set[int]) -> None:

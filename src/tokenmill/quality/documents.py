@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..counting.text_sources import opener
+from ..counting.reading import opener
 from ..sources.blocks import Block, ReadOptions
 from ..sources.find import Source, report_skips
 from ..tokenizer import Tokenizer

@@ -1,6 +1,6 @@
 """Train tokens that span words."""
 
 from .text import FileText, MemoryText, Text
-from .training import SuperwordTraining
+from .trainer import SuperwordTraining
 
 __all__ = ["FileText", "MemoryText", "SuperwordTraining", "Text"]

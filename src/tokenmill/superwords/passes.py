@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..counting.memory import memory_limit_of
+from ..counting.rows import Pause
 from ..counting.spill import Spill, temporary_spill
-from ..counting.tables import Pause
 from ..counting.threads import SLICE, Counter, Threads
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..counting import WordCounts
-    from ..counting.tables import Rows
+    from ..counting.rows import Rows
     from ..sources.blocks import Cut
     from ..split import Splitter
     from ..tokenizer.encoding._parts_cy import PartEncoder

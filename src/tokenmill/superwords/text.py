@@ -7,9 +7,9 @@ from functools import partial
 from typing import Protocol
 
 from ..counting import CountOptions
-from ..counting.count_texts import count_blocks
-from ..counting.file_count import FileCount, Paths, stored_size
+from ..counting.from_texts import count_blocks
 from ..counting.threads import Threads
+from ..counting.workers import FileCount, Paths, stored_size
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..sources.blocks import Cut

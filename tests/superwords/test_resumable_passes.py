@@ -16,7 +16,7 @@ from tokenmill.counting.spill import Spill
 from tokenmill.errors import UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.jobs.working_folder import path_beside, working_folder
-from tokenmill.superwords import FileText, SuperwordTraining, parts, passes
+from tokenmill.superwords import FileText, SuperwordTraining, passes, resumable_passes
 from tokenmill.training import Options
 
 pytest.importorskip("pyarrow")
@@ -37,7 +37,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(parts, "SHARD", 20_000)
+    monkeypatch.setattr(resumable_passes, "SHARD", 20_000)
     monkeypatch.setattr(passes, "_KEPT", 0)
 
 
@@ -68,7 +68,7 @@ def test_an_interrupted_training_does_only_the_parts_that_are_missing(
             return train(corpus, kind, folder, progress)
 
     done = []
-    for work in (parts._Borders, parts._Fragments):
+    for work in (resumable_passes._Borders, resumable_passes._Fragments):
         monkeypatch.setattr(work, "do", lambda self, part, task, do=work.do: done.append(part) or do(self, part, task))
     expected = train(corpus, kind)
     assert done == []

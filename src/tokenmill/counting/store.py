@@ -24,11 +24,11 @@ from ..errors import FormatError, OutputError, require
 from ..jobs.in_order import map_in_order
 from ..jobs.outputs import atomic_folder, open_output
 from ..jobs.progress import Progress
-from .tables import collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
+from .rows import collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
 from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
-    from .tables import Rows
+    from .rows import Rows
 
 KEY = b"tokenmill.word_counts"
 ROWS_KEY = b"tokenmill.rows"

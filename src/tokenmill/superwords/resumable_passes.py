@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..counting.count_jobs import SHARD, Shard, plan_shards
-from ..counting.file_count import FileCount
+from ..counting.rows import concatenate
 from ..counting.spill import Run, Spill, write_run
-from ..counting.tables import concatenate
 from ..counting.threads import Threads
+from ..counting.to_folder import SHARD, Shard, plan_shards
+from ..counting.workers import FileCount
 from ..jobs.outputs import atomic_file
 from ..jobs.work import Task, do_parts
 from .passes import Passes, add_totals
@@ -23,7 +23,7 @@ from .text import FileText
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..counting.tables import Rows
+    from ..counting.rows import Rows
     from ..jobs.working_folder import WorkingFolder
 
 

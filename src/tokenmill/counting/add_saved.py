@@ -13,9 +13,7 @@ from ..jobs.progress import Progress
 from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
 from .memory import memory_limit_of
 from .options import CountSummary
-from .spill import Spill, temporary_spill
-from .storage import About, files_in, is_own, open_folder, read_rows, size_of, write_counts
-from .tables import (
+from .rows import (
     ArrayRows,
     RowSource,
     SortedRows,
@@ -27,11 +25,13 @@ from .tables import (
     sort_rows,
     text_bytes,
 )
+from .spill import Spill, temporary_spill
+from .store import About, files_in, is_own, open_folder, read_rows, size_of, write_counts
 from .weights import Weighing, Weight, checked_weights, scaled, shares
 from .word_counts import check_patterns, check_scales
 
 if TYPE_CHECKING:
-    from .tables import Rows
+    from .rows import Rows
 
 ROW = 100  # bytes of memory for a row while it is sorted, at most, on average
 

@@ -24,15 +24,15 @@ from ..sources.blocks import Block, Span
 from ..sources.documents import spans_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
-from .file_count import FileCount, Paths, found_sources, stored_size
 from .memory import memory_limit_of
 from .options import CountOptions, CountSummary, make_splitter
+from .reading import cut_of, opener
+from .rows import RowSource
 from .spill import Run, Spill, temporary_spill, write_run
-from .storage import About, files_for, is_own, name_of_file, write_counts, write_file
-from .tables import RowSource
-from .text_sources import cut_of, opener
+from .store import About, files_for, is_own, name_of_file, write_counts, write_file
 from .threads import Counter, Threads
 from .weights import Weighing, scaled, shares
+from .workers import FileCount, Paths, found_sources, stored_size
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray

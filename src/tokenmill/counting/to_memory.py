@@ -11,14 +11,14 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions
 from ..sources.find import OnSkip
 from ..split import Splitter
-from .file_count import FileCount, Paths, found_sources, stored_size
 from .memory import memory_limit_of
 from .options import CountOptions, make_splitter
+from .reading import cut_of
 from .spill import temporary_spill
-from .text_sources import cut_of
 from .threads import Counter, Threads
 from .weights import scaled
 from .word_counts import WordCounts
+from .workers import FileCount, Paths, found_sources, stored_size
 
 
 def count_each(
@@ -77,7 +77,7 @@ def count(
         options = replace(options, memory_limit=memory_limit)
     job, on_skip = JobOptions(engine), options.read.skipper(on_skip)
     if engine == "ray":
-        from .count_jobs import count_to_folder
+        from .to_folder import count_to_folder
 
         with temporary_spill(spill_folder) as spill:
             output = spill.folder / "counts"

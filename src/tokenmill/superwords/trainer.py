@@ -10,8 +10,8 @@ from ..jobs.working_folder import WorkingFolder
 from ..training import Options
 from ..vocabulary import Vocabulary
 from .boundless import train_boundless
-from .parts import Parts
 from .passes import Job
+from .resumable_passes import Parts
 from .superbpe import train_superbpe
 from .text import Text
 

@@ -24,7 +24,7 @@ from ..sources.find import (
 from ..sources.shared import SharedSources
 from .ddfreq_tsv import is_counts_file
 from .options import CountOptions
-from .text_sources import opener
+from .reading import opener
 from .threads import Counter, Threads
 from .weights import Weighing
 
