@@ -103,7 +103,9 @@ class Core:
             removed = vocabulary.removed
             cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed))
         if vocabulary.alphabet == "bytes":
-            cache.set_cutter(Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True))
+            cache.set_cutter(
+                Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True)
+            )
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy

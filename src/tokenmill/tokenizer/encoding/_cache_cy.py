@@ -181,7 +181,7 @@ class PretokenCache:
     def seek(self, pretoken, length, key, hash, end, out):
         count: cython.Py_ssize_t = _probe(self, pretoken, length, key, hash, out)
         if count == 0:
-            if self.cutter is not None and length >= CUT_FROM and pretoken[length - 1] >= 0x80:
+            if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80:
                 count = _by_segments(self, pretoken, length, end, out)
                 if count < 0 or (count > 0 and key.hi >> 56 == 0xFF):
                     return count
