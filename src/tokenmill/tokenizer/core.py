@@ -91,6 +91,10 @@ class Core:
         elif cache is None:
             removed = vocabulary.removed
             cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed))
+        if vocabulary.alphabet == "bytes":
+            cache.set_cutter(
+                Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True)
+            )
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy

@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tokenmill.kernels._pretoken_key cimport tm_key, tm_seed
+from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
 
 cdef enum:
@@ -30,6 +31,8 @@ cdef class PretokenCache:
     cdef uint8_t* arena
     cdef size_t arena_used, arena_room
     cdef size_t limit  # of all bytes held; 0: nothing is added
+    cdef Cutter cutter  # of pretokens that are merged by their segments; None for none
+    cdef PretokenCache segments  # and their ids, which are merged whether or not a segment is a token
     cdef PretokenCache model  # whose initial entries this one shares; None if it has its own, which follow
     cdef bytes initial, initial_arena  # the entries and the arena to return to
     cdef Entry* initial_entries
@@ -51,8 +54,10 @@ cdef class PretokenCache:
     # The same where the scanner did not cut them: each is a text of its own.
     cdef Py_ssize_t encode_given(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
                                  uint32_t* out) noexcept nogil
-    # The ids of one pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged.
-    cdef Py_ssize_t seek(self, const uint8_t* pretoken, size_t length, tm_key key, uint64_t hash, uint32_t* out) noexcept nogil
+    # The ids of one pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged. Its text
+    # ends at `end`; `out` has room for 4 ids more than it has bytes.
+    cdef Py_ssize_t seek(self, const uint8_t* pretoken, size_t length, tm_key key, uint64_t hash, const uint8_t* end,
+                         uint32_t* out) noexcept nogil
     # The ids of a pretoken if it is in the cache, otherwise 0; nothing is merged. `out` has room for 4 ids.
     cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
     # Add a pretoken that is not in the cache. False if memory runs out.

@@ -21,13 +21,22 @@ from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free, tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
+from cython.cimports.tokenmill.kernels._signals import signalled
+from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
+    NO_MEMORY,
+    SIGNALLED,
+    Merger,
+    release,
+)
 
 from ...kernels.random_seed import random_seed
 
 MAX_LENGTH = cython.declare(cython.size_t, 4096)  # bytes of a cached pretoken; longer ones hardly ever occur twice
 ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
 MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
+CUT_FROM = cython.declare(cython.size_t, 6)  # bytes of a pretoken that is merged by segments: two characters of three
+SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a pretoken between two checks for signals
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
 UNLIMITED = cython.declare(cython.size_t, ~cython.cast(cython.size_t, 0))
 
@@ -53,6 +62,7 @@ class PretokenCache:
             raise MemoryError
         if model is not None:
             self.model = model
+            self.set_cutter(model.cutter)
             if model.index == cython.NULL:
                 model.make_index()
 
@@ -70,6 +80,8 @@ class PretokenCache:
             if self.entries[i].hi != 0:
                 steps += i - _hash(self, self.entries + i) & self.slots - 1
         held = self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
+        if self.segments is not None:
+            held += self.segments.statistics()[0]
         return held, self.used, cython.cast(cython.double, steps) / max(self.used, 1)
 
     def begin(self):
@@ -110,7 +122,17 @@ class PretokenCache:
     def copy(self):
         return PretokenCache(self.merger, self)
 
+    def set_cutter(self, cutter: Cutter | None):
+        """Merge pretokens by their segments. To be called once, before the first look-up."""
+        if cutter is not None:
+            self.cutter = cutter
+            self.segments = PretokenCache(self.merger)
+            self.segments.begin()
+
     def set_limit(self, limit):
+        if self.segments is not None:
+            self.segments.set_limit(limit // 4)
+            limit -= limit // 4
         self.limit = limit
 
     # ------------------------------------------------------------------ lookup
@@ -144,7 +166,7 @@ class PretokenCache:
                 o += tail >> COUNT_SHIFT
             else:
                 pretoken = text + (ends[i - 1] if i > 0 else start)
-                count = self.seek(pretoken, text + ends[i] - pretoken, keys[i], hashes[i], o)
+                count = self.seek(pretoken, text + ends[i] - pretoken, keys[i], hashes[i], limit, o)
                 if count < 0:
                     return count
                 o += count
@@ -156,10 +178,15 @@ class PretokenCache:
     def encode_given(self, text, start, length, ends, n, out):
         return self.encode(text, start, length, ends, n, out)
 
-    def seek(self, pretoken, length, key, hash, out):
+    def seek(self, pretoken, length, key, hash, end, out):
         count: cython.Py_ssize_t = _probe(self, pretoken, length, key, hash, out)
         if count == 0:
-            count = self.merger.merge(pretoken, length, out, cython.address(self.work))
+            if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80:
+                count = _by_segments(self, pretoken, length, end, out)
+                if count < 0 or (count > 0 and key.hi >> 56 == 0xFF):
+                    return count
+            if count == 0:
+                count = self.merger.merge(pretoken, length, out, cython.address(self.work))
             if count > 0 and length <= MAX_LENGTH:
                 _put(self, pretoken, length, key, hash, out, count)
             elif self.work.room > WORK_KEPT:
@@ -175,6 +202,40 @@ class PretokenCache:
     def insert(self, pretoken, length, end, ids, count):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
         return _put(self, pretoken, length, key, tm_random_hash(key, self.seed), ids, count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _by_segments(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
+                 end: cython.pointer(cython.const[uint8_t]), out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    """The ids of a pretoken by those of its segments; 0 if it has no certain border."""
+    ends: cython.size_t[BATCH]
+    n: cython.Py_ssize_t
+    count: cython.Py_ssize_t
+    used: cython.Py_ssize_t = 0
+    at: cython.size_t = 0
+    check: cython.size_t = SLICE
+    if not cache.cutter.ready:
+        with cython.gil:
+            try:
+                cache.cutter.build()
+            except MemoryError:
+                return NO_MEMORY
+    while at < length:
+        n = cache.cutter.scan(pretoken, at, length, ends, BATCH)
+        if at == 0 and n == 1:
+            return 0
+        if at >= check:
+            check += SLICE
+            if signalled():
+                return SIGNALLED
+        count = cache.segments.encode(pretoken, at, end - pretoken, ends, n, out + used)
+        if count < 0:
+            return count
+        used += count
+        at = ends[n - 1]
+    return used
 
 
 @cython.cfunc

@@ -1,12 +1,28 @@
 # cython: language_level=3
-"""Cuts a text that is one pretoken, as in SentencePiece, where no merge can join the two sides.
+"""Certain cuts: cuts a pretoken where no token of the vocabulary can span. What is between two cuts is a segment.
 
-Two neighbouring characters *join* if a token that merges make has the one right before the other. Between two that do not
-join, no token ever spans, so both sides merge as they would together. Most cuts are before spaces, so the parts are words,
-which the cache knows.
+Definitions.
+D1. The units of some bytes are what reading them from the left gives: a character of UTF-8, or else one byte, a stray. The
+    code of a unit is its code point; that of a stray is 0xDC00 | byte, which no character has.
+D2. Two units join if a token that merges make, read on its own, has one code of each side by side. The codes of a
+    character on the left are its own and that of its last byte as a stray, those of one on the right its own and that of
+    its first byte as a stray: a token may begin or end inside a character.
+D3. A border between two units of a pretoken is certain if they do not join.
 
-Pairs of ASCII characters are in a table of pairs of bytes. The others are in a Bloom filter: it is small, and where it takes two
-characters for a pair that joins, the part is longer and its ids are the same.
+Invariants.
+I1. A token that spans a border of units has a border of units there. Otherwise a character of the token spans it. Its first
+    byte is inside no other character, so the units of the pretoken have that character too, and no border.
+I2. No token spans a certain border. By I1 the token has a unit on each side of it. If that is a character, the pretoken
+    has the same one there; if it is a stray, it is the byte next to the border. So the two units join by D2.
+I3. The ids of a pretoken are those of its segments. A merge, or a removal of what merges made, works inside one token, so
+    inside one segment. Which one is next depends on ranks and places alone: among those of one segment the order is the same
+    with the others and without.
+
+I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken.
+
+Pairs of ASCII characters are in a table of pairs of bytes. The others are in Bloom filters, one for pairs of characters and a
+small one for pairs with a stray: where a filter takes two units for a pair that joins, the segment is longer and its ids are
+the same.
 """
 
 from array import array
@@ -26,33 +42,52 @@ from cython.cimports.tokenmill.kernels._pair_map import (
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
+STRAY = cython.declare(uint32_t, 0xDC00)  # the code of a byte outside of any character, less the byte
+STRAY_MASK = cython.declare(uint32_t, 0xFFFFFF00)
+
 
 @cython.cclass
 class Cutter:
-    """The pairs of characters that join. Immutable; threads share it.
+    """The pairs of units that join. Threads share it; `build` makes it, once.
 
-    blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used.
+    blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used. None for all tokens.
+    lazy: the caller calls `build` before the first cut.
 
     >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).ends(b" low lower")
     array('Q', [4, 8, 10])
     """
 
-    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events: cython.const[int32_t][::1] = None):
+    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False):
+        self.source = (blob, sizes, events)
+        if not lazy:
+            self.build()
+
+    def build(self):
+        with cython.critical_section(self):
+            if not self.ready:
+                self.learn_all(self.source[0], self.source[1], self.source[2])
+                self.source = None
+                self.ready = True
+        return 0
+
+    def learn_all(self, blob, sizes, events):
         pairs: tm_pair_map
         i: cython.size_t
         id: cython.size_t
         n: cython.size_t = PyBytes_GET_SIZE(sizes) // 4
         size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
-        made: bytearray = bytearray(n)
+        made: bytearray = bytearray(n) if events is not None else bytearray(b"\1") * n
         is_made: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(made))
+        rows: cython.const[int32_t][::1] = events
         if events is not None:
-            for i in range(events.shape[0] // 3):
-                is_made[events[3 * i + 2]] = 1
+            for i in range(rows.shape[0] // 3):
+                if rows[3 * i + 2] >= 0:  # not a removal
+                    is_made[rows[3 * i + 2]] = 1
         memset(cython.address(pairs), 0, cython.sizeof(tm_pair_map))
         try:
             for id in range(n):
-                if is_made[id]:
+                if is_made[id] and size[id] != 0xFFFFFFFF:
                     self.learn(p, size[id], cython.address(pairs))
                 if size[id] != 0xFFFFFFFF:
                     p += size[id]
@@ -61,6 +96,7 @@ class Cutter:
                 if pairs.slots[i].used:
                     hash: uint64_t = tm_pair_hash(0, pairs.slots[i].left, pairs.slots[i].right) >> self.shift
                     self.wide[hash >> 6] |= cython.cast(uint64_t, 1) << (hash & 63)
+            return 0
         finally:
             tm_pair_map_free(cython.address(pairs))
 
@@ -75,6 +111,9 @@ class Cutter:
             i += _read(p + i, n - i, cython.address(second))
             if first < 128 and second < 128:
                 self.ascii[first][second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
+            elif first & STRAY_MASK == STRAY or second & STRAY_MASK == STRAY:
+                _bit(self.stray, first, second)[0] |= cython.cast(uint64_t, 1) << (tm_pair_hash(0, first, second) & 63)
+                self.has_strays = True
             elif not tm_pair_map_reserve(pairs, 1):
                 raise MemoryError
             else:
@@ -120,7 +159,17 @@ class Cutter:
         if first < 128 and second < 128:
             return self.ascii[first][second >> 6] >> (second & 63) & 1
         hash: uint64_t = tm_pair_hash(0, first, second) >> self.shift
-        return self.wide[hash >> 6] >> (hash & 63) & 1
+        joined: cython.bint = self.wide[hash >> 6] >> (hash & 63) & 1
+        if not self.has_strays:
+            return joined
+        last: uint32_t = STRAY | (first & 0xFF if first & STRAY_MASK == STRAY else 0x80 | first & 0x3F)
+        lead: uint32_t = STRAY | (
+            second & 0xFF if second & STRAY_MASK == STRAY
+            else 0xC0 | second >> 6 if second < 0x800
+            else 0xE0 | second >> 12 if second < 0x10000
+            else 0xF0 | second >> 18
+        )
+        return joined | _has(self.stray, last, second) | _has(self.stray, first, lead) | _has(self.stray, last, lead)
 
     def scan(self, text, start, length, ends, room):
         first: uint32_t = 0
@@ -163,6 +212,23 @@ class Cutter:
             if tm_utf8_read(text + before, at - before, cython.address(first)) == at - before and not self.joins(first, second):
                 return at
         return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _bit(words: cython.pointer(uint64_t), first: uint32_t, second: uint32_t) -> cython.pointer(uint64_t):
+    """The word with the bit of a pair with a stray. The bit is the low end of the hash, the word its high end."""
+    return words + (tm_pair_hash(0, first, second) >> 54)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _has(words: cython.pointer(uint64_t), first: uint32_t, second: uint32_t) -> cython.bint:
+    return _bit(words, first, second)[0] >> (tm_pair_hash(0, first, second) & 63) & 1
 
 
 @cython.cfunc

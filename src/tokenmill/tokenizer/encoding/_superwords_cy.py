@@ -222,7 +222,7 @@ class SuperwordCache(PretokenCache):
                     o += tail >> COUNT_SHIFT
                 else:
                     count = self.seek(
-                        self.room.packed + starts[k] * width, (stops[k] - starts[k]) * width, keys[k], hashes[k], o
+                        self.room.packed + starts[k] * width, (stops[k] - starts[k]) * width, keys[k], hashes[k], limit, o
                     )
                     if count < 0:
                         return count

@@ -39,7 +39,7 @@ def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEnco
     merger = list_merger(packed, merges.reshape(-1), [starts[bytes([i])] for i in range(256)], None, None)
     inside = np.frombuffer(pairs_inside([token for token in tokens if token is not None]), np.uint64)
     sizes = np.array([len(token or b"") for token in tokens], np.uint32)
-    return PartEncoder(packed_cache(merger, *packed), inside, sizes)
+    return PartEncoder(packed_cache(merger, b"", b""), inside, sizes)  # not the tokens: merging may not reach one
 
 
 def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
