@@ -210,12 +210,11 @@ def _around_continuation(inside: bytes) -> list[tuple[bytes, bytes]]:
     """What stands around continuation bytes inside or at the end of a character."""
     if len(inside) > 3:
         return []
-    ends = [_bits(inside) << 6 * after for after in range(4 - len(inside))]
-    grids = [
-        (np.arange(end, 0x110000, 1 << 6 * (len(inside) + after))[:, None] + np.arange(1 << 6 * after)).ravel()
-        for after, end in enumerate(ends)
-    ]
-    codes = np.unique(np.concatenate(grids))
+    holds = np.zeros(0x110000 + (1 << 12), bool)  # by code point; np.unique takes 30 times as long
+    for after in range(4 - len(inside)):
+        ends = np.arange(_bits(inside) << 6 * after, 0x110000, 1 << 6 * (len(inside) + after))
+        holds[(ends[:, None] + np.arange(1 << 6 * after)).ravel()] = True
+    codes = np.flatnonzero(holds[:0x110000])
     characters = [(of, of.find(inside, 1)) for of in _characters(codes[codes >= LOWEST[len(inside)]])]
     return [(of[:at], of[at + len(inside) :]) for of, at in characters if at > 0]
 
