@@ -7,7 +7,7 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import UsageError, require
@@ -48,7 +48,7 @@ class Cleaner:
         options, minimal = self._options, FILTER_SETS["minimal"]
         plain = block.format in ("text", "parquet", "jsonl") and options.format == "jsonl" and not block.skips
         if plain and self._kind in ("text", "fineweb") and {*(options.filters or ())} <= {*minimal}:
-            lines = self._plain_lines(block, tally)
+            lines: Iterable[bytes] = self._plain_lines(block, tally)
         else:
             lines = [self._line(item, tally) for item in block.items()]
         return b"".join(lines), tally.to_json()

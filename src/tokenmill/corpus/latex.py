@@ -67,7 +67,7 @@ def latex_to_text(source: str) -> str:
     return " ".join(text.split()).replace("( ", "(").replace(" )", ")")
 
 
-def raised(text: str, table: dict[int, str], sign: str) -> str:
+def raised(text: str, table: dict[int, int], sign: str) -> str:
     """`text` as a superscript or subscript: in Unicode's own characters where it has them all, else after `sign`.
 
     >>> raised("-2", SUPERSCRIPTS, "^"), raised("max", SUBSCRIPTS, "_"), raised("θ", SUBSCRIPTS, "_")

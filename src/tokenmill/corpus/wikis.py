@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 FILE, CATEGORY = "6", "14"
 
@@ -70,7 +71,7 @@ class Wiki:
 @lru_cache(maxsize=64)
 def wiki_of(context: str) -> Wiki:
     """The wiki that the head of a dump describes; see `wikipedia.records`. For "", all known names."""
-    known = json.loads(context) if context else {"language": "en", "namespaces": {}}
+    known: dict[str, Any] = json.loads(context) if context else {"language": "en", "namespaces": {}}
     names = known["namespaces"]
 
     def prefixes(key: str, others: list[str]) -> frozenset[str]:

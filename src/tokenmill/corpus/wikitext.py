@@ -193,7 +193,7 @@ class _Page:
     def _brackets(self, text: str) -> str:
         out: list[str] = []
         stack: list[_Frame] = []
-        opened = Counter()  # how many of each bracket are open
+        opened: Counter[str] = Counter()  # how many of each bracket are open
         at = 0
         for token in _BRACKETS.finditer(text):
             whole, start = token[0], token.start()

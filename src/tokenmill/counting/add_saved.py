@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
@@ -90,7 +90,8 @@ def add_up(
         about = _sum(abouts, weighing, paths)
 
         def part_of(part: int, bits: int) -> Iterator[Rows]:
-            sources: list[RowSource] = [each.open(part, bits) for each in [*spill.runs, *saved]]
+            every: list[Any] = [*spill.runs, *saved]
+            sources: list[RowSource] = [each.open(part, bits) for each in every]
             for rows in merged_part(sources, part, bits):
                 yield filter_rows(rows, scaled(min_count, about.scale))
 

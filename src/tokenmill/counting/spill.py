@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,10 @@ def write_run(
     return Run(path, bits, rows, nbytes), dropped
 
 
+def _open_all(runs: Sequence[Run], part: int, bits: int) -> list[RowSource]:
+    return [run.open(part, bits) for run in runs]
+
+
 class Spill:
     """The runs of one count, in a folder that is made when it is needed.
 
@@ -128,7 +133,10 @@ class Spill:
         while len(self.runs) > self.MANY:
             old, rest = self.runs[: self.MANY], self.runs[self.MANY :]
             run, _ = write_run(
-                self._new_path(), lambda part, bits, old=old: [each.open(part, bits) for each in old], pool, pause
+                self._new_path(),
+                partial(_open_all, old),
+                pool,
+                pause,
             )
             self.runs = [*rest, run]
             if not self._durable:  # a saved state may name them

@@ -109,7 +109,7 @@ class _Check:
 
         self._rows += len(rows[2])
         for part in (np.diff(rows[1]), rows[0], rows[2]):
-            self._crc = zlib.crc32(np.ascontiguousarray(part), self._crc)
+            self._crc = zlib.crc32(np.ascontiguousarray(part), self._crc)  # type: ignore[arg-type]
 
     def text(self) -> str:
         return f"{self._rows} {self._crc:08x}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..errors import UsageError, require
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
@@ -168,7 +168,7 @@ def count_in_shards(
     shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS), whole=on_skip is not None)
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
-    weighing = Weighing(sources, options.weights)
+    weighing = Weighing(sources, cast("Sequence[tuple[str, str]]", options.weights))
     counted = do_parts(CountShards(shards, splitter, options, limit, weighing), folder, job, may_skip, progress)
     report_skips(skips, on_skip)
     values = [value for value, _ in counted]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions
@@ -51,7 +52,7 @@ def count(
     memory_limit: str | int | None = None,
     num_threads: int | None = None,
     on_skip: OnSkip | None = None,
-    engine: str = "local",
+    engine: Literal["local", "ray"] = "local",
     spill_folder: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> WordCounts:
@@ -96,4 +97,4 @@ def count(
         files.run(threads, partial(meter.set, 0))
         meter.at(1)
         about = splitter.patterns, threads.documents, threads.total_bytes, files.weighing.parts(threads.bytes_of())
-        return WordCounts(*threads.rows(scaled(options.min_count, files.weighing.scale)), *about)
+        return WordCounts(*threads.rows(scaled(options.min_count, files.weighing.scale)), *about)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import UsageError
 from ..sources.blocks import Block, Cut, Span
@@ -68,7 +68,7 @@ class FileCount:
         spans: Sequence[Span | None] | None = None,
     ) -> None:
         self.documents = 0
-        self.weighing = Weighing(paths, options.weights)
+        self.weighing = Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
         self.bytes_of = [0] * len(self.weighing.factors)
         self.skipped = 0
         self._paths = paths
@@ -79,7 +79,7 @@ class FileCount:
             self._sources = SharedSources(paths, open)
         else:
             entries: Sequence[Any] = list(zip(paths, spans, strict=True))
-            self._sources = SharedSources(entries, lambda entry, pause: open(entry[0], pause, entry[1]))
+            self._sources = SharedSources(entries, lambda entry, pause: open(entry[0], pause, entry[1]))  # type: ignore
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""

@@ -18,6 +18,7 @@ import dataclasses
 import hashlib
 import re
 from itertools import zip_longest
+from typing import Any
 
 from ..vocabulary import Vocabulary
 from ..vocabulary.validation import EventError, VocabularyError
@@ -79,7 +80,9 @@ def parse_events(
         fail(file, "line 3", f"expected 'tokens N', found {show(lines[0] if lines else '')}")
     tokens = _spelled(rows, int(count[1]), vocabulary, file)
     events = np.array(rows[: len(rows) - n_superwords])
-    changes = {"superwords": np.array(rows[len(events) :]), "split_patterns": split_patterns} if n_superwords else {}
+    changes: dict[str, Any] = {}
+    if n_superwords:
+        changes = {"superwords": np.array(rows[len(events) :]), "split_patterns": split_patterns}
     try:
         found = dataclasses.replace(
             vocabulary, tokens=tuple(tokens), order="events", events=events, whole_pretokens=False, **changes

@@ -113,7 +113,7 @@ class Texts(NamedTuple):
 
     start: int
     end: int
-    count: int
+    count: int  # type: ignore[assignment]
 
     def read(self, data: bytes) -> list[str]:
         found, at = [], self.start

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import Any
 
 from ..errors import ConversionError, OptionName
 from ..split.patterns import PATTERNS
@@ -172,7 +173,7 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list
             "this vocabulary has no byte fallback, and llama.cpp needs the 256 tokens <0x00> to <0xFF>"
         )
     apart = {*vocabulary.byte_tokens}
-    texts = [
+    texts: list[Any] = [
         None if token is None or id in apart else token.decode().replace(" ", MARK)
         for id, token in enumerate(vocabulary.tokens)
     ]

@@ -252,17 +252,21 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
 
     FormatError names the JSON path of whatever is wrong or foreign.
     """
-    found = _read_packed(data, file)
-    if found is None:
-        root = parse_json(data, file)
-        kind = _kind_of(root["model"])
-        check_growth(root)
-        try:
-            found = _read_fast(root) if kind == "BPE" else _read_by_library(root, kind, data)
-        except Unsupported as reason:
-            found = _read_by_library(root, kind, data, reason)
+    found = _read_packed(data, file) or _read_slowly(data, file)
     config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
     found._put("config", config)
+    return found
+
+
+def _read_slowly(data: bytes, file: str) -> Vocabulary:
+    root = parse_json(data, file)
+    kind = _kind_of(root["model"])
+    check_growth(root)
+    try:
+        found = _read_fast(root) if kind == "BPE" else _read_by_library(root, kind, data)
+    except Unsupported as reason:
+        return _read_by_library(root, kind, data, reason)
+    assert found is not None  # as it is only for wrong tables
     return found
 
 

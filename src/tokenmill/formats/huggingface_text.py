@@ -63,7 +63,7 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
 
 def mark_of(steps: tuple[Step, ...]) -> str:
     """The character that the steps write for a space; "" where they keep it."""
-    return next((new for name, *old, new in steps if (name, *old) == ("Replace", " ") and len(new) == 1), "")
+    return next((step[2] for step in steps if step[:2] == ("Replace", " ") and len(step[2]) == 1), "")
 
 
 def read_decoder(node: Json, byte_level: bool, mark: str, notes: list[str]) -> str:

@@ -206,11 +206,13 @@ def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | N
         return [token and token + end.encode() for token, end in zip(tokens, ends, strict=True)]
     if prefix:
         stems = [stem and (stem[len(prefix) :] if stem.startswith(prefix) else begins + stem) for stem in stems]
-    return [
-        bytes([int(stem[3:5], 16)]) if has_bytes and _BYTE_TOKEN.fullmatch(stem) else (stem.replace(mark or " ", " ") + end).encode()
-        if stem else None
-        for stem, end in zip(stems, ends, strict=True)
-    ]  # fmt: skip
+    result: list[bytes | None] = []
+    for stem, end in zip(stems, ends, strict=True):
+        if stem and has_bytes and _BYTE_TOKEN.fullmatch(stem):
+            result.append(bytes([int(stem[3:5], 16)]))
+        else:
+            result.append((stem.replace(mark or " ", " ") + end).encode() if stem else None)
+    return result
 
 
 def _encoded(text: str, pieces: Pieces) -> bytes:

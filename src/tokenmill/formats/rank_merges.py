@@ -22,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ConversionError, OptionName
 from ..split.patterns import SUPERWORDS
@@ -104,9 +104,15 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
     if vocabulary.order != "events":
         return vocabulary
     tokens = tuple(None if id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens))
-    changes = {"superwords": (), "split_patterns": (SUPERWORDS,)} if len(vocabulary.superwords) else {}
+    changes: dict[str, Any] = {"superwords": (), "split_patterns": (SUPERWORDS,)} if len(vocabulary.superwords) else {}
     return dataclasses.replace(
-        vocabulary, tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None, **changes
+        vocabulary,
+        tokens=tokens,
+        order="ranks",
+        events=(),  # type: ignore[arg-type]
+        whole_pretokens=True,
+        refine=None,
+        **changes,  # type: ignore[arg-type]
     )
 
 

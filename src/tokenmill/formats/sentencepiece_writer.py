@@ -24,11 +24,9 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
     ConversionError if sentencepiece would give other ids.
     """
-    of_library = vocabulary.library is not None and vocabulary.library.library == "sentencepiece"
-    if of_library and all(
-        token.special for token in vocabulary.added_tokens
-    ):  # others are found before the model sees a text
-        return vocabulary.library.data, []
+    own = vocabulary.library
+    if own is not None and own.library == "sentencepiece" and all(token.special for token in vocabulary.added_tokens):
+        return own.data, []  # other added tokens are found before the model sees a text
     if vocabulary.order != "scores":
         raise ConversionError(
             f"tokenizer.model holds tokens with scores, and this vocabulary is of order {vocabulary.order!r}: sentencepiece would "
@@ -66,10 +64,10 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
         raise ConversionError(
             f"the added token {raw[0]!r} is found in the text as it is, and sentencepiece finds it after spaces are replaced"
         )
-    for token in names.values():
-        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
+    for added in names.values():
+        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(added, flag)]:
             raise ConversionError(
-                f"the added token {token.content!r} has {', '.join(flags)}, which tokenizer.model cannot hold"
+                f"the added token {added.content!r} has {', '.join(flags)}, which tokenizer.model cannot hold"
             )
     bytes_of = {id: byte for byte, id in enumerate(vocabulary.byte_tokens)}
     others, scores = dict(vocabulary.decode_only), piece_scores(vocabulary)

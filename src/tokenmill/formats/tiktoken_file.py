@@ -86,7 +86,9 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     if (count := len(vocabulary.split_patterns)) != 1:
         refuse(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}")
     if vocabulary.normalizers:
-        refuse(f"tiktoken does not normalise text, and this vocabulary does ({', '.join(vocabulary.normalizers)})")
+        refuse(
+            f"tiktoken does not normalise text, and this vocabulary does ({', '.join(map(str, vocabulary.normalizers))})"
+        )
     if vocabulary.add_prefix_space:
         refuse("tiktoken puts no space before a text, and this vocabulary does")
     for token in vocabulary.added_tokens:

@@ -104,7 +104,7 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
 def added_token(item: Json) -> AddedToken:
     """An added token as companions and tokenizer.json write it."""
     if isinstance(item.value, dict):
-        fields = [*map(item.value.get, AddedToken._fields)]
+        fields: list[Any] = [*map(item.value.get, AddedToken._fields)]
         if [*map(type, fields)] == _TYPES and 0 <= fields[1] <= MAX_ID:  # as nearly all are
             return AddedToken._make(fields)
     id = item["id"].expect(int)

@@ -64,15 +64,15 @@ def certify(
     tokens = {*ordinary_tokens(old).values(), *ordinary_tokens(new).values()}
     spelt = WordCounts.from_mapping(dict.fromkeys(sorted(tokens), 1), counts.split_patterns)
     _, checked, _, _ = _compare(old, new, id_map, spelt, progress)
-    alike, distinct, before, after = _compare(old, new, id_map, counts, progress)
+    alike, distinct, old_tokens, new_tokens = _compare(old, new, id_map, counts, progress)
     times = counts.counts
     return Certificate(
         ids=len(stays),
         checked=checked + distinct,
         pretokens=int(times.sum()),
         alike=int(times[alike].sum()),
-        tokens=int((before.astype(np.uint64) * times).sum()),
-        new_tokens=int((after.astype(np.uint64) * times).sum()),
+        tokens=int((old_tokens.astype(np.uint64) * times).sum()),
+        new_tokens=int((new_tokens.astype(np.uint64) * times).sum()),
     )
 
 

@@ -25,7 +25,7 @@ from .references import JUNK, beside_table, density_at_hand, on_sample, referenc
 from .replacing import worth_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
-from .tables import Table
+from .tables import Table, Token
 from .token_lists import duplicates_tables, events_table, longest_table, rare_table, unused_table
 from .usage import Usage, ordinary_tokens
 from .verdict import subject_of, summary, verdict
@@ -164,7 +164,11 @@ def inspect(
             tables=tables,
             summary=summary(figures),
             findings=verdict(
-                subject_of(tok, figures, domains), judged, {row[0].id for row in unreachable.rows}, beside, density
+                subject_of(tok, figures, domains),
+                judged,
+                {token.id for token, *_ in unreachable.rows if isinstance(token, Token)},
+                beside,
+                density,
             ),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
             provenance=reading.provenance({name: tok}),

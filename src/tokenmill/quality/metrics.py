@@ -23,7 +23,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import WHITE_SPACE
 from ..vocabulary import Vocabulary
-from .tables import Column, Figure, Table, cell_text
+from .tables import Cell, Column, Figure, Table, cell_text
 from .usage import SLICE, Usage, characters_by_pretoken, ordinary, ordinary_tokens, slices
 
 ALPHA = 2.5
@@ -141,7 +141,7 @@ def overview_table(tok: Tokenizer) -> Table:
     vocabulary = tok.vocabulary
     tokens = ordinary_tokens(tok).values()
     count, number = Column("", "count"), Column("", "number", digits=3)
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         ("ordinary tokens", _figure(len(tokens), count)),
         ("added tokens", _figure(len(vocabulary.added_tokens), count)),
         ("ids (rows of an embedding table)", _figure(vocabulary.n_vocab, count)),
@@ -240,7 +240,9 @@ def script_of_pretokens(counts: WordCounts) -> np.ndarray:
             known[new] = _scripts(new)
             scripts = known[code_points]
         # The offset of each letter, and the first letter of each pretoken.
-        sizes = 1 + sum((code_points >= limit).astype(np.int64) for limit in (0x80, 0x800, 0x10000))
+        sizes = np.ones(len(code_points), np.int64)
+        for limit in (0x80, 0x800, 0x10000):
+            sizes += code_points >= limit
         sizes[(code_points >= 0xDC80) & (code_points <= 0xDCFF)] = 1  # a byte that is not part of a character
         letters = scripts > 0
         places, kinds = (offsets[first] + np.cumsum(sizes) - sizes)[letters], scripts[letters]

@@ -159,7 +159,9 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
                 of.bytes_per_token(PROSE),
                 of.bytes_per_token(CODE),
                 of.gini,
-                f"no token for some of {', '.join(lacking)}" if lacking else f"{dearest} {of.premiums[dearest]:.1f}×",
+                f"no token for some of {', '.join(lacking)}"
+                if lacking or dearest is None
+                else f"{dearest} {of.premiums[dearest]:.1f}×",
                 ratio(of.used, of.ordinary),
                 of.swallowed_share,
             )

@@ -63,7 +63,7 @@ def insert_removals(
         found = replace(
             vocabulary,
             events=np.insert(merges, after, gone, axis=0),
-            event_counts=np.insert(vocabulary.event_counts, after, numbers, axis=0) if known else (),
+            event_counts=np.insert(vocabulary.event_counts, after, numbers, axis=0) if known else (),  # type: ignore[arg-type]
             refine=threshold,
         )
         due = _due(replay(found, counts, progress), limit, lasting)

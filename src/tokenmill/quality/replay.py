@@ -192,8 +192,7 @@ def _frequencies(
     n, places = len(events), np.arange(len(events), dtype=np.int64)
     a, b, new = events.astype(np.int64).T
     merge = b >= 0
-    removals = places[~merge].tolist() if table is not None else ()
-    parts = [(part, place) for place in removals for part in table.parts_of(place)]
+    parts = [] if table is None else [(part, n) for n in places[~merge].tolist() for part in table.parts_of(n)]
     again, when = np.array(parts, np.int64).reshape(-1, 2).T
     ids = np.concatenate([a, b[merge], new[merge], again])
     at = np.concatenate([places, places[merge], places[merge], when])

@@ -71,7 +71,7 @@ class Reading:
         hash, nbytes = hashlib.sha256(), 0
         if isinstance(part, WordCounts):
             for column in (part.arena, part.offsets, part.counts):
-                hash.update(memoryview(column).cast("B"))
+                hash.update(memoryview(column).cast("B"))  # type: ignore[arg-type]
                 nbytes += column.nbytes
             return Measured(name, 1, nbytes, hash.hexdigest())
         if isinstance(part, Texts):

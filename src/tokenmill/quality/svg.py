@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import pairwise
+from typing import Any
 
 from .charts import Axis, Chart, Series, format_figure
 
@@ -50,9 +51,8 @@ def _scale(low: float, high: float, start: float, stop: float, log: bool) -> Sca
 def _ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
     """Round figures from `low` to `high`."""
     if log:
-        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-        step = max(1, -(-(last - first + 1) // most))
-        return [10.0**power for power in range(first, last + 1, step)]
+        lowest, highest = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        return [10.0**power for power in range(lowest, highest + 1, max(1, -(-(highest - lowest + 1) // most)))]
     rough = (high - low) / most or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
@@ -67,7 +67,7 @@ def _tick_text(value: float, axis: Axis) -> str:
 
 
 def _lines(chart: Chart) -> str:
-    points = [(float(x), y) for of in chart.series for x, y in zip(of.x, of.y, strict=True) if y is not None]
+    points = [(float(x), y) for of in chart.series for x, y in zip(of.x, of.y, strict=True) if y is not None]  # type: ignore[arg-type]
     xs, ys = [x for x, _ in points], [y for _, y in points]
     low = min(ys) if chart.y.log else 0.0
     high = max(ys) or 1.0
@@ -102,7 +102,8 @@ def _lines(chart: Chart) -> str:
 
 
 def _line(chart: Chart, of: Series, number: int, across: Scale, up: Scale) -> list[str]:
-    places = [(across(float(x)), up(y), x, y) for x, y in zip(of.x, of.y, strict=True) if y is not None]
+    given: Any = zip(of.x, of.y, strict=True)
+    places = [(across(float(x)), up(y), x, y) for x, y in given if y is not None]
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y, _, _ in places)
     parts = [f'<path class="line s{number}" d="{path}"/>']
     step = max(1, len(places) // 60)

@@ -17,7 +17,7 @@ import threading
 from array import array
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError
 from ..options import Option, Options
@@ -26,7 +26,7 @@ from .find import OnSkip, Skip, Source, shown, warn_of_skip
 from .streams import ByteStream, Pause
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
 MAX_DOCUMENT_BYTES = 16 << 20
@@ -132,7 +132,7 @@ class Block:
         """Empty the block. label: what the numbers of its documents count, such as "line"."""
         self.source, self.format, self.label = source, format, label
         self.data: bytes | bytearray | memoryview = b""
-        self.ends: array | np.ndarray = array("Q")
+        self.ends: Any = array("Q")  # or a NumPy array
         self.numbers: Sequence[int] | None = None  # of the documents in their source
         self.names: Sequence[str | None] | None = None  # their ids, where the source has ids
         self.start = 0  # where the data begin in the source
@@ -237,7 +237,7 @@ class Block:
 
     def items(self) -> list[Record | Skip]:
         """The records and the skips, in the order of the source."""
-        items = [*self.records(), *self.skips]
+        items: list[Record | Skip] = [*self.records(), *self.skips]
         n, numbers = len(self.ends), [*(self.numbers or range(len(self.ends))), *self._skipped]
         order = sorted(range(len(numbers)), key=numbers.__getitem__) if len(numbers) > n else range(n)
         return [*(items[i] for i in order), *items[len(numbers) :]]

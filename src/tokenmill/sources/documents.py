@@ -170,7 +170,7 @@ def read_documents(
     Wikipedia pages are those of the main namespace that are not redirects, as wikitext; posts are HTML. `clean` makes
     plain text of both.
     """
-    options = ReadOptions(unit, separator, field, max_document_bytes, skip_damaged)
+    options = ReadOptions(unit, separator, field, max_document_bytes, skip_damaged)  # type: ignore[arg-type]
     on_skip = options.skipper(on_skip)
     block = Block()
     for source in find_sources(sources, on_skip):

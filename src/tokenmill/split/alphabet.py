@@ -289,8 +289,8 @@ class Alphabet:
                 start, end = max(low, page * 128), min(low + len(cells), page * 128 + 128)
                 changed[page] = was[: start & 127] + cells[start - low : end - low] + was[end - page * 128 :]
         distinct: dict[bytes, int] = {}
-        for page, cells in changed.items():
-            numbers[page] = len(pages) // 128 + distinct.setdefault(bytes(cells), len(distinct))
+        for page, content in changed.items():
+            numbers[page] = len(pages) // 128 + distinct.setdefault(bytes(content), len(distinct))
         return numbers.tobytes(), bytes(whole) + b"".join(distinct)
 
     def join(self, numbers: list[int]) -> None:

@@ -305,7 +305,7 @@ def property_text(name: str) -> str:
     for found in regex.finditer(f"{text}+", everything()):
         theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())
 
-    def ranges(of: bytes, but_not: bytes) -> str:
+    def ranges(of: bytes | bytearray, but_not: bytes | bytearray) -> str:
         rest = int.from_bytes(of, "big") & ~int.from_bytes(but_not, "big")
         found = regex.finditer(b"\1+", rest.to_bytes(0x110000, "big"))
         return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in found)

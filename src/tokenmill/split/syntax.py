@@ -304,9 +304,9 @@ class Parser:
         return node
 
     def bounds(self) -> tuple[int, int | None] | None:
-        for char, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+        for char, simple in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.take(char):
-                return bounds
+                return simple
         if self.peek("{"):
             end = self.pattern.find("}", self.at)
             bounds = repeat_bounds(self.pattern[self.at + 1 : max(end, 0)])

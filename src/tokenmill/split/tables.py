@@ -40,7 +40,7 @@ class Tables(NamedTuple):
 
     width: int
     ascii: bytes
-    index: bytes
+    index: bytes  # type: ignore[assignment]
     pages: bytes
     invalid: int
     steps: bytes

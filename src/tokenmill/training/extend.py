@@ -100,7 +100,7 @@ def _extended(
     return dataclasses.replace(
         vocabulary,
         tokens=tuple(tokens),
-        events=() if vocabulary.order == "ranks" else final[events],
+        events=() if vocabulary.order == "ranks" else final[events],  # type: ignore[arg-type]
         added_tokens=(*vocabulary.added_tokens, *added),
         refine=options.refine,
     )

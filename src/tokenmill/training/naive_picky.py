@@ -103,7 +103,7 @@ def train_naive_picky(
                 events.append((x, _REMOVED, _REMOVED))
                 if numbers is not None:
                     numbers.append((uses * m, f[x]))
-    return events, [ids for ids, _ in pretokens]
+    return events, [list(ids) for ids, _ in pretokens]
 
 
 def count_tokens(pretokens: Iterable[tuple[Sequence[int], int]]) -> Counter[int]:

@@ -211,12 +211,13 @@ class _Choice:
         # The language with the greatest length * factor chooses. The lowest rate / ratio is the greatest length * ratio / bytes.
         factors = [Fraction(1)] * len(names)
         if parity.ratios is not None:
-            factors = [parity.ratios[name] / max(1, size) for name, size in zip(names, lengths, strict=True)]
+            ratios: Any = parity.ratios  # a mapping, once they are checked
+            factors = [ratios[name] / max(1, size) for name, size in zip(names, lengths, strict=True)]
         scale = lcm(*(factor.denominator for factor in factors))
         self._factors = [int(factor * scale) for factor in factors]
         self._live = list(range(len(names)))
         self._recent: deque[int] = deque(maxlen=parity.window or 0)
-        self._allowed = None if parity.window is None else parity.alpha * parity.window
+        self._allowed: Any = None if parity.window is None else parity.alpha * parity.window
         self.made = [0] * len(names)
 
     def next_pair(
