@@ -24,9 +24,11 @@ def loaders():
 
 
 @pytest.mark.filterwarnings("ignore:the split pattern")
-@pytest.mark.parametrize("layout", ["huggingface", "tiktoken", "merges", "ddtok", "tekken", "ranks", "sentencepiece", "gguf"])
+@pytest.mark.parametrize(
+    "layout", ["huggingface", "tiktoken", "merges", "ddtok", "tekken", "ranks", "sentencepiece", "gguf"]
+)
 def test_whatever_a_file_holds_is_a_vocabulary_or_one_error(loaders, layout):
-    assert loaders.run_random(400 * SWEEP, 3600, seed=SWEEP, layout=layout) == 400 * SWEEP
+    assert loaders.run_random(80 * SWEEP, 3600, seed=SWEEP, layout=layout) == 80 * SWEEP
 
 
 def json_file(loaders, layout, **members):

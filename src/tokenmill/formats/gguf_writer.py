@@ -92,11 +92,7 @@ def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[in
 def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
     """The name of the split patterns in llama.cpp, and whether a pretoken that is a token is not merged there."""
     patterns = _comparable(vocabulary.split_patterns)
-    found = [
-        name
-        for name, theirs in NAMES_OF_PATTERNS.items()
-        if patterns in _known_spellings(theirs)
-    ]
+    found = [name for name, theirs in NAMES_OF_PATTERNS.items() if patterns in _known_spellings(theirs)]
     if not found:
         held = " then ".join(vocabulary.split_patterns) or "none"
         raise ConversionError(

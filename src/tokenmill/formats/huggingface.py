@@ -318,7 +318,9 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     byte_level = splitting.byte_level
     mark = "" if byte_level else splitting.space_mark
     if splitting.add_prefix_space == "first" and not all(_keeps_start(step, mark) for step in normalizers):
-        root["pre_tokenizer"].unsupported("a space is put before the first word only if no step has removed text before it")
+        root["pre_tokenizer"].unsupported(
+            "a space is put before the first word only if no step has removed text before it"
+        )
     if mark:
         check_mark(mark, normalizers, root["normalizer"])
     strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)

@@ -24,7 +24,9 @@ from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, 
 from .tokenmill_json import FLAGS
 
 _BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
-_RUST_TYPES = re.compile(r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)")
+_RUST_TYPES = re.compile(
+    r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
+)
 _UNIGRAM = 1  # the algorithm's number in a SentencePiece model
 _MOST_GROWTH = 1_000
 

@@ -76,7 +76,9 @@ def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
     """Whether symbols of the user decide which spaces are put before a text or removed, which steps cannot say."""
     _, prefix, removes = normalizer
     blank = any(not text.strip(MARK + " \n") for text in kept)
-    return (blank and (prefix or removes)) or (bool(kept and normalizer.precompiled_charsmap) and prefix and not removes)
+    return (blank and (prefix or removes)) or (
+        bool(kept and normalizer.precompiled_charsmap) and prefix and not removes
+    )
 
 
 def normalizer_steps(normalizer: NormalizerSpec, kept: Sequence[str], in_text: bool = False) -> tuple[Step, ...]:

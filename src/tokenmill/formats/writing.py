@@ -8,7 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConversionError, FormatError, MissingExtraError, OptionName, OutputError, TokenmillError, UsageError
+from ..errors import (
+    ConversionError,
+    FormatError,
+    MissingExtraError,
+    OptionName,
+    OutputError,
+    TokenmillError,
+    UsageError,
+)
 from ..jobs.outputs import atomic_files, atomic_folder, is_device, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
 from ..vocabulary.library_model import library_call
