@@ -47,6 +47,7 @@ def json_file(loaders, layout, **members):
         ("byte-id", "tokenizer.json", "the id 1.5 of"),
         ("affix", "tokenizer.json", r"at \$.model.end_of_word_suffix"),
         ("added", "tokenizer.json", "cannot read this file: Cannot instantiate Tokenizer from buffer: invalid type: integer `0` at"),
+        ("library-id", "tokenizer.json", "the id 2147483648 is not from 0 to"),
         ("ranks", "ranks.json", "expected a rank before the tokens"),
     ],
 )  # fmt: skip
@@ -61,6 +62,7 @@ def test_damage_in_structure_is_one_error(loaders, tmp_path, layout, name, said)
         ),
         "affix": lambda: json_file(loaders, "huggingface-characters", model={"end_of_word_suffix": [None]}),
         "added": lambda: json_file(loaders, "huggingface-wordpiece", added_tokens=[0]),
+        "library-id": lambda: json_file(loaders, "huggingface-wordlevel", model={"vocab": {"<unk>": 0, "a": 1 << 31}}),
         "ranks": lambda: b'{"pat_str": "a", "special_tokens": {}, "bpe_ranks": "!"}',
     }[layout]()
     (tmp_path / name).write_bytes(data)

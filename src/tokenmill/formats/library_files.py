@@ -18,7 +18,7 @@ from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.validation import VocabularyError
 from .byte_alphabet import tokens_of_texts
-from .file_content import Json, fail, show
+from .file_content import MAX_ID, Json, fail, show
 from .huggingface_text import normalizer_json
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of
 from .tokenmill_json import FLAGS
@@ -51,7 +51,9 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
         for id, token in tokenizer.get_added_tokens_decoder().items()
     ]
     ids = tokenizer.get_vocab(with_added_tokens=False)
-    texts: list[str | None] = [None] * (max(ids.values(), default=-1) + 1)
+    if (highest := max(ids.values(), default=-1)) > MAX_ID:
+        root["model"]["vocab"].fail(f"the id {highest} is not from 0 to {MAX_ID}")
+    texts: list[str | None] = [None] * (highest + 1)
     for text, id in ids.items():
         texts[id] = text
     return _vocabulary(model, _tokens_of(texts, root, kind), added, notes)
