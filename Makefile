@@ -88,9 +88,9 @@ fuzz: $(VENV)/.test
 	$(PIP) atheris || echo "atheris cannot be installed here; the loaders get random input"
 	$(BIN)/python fuzz/loaders.py $(FUZZ_SECONDS)
 	TOKENMILL_SANITIZE=address,undefined CC=gcc $(BIN)/python setup.py -q build --build-base build/sanitized --build-lib $(SANITIZED)
-	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+	for program in kernels loaders; do LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONPATH=$(SANITIZED) \
-	$(BIN)/python fuzz/kernels.py $(FUZZ_SECONDS)
+	$(BIN)/python fuzz/$$program.py $(FUZZ_SECONDS) || exit 1; done
 
 clean:
 	rm -rf build dist $(VENV) demo-tokenizer src/*.egg-info

@@ -1,24 +1,36 @@
 """Fuzz the loaders: every file must give a vocabulary or one of tokenmill's errors.
 
-    python fuzz/loaders.py SECONDS [SEED]
+    python fuzz/loaders.py SECONDS [SEED [LAYOUT]]
 
-With atheris installed, coverage guides the fuzzing; otherwise whole files are changed at random. A vocabulary that was
-read must also work: it encodes and decodes, every format that can hold it writes it, and it reads back to the same ids.
+LAYOUT: the beginning of a name in LAYOUTS, such as gguf; all of them without it. With atheris installed, coverage guides the
+fuzzing; otherwise whole files are changed at random. An error names the file and no internals, and takes neither seconds nor
+hundreds of megabytes. A vocabulary that was read must also work: it encodes and decodes, every format that can hold it
+writes it, and it reads back to the same ids.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
+import gzip
+import json
+import os
 import random
+import re
+import resource
+import struct
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+_SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")  # which makes all slower and larger
 atheris = None
-if __name__ == "__main__":  # a test imports this file for run_random
+if __name__ == "__main__" and not _SANITIZED:  # a test imports this file for run_random
     with contextlib.suppress(ImportError):
         import atheris
 
@@ -33,37 +45,60 @@ from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import AddedToken, Vocabulary
 
 # The first byte of an input selects one of these sets of files; _PARTING separates the files in the rest.
-LAYOUTS = (
-    ("tokenizer.json",),
-    ("tokenizer.json", "tokenmill.json"),
-    ("tokenizer.json", "events.txt"),
-    ("it.tiktoken",),
-    ("it.tiktoken", "it.tiktoken.json"),
-    ("vocab.json", "merges.txt"),
-    ("vocab.json", "merges.txt", "added_tokens.json"),
-    ("vocab.json", "merges.txt", "tokenizer_config.json"),
-    ("vocab.ddtok", "merges.ddtok"),
-    ("it.tiktoken.gz",),
-)
-NAMELESS = (LAYOUTS[3], LAYOUTS[5], LAYOUTS[6], LAYOUTS[9])  # these do not contain the split pattern
+LAYOUTS = {
+    "huggingface": ("tokenizer.json",),
+    "huggingface-companion": ("tokenizer.json", "tokenmill.json"),
+    "huggingface-config": ("tokenizer.json", "tokenizer_config.json"),
+    "huggingface-events": ("tokenizer.json", "tokenmill.json", "events.txt"),
+    "huggingface-characters": ("tokenizer.json",),
+    "huggingface-wordpiece": ("tokenizer.json",),
+    "huggingface-unigram": ("tokenizer.json",),
+    "huggingface-wordlevel": ("tokenizer.json",),
+    "tiktoken": ("it.tiktoken",),
+    "tiktoken-companion": ("it.tiktoken", "it.tiktoken.json"),
+    "tiktoken-gzip": ("it.tiktoken.gz",),
+    "merges": ("vocab.json", "merges.txt"),
+    "merges-added": ("vocab.json", "merges.txt", "added_tokens.json"),
+    "merges-config": ("vocab.json", "merges.txt", "tokenizer_config.json"),
+    "ddtok": ("vocab.ddtok", "merges.ddtok"),
+    "tekken": ("tekken.json",),
+    "ranks": ("ranks.json",),
+    "sentencepiece-bpe": ("tokenizer.model",),
+    "sentencepiece-unigram": ("tokenizer.model",),
+    "gguf-gpt2": ("it.gguf",),
+    "gguf-gemma4": ("it.gguf",),
+    "gguf-llama": ("it.gguf",),
+    "gguf-bert": ("it.gguf",),
+    "gguf-t5": ("it.gguf",),
+}  # fmt: skip
+_NAMES = tuple(LAYOUTS)
+_NAMELESS = ("tiktoken", "tiktoken-gzip", "merges", "merges-added")  # these do not contain the split pattern
 _PARTING = b"\n--------\n"
 _TEXTS = ("", "low lowest", " \u00e9\u6f22 12\n", "<|endoftext|>")
+_INTERNALS = re.compile(r"NoneType|object at 0x|Traceback|<class |\w\(\w+=|\w+Error\b|struct|unpack|codec can|numpy")
+_SECONDS, _KILOBYTES = 5, 500_000
 
 
 def one_input(data: bytes) -> None:
     """Read the files encoded in `data`; raise everything except tokenmill's errors."""
-    layout = LAYOUTS[data[0] % len(LAYOUTS)] if data else LAYOUTS[0]
-    parts = data[1:].split(_PARTING, len(layout) - 1)
+    layout = _NAMES[data[0] % len(LAYOUTS)] if data else _NAMES[0]
+    files = LAYOUTS[layout]
+    parts = data[1:].split(_PARTING, len(files) - 1)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
         folder = Path(name)
-        for file, content in zip(layout, parts, strict=False):
+        for file, content in zip(files, parts, strict=False):
             (folder / file).write_bytes(content)
+        seconds, most = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
-            vocabulary = formats.read(folder / layout[0], split="gpt2" if layout in NAMELESS else None)
+            vocabulary = formats.read(folder / files[0], split="gpt2" if layout in _NAMELESS else None)
+            use(vocabulary, folder)
         except TokenmillError as error:
-            assert str(error), "an error without a message"
-            return
-        use(vocabulary, folder)
+            message = str(error)
+            assert message.startswith(name), f"the message does not begin with the path: {message}"
+            assert not (internal := _INTERNALS.search(message)), f"{internal[0]!r} in the message: {message}"
+        if not _SANITIZED:
+            assert time.process_time() - seconds < _SECONDS, "it takes too long"
+            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < _KILOBYTES, "it takes too much memory"
 
 
 def use(vocabulary: Vocabulary, folder: Path) -> None:
@@ -99,29 +134,218 @@ def seeds() -> list[bytes]:
     picky = dataclasses.replace(
         plain, tokens=tuple(moved), order="events", events=picky_rows, added_tokens=(AddedToken("<|endoftext|>", 260),)
     )
-    found = []
     with tempfile.TemporaryDirectory() as name:
-        for number, layout in enumerate(LAYOUTS):
-            form = {"vocab.json": "merges", "vocab.ddtok": "ddtok"}.get(layout[0], "huggingface")
-            target = Path(name) / str(number)
-            if "tiktoken" in layout[0]:
-                target.mkdir()
-                formats.write(plain, target / "it.tiktoken", "tiktoken")
-                if layout[0].endswith(".gz"):
-                    import gzip
+        for form in ("merges", "ddtok", "huggingface"):
+            formats.write(plain, Path(name) / form, form)
+        formats.write(plain, Path(name) / "it.tiktoken", "tiktoken")
+        formats.write(picky, Path(name) / "events", "huggingface")
+        read = {
+            path.relative_to(name).as_posix(): path.read_bytes() for path in Path(name).rglob("*") if path.is_file()
+        }
+    read["merges/added_tokens.json"] = b'{"<|endoftext|>": 261}'
+    read["merges/tokenizer_config.json"] = (
+        b'{"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": {"261": {"content": "<|endoftext|>"}}}'
+    )
+    read["it.tiktoken.gz"] = gzip.compress(read["it.tiktoken"])
+    folders = {"huggingface": "huggingface/", "huggingface-events": "events/", "merges": "merges/", "ddtok": "ddtok/"}
 
-                    (target / layout[0]).write_bytes(gzip.compress((target / "it.tiktoken").read_bytes()))
-            else:
-                formats.write(picky if "events.txt" in layout else plain, target, form)
-            beside = {
-                "added_tokens.json": '{"<|endoftext|>": 261}',
-                "tokenizer_config.json": '{"tokenizer_class": "GPT2Tokenizer"}',
-            }
-            for file in layout[1:]:
-                if file in beside and not (target / file).exists():
-                    (target / file).write_text(beside[file])
-            found.append(bytes([number]) + _PARTING.join((target / file).read_bytes() for file in layout))
-    return found
+    def content(layout: str, file: str) -> bytes:
+        if layout in OTHER_FILES:
+            return OTHER_FILES[layout]()
+        return read[folders.get(layout, folders.get(layout.split("-")[0], "")) + file]
+
+    return [
+        bytes([number]) + _PARTING.join(content(layout, file) for file in files)
+        for number, (layout, files) in enumerate(LAYOUTS.items())
+    ]
+
+
+def valid_inputs(layout: str) -> list[bytes]:
+    """The seeds whose layout begins with `layout`."""
+    return [data for name, data in zip(LAYOUTS, seeds(), strict=True) if name.startswith(layout)]
+
+
+def _json(value: Any) -> Callable[[], bytes]:
+    return lambda: json.dumps(value).encode()
+
+
+def _hugging_face(model: dict[str, Any], **sections: Any) -> Callable[[], bytes]:
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    added = [{"id": 0, "content": "<unk>", **flags}]
+    return _json(
+        {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, **sections, "model": model}
+    )
+
+
+_MARK = "\u2581"
+_PIECES = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *_MARK, *"lowest12", "lo", "low", f"{_MARK}low", "es", "est", "<user>"]  # fmt: skip
+_SCORES = [*[0.0] * 259, *[-20.0] * 9, -1.0, -2.0, -3.0, -4.0, -5.0, 0.0]
+_KINDS = [2, 3, 3, *[6] * 256, *[1] * 14, 4]
+_PLAIN_PIECES = [text for text, kind in zip(_PIECES, _KINDS, strict=True) if kind == 1]
+_REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": _MARK}
+_DECODERS = [{"type": "Replace", "pattern": {"String": _MARK}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]  # fmt: skip
+_PAIRS = [["l", "o"], ["lo", "w"], [_MARK, "low"], ["e", "s"], ["es", "t"]]
+_CHARMAP = struct.pack("<I", 1024) + bytes(1024) + b"a\0"
+GGUF_VALUES: dict[str, dict[str, Any]] = {
+    "gguf-gpt2": {"model": "gpt2", "pre": "gpt-2", "tokens": [*"lowest\u012012", "lo", "low", "es", "est", "<|endoftext|>"],
+                  "token_type": [*[1] * 13, 3], "merges": ["l o", "lo w", "e s", "es t"]},
+    "gguf-gemma4": {"model": "gemma4", "pre": "gemma4", "tokens": _PIECES, "token_type": _KINDS, "scores": _SCORES,
+                    "merges": [" ".join(pair) for pair in _PAIRS], "unknown_token_id": 0},
+    "gguf-llama": {"model": "llama", "pre": "default", "tokens": _PIECES, "token_type": _KINDS, "scores": _SCORES,
+                   "add_space_prefix": True, "unknown_token_id": 0},
+    "gguf-bert": {"model": "bert", "tokens": ["[UNK]", "[CLS]", *_PLAIN_PIECES], "token_type": [2, 3, *[1] * 14],
+                  "unknown_token_id": 0, "normalizer.lowercase": True, "normalizer.strip_accents": True},
+    "gguf-t5": {"model": "t5", "tokens": _PIECES, "token_type": _KINDS, "scores": _SCORES, "unknown_token_id": 0,
+                "add_space_prefix": True, "remove_extra_whitespaces": True, "precompiled_charsmap": []},
+}  # fmt: skip
+
+
+def gguf(values: dict[str, Any]) -> bytes:
+    """A GGUF file whose metadata are `values`, without the common prefix of their names."""
+    items = [_gguf_text(f"tokenizer.ggml.{key}") + _gguf_value(value) for key, value in values.items()]
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(items)) + b"".join(items)
+
+
+def _gguf_text(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return struct.pack("<Q", len(data)) + data
+
+
+def _gguf_value(value: Any) -> bytes:
+    """The type of a value, and the value. A list has the type of its first; others in it are put in its form, or left out."""
+    if isinstance(value, list):
+        items = [_gguf_value(item) for item in value]
+        kind = items[0][:4] if items else struct.pack("<I", 5)
+        items = [item[4:] for item in items if item[:4] == kind]
+        return struct.pack("<I", 9) + kind + struct.pack("<Q", len(items)) + b"".join(items)
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + _gguf_text(value)
+    if isinstance(value, bool):
+        return struct.pack("<I?", 7, value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value if abs(value) < 1e38 else float("inf"))
+    if not isinstance(value, int):
+        return struct.pack("<Ii", 5, -1)
+    return struct.pack("<Ii", 5, value) if -(2**31) <= value < 2**31 else struct.pack("<IQ", 10, value % 2**64)
+
+
+def _sentencepiece(algorithm: int) -> bytes:
+    from sentencepiece import sentencepiece_model_pb2 as messages
+
+    model = messages.ModelProto()
+    for text, score, kind in zip(_PIECES, _SCORES, _KINDS, strict=True):
+        model.pieces.add(piece=text, score=score, type=kind)
+    model.trainer_spec.model_type, model.trainer_spec.byte_fallback = algorithm, True
+    model.normalizer_spec.precompiled_charsmap = _CHARMAP * (algorithm == 2)
+    return model.SerializeToString()
+
+
+def _ranks() -> dict[str, Any]:
+    from base64 import b64encode
+
+    tokens = [b64encode(token).decode() for token in (*(bytes([byte]) for byte in range(256)), b"lo", b"low", b"es")]
+    return {"tokens": tokens, "lines": "! 0 " + " ".join(tokens)}
+
+
+_UNKNOWN = {"unk_token": "<unk>"}
+_METASPACE = {"type": "Metaspace", "replacement": _MARK, "prepend_scheme": "always", "split": True}
+_TABLE = {text: id for id, text in enumerate(["<unk>", *_PLAIN_PIECES])}
+OTHER_FILES: dict[str, Callable[[], bytes]] = {
+    "huggingface-characters": _hugging_face(
+        {"type": "BPE", **_UNKNOWN, "fuse_unk": True, "byte_fallback": True, "merges": _PAIRS,
+         "vocab": {text: id for id, text in enumerate(_PIECES)}},
+        normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": _MARK}, _REPLACE]},
+        decoder={"type": "Sequence", "decoders": _DECODERS},
+    ),
+    "huggingface-wordpiece": _hugging_face(
+        {"type": "WordPiece", **_UNKNOWN, "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+         "vocab": _TABLE | {"##w": 20, "##est": 21}},
+        normalizer={"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
+                    "lowercase": True},
+        pre_tokenizer={"type": "BertPreTokenizer"}, decoder={"type": "WordPiece", "prefix": "##", "cleanup": True},
+        post_processor={"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<unk>", "type_id": 0}}],
+                        "pair": [], "special_tokens": {"<unk>": {"id": "<unk>", "ids": [0], "tokens": ["<unk>"]}}},
+    ),
+    "huggingface-unigram": _hugging_face(
+        {"type": "Unigram", "unk_id": 0, "byte_fallback": False, "vocab": [[text, -1.0 - id] for text, id in _TABLE.items()]},
+        normalizer={"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Strip", "strip_left": True, "strip_right": False}]},
+        pre_tokenizer=_METASPACE, decoder=_METASPACE,
+    ),
+    "huggingface-wordlevel": _hugging_face(
+        {"type": "WordLevel", **_UNKNOWN, "vocab": _TABLE}, pre_tokenizer={"type": "Whitespace"}
+    ),
+    "tekken": lambda: json.dumps({
+        "config": {"pattern": PATTERNS["tekken"], "num_vocab_tokens": 259, "default_vocab_size": 262,
+                   "default_num_special_tokens": 3, "version": "v3"},
+        "vocab": [{"rank": rank, "token_bytes": token, "token_str": None} for rank, token in enumerate(_ranks()["tokens"])],
+        "special_tokens": [{"rank": rank, "token_str": text, "is_control": True} for rank, text in enumerate(("<unk>", "<s>", "</s>"))],
+    }).encode(),
+    "ranks": lambda: json.dumps({
+        "pat_str": PATTERNS["gpt2"], "special_tokens": {"<|endoftext|>": 259}, "bpe_ranks": _ranks()["lines"],
+    }).encode(),
+    "sentencepiece-bpe": lambda: _sentencepiece(2),
+    "sentencepiece-unigram": lambda: _sentencepiece(1),
+    **{name: (lambda values=values: gguf(values)) for name, values in GGUF_VALUES.items()},
+}  # fmt: skip
+_NESTED: Any = json.loads("[" * 200 + "]" * 200)
+_VALUES: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 3, 1 << 24, 1 << 31, (1 << 32) - 1, 1 << 40, 1 << 63, 10**30, 0.5, 1e30, -1e308, float("nan"), float("inf"),
+    "", "a", " ", "\ud800", "\0", _MARK, "low", "<unk>", "a" * 3000, "(", r"\w+", "(a+)+$", r"\p{L}{1,60000}", "Sequence", "Replace",
+    [], {}, [[]], [None], [1], ["a"], [["a", "b"]], [0.5, 1.5], [-1], {"a": 1}, {"a": None}, {"type": "Sequence"}, {"String": "a"},
+    {"Regex": "("}, _NESTED,
+)  # fmt: skip
+
+
+def any_change(chosen: random.Random, root: Any) -> Any:
+    """`root`, a tree of JSON values, with a value replaced, removed, or put elsewhere."""
+    root = copy.deepcopy(root)
+    for _ in range(chosen.choice((1, 1, 1, 2, 4))):
+        spots: list[tuple[Any, Any]] = []  # one path, so that a long list counts for no more than a value
+        node = root
+        while isinstance(node, dict | list) and node:
+            key = chosen.choice([*node]) if isinstance(node, dict) else chosen.randrange(len(node))
+            spots.append((node, key))
+            node = node[key]
+        if not spots:
+            return chosen.choice(_VALUES)
+        holder, key = chosen.choice(spots)
+        kind = chosen.random()
+        if kind < 0.7:
+            holder[key] = copy.deepcopy(chosen.choice(_VALUES))
+        elif kind < 0.8:
+            del holder[key]
+        elif kind < 0.9:
+            other, name = chosen.choice(spots)
+            holder[key] = copy.deepcopy(other[name])
+        elif isinstance(holder, dict):
+            holder[chosen.choice(("a", "", "\ud800", "type", "<unk>"))] = holder.pop(key)
+        else:
+            holder.insert(key, holder[key])
+    return root
+
+
+def _changed_file(chosen: random.Random, layout: str, data: bytes) -> bytes:
+    """`data` with a change in its structure: of JSON, of metadata, of a protobuf message."""
+    if layout in GGUF_VALUES:
+        return gguf(values) if isinstance(values := any_change(chosen, GGUF_VALUES[layout]), dict) else b"GGUF"
+    if data.startswith(b"{"):
+        with contextlib.suppress(ValueError):
+            return json.dumps(any_change(chosen, json.loads(data)), ensure_ascii=chosen.random() < 0.5).encode("utf-8", "surrogatepass")  # fmt: skip
+    if layout.startswith("sentencepiece"):
+        from sentencepiece import sentencepiece_model_pb2 as messages
+
+        model = messages.ModelProto.FromString(data)
+        for _ in range(chosen.choice((1, 1, 3))):
+            piece, spec = chosen.choice(model.pieces), chosen.choice((model.trainer_spec, model.normalizer_spec))
+            field = chosen.choice([*piece.DESCRIPTOR.fields, *spec.DESCRIPTOR.fields])
+            holder = piece if field in piece.DESCRIPTOR.fields else spec
+            for _ in range(9):
+                value = chosen.choice((*_VALUES, chosen.randbytes(9), chosen.randint(0, 6)))
+                with contextlib.suppress(TypeError, ValueError, AttributeError, OverflowError):  # not all fit
+                    setattr(holder, field.name, value)
+                    break
+        return model.SerializeToString()
+    return data
 
 
 _WORDS = (
@@ -131,7 +355,15 @@ _WORDS = (
 
 
 def mutated(chosen: random.Random, data: bytes) -> bytes:
-    """`data` with a few changes that imitate damage."""
+    """`data` with a few changes that imitate damage, half of the time in the structure of a file."""
+    if chosen.random() < 0.5:
+        layout = _NAMES[data[0] % len(_NAMES)]
+        parts = data[1:].split(_PARTING, len(LAYOUTS[layout]) - 1)
+        n = chosen.randrange(len(parts))
+        parts[n] = _changed_file(chosen, layout, parts[n])
+        if chosen.random() < 0.9:
+            return data[:1] + _PARTING.join(parts)
+        data = data[:1] + _PARTING.join(parts)
     data = bytearray(data)
     for _ in range(chosen.choice((1, 1, 1, 2, 3, 8))):
         at = chosen.randint(1, len(data))
@@ -142,7 +374,7 @@ def mutated(chosen: random.Random, data: bytes) -> bytes:
         elif kind < 0.5:
             data[at:end] = b""
         elif kind < 0.6:
-            data[at:end] = chosen.randbytes(end - at)
+            data[at:end] = chosen.choice((chosen.randbytes(end - at), b"\xff" * (end - at)))
         elif kind < 0.7:
             data[at:at] = data[at:end]
         elif kind < 0.8:
@@ -168,10 +400,10 @@ def mutate(data: bytes, most: int, seed: int) -> bytes:
     return atheris.Mutate(data, most)
 
 
-def run_random(count: int | None, seconds: float, seed: int) -> int:
+def run_random(count: int | None, seconds: float, seed: int, layout: str = "") -> int:
     """Read valid files, then mutated ones, until `count` or `seconds` is reached; return the number of mutated files."""
     chosen = random.Random(seed)
-    whole = seeds()
+    whole = valid_inputs(layout)
     for data in whole:
         one_input(data)
     end, done = time.monotonic() + seconds, 0
@@ -189,11 +421,12 @@ def run_random(count: int | None, seconds: float, seed: int) -> int:
 def main() -> None:
     warnings.simplefilter("ignore")  # a split pattern that the scanner cannot run
     seconds, seed = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    layout = sys.argv[3] if len(sys.argv) > 3 else ""
     if atheris is None:
-        print(f"{run_random(None, seconds, seed)} mutated files (atheris is not installed), no defect found")
+        print(f"{run_random(None, seconds, seed, layout)} mutated files (atheris is not installed), no defect found")
         return
     with tempfile.TemporaryDirectory() as folder:
-        for number, data in enumerate(seeds()):
+        for number, data in enumerate(valid_inputs(layout)):
             (Path(folder) / f"seed-{number}").write_bytes(data)
         options = [f"-max_total_time={seconds:.0f}", f"-seed={seed}", "-max_len=20000", "-artifact_prefix=build/fuzz-"]
         atheris.Setup(

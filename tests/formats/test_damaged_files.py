@@ -1,10 +1,15 @@
 """Files of every format, damaged at random: one error of our own, or a vocabulary that works."""
 
 import importlib.util
+import json
 import os
+import struct
 from pathlib import Path
 
 import pytest
+
+from tokenmill import formats
+from tokenmill.errors import FormatError
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -19,8 +24,51 @@ def loaders():
 
 
 @pytest.mark.filterwarnings("ignore:the split pattern")
-def test_whatever_a_file_holds_is_a_vocabulary_or_one_error(loaders):
-    assert loaders.run_random(2000 * SWEEP, 3600, seed=1) == 2000 * SWEEP
+@pytest.mark.parametrize(
+    "layout", ["huggingface", "tiktoken", "merges", "ddtok", "tekken", "ranks", "sentencepiece", "gguf"]
+)
+def test_whatever_a_file_holds_is_a_vocabulary_or_one_error(loaders, layout):
+    assert loaders.run_random(80 * SWEEP, 3600, seed=SWEEP, layout=layout) == 80 * SWEEP
+
+
+def json_file(loaders, layout, **members):
+    """A small file of `layout` with other members."""
+    [data] = [data for data in loaders.seeds() if loaders.LAYOUTS[layout] and [*loaders.LAYOUTS][data[0]] == layout]
+    root = json.loads(data[1:])
+    root["model"] = root.get("model", {}) | members.pop("model", {})
+    return json.dumps(root | members).encode()
+
+
+@pytest.mark.parametrize(
+    ("layout", "name", "said"),
+    [
+        ("gguf-nested", "it.gguf", "an array of arrays"),
+        ("gguf-texts", "it.gguf", "expected a text, found a list of 2 texts"),
+        ("byte-id", "tokenizer.json", "the id 1.5 of"),
+        ("affix", "tokenizer.json", r"at \$.model.end_of_word_suffix"),
+        ("added", "tokenizer.json", "cannot read this file: Cannot instantiate Tokenizer from buffer: invalid type: integer `0` at"),
+        ("library-id", "tokenizer.json", "the id 2147483648 is not from 0 to"),
+        ("ranks", "ranks.json", "expected a rank before the tokens"),
+    ],
+)  # fmt: skip
+def test_damage_in_structure_is_one_error(loaders, tmp_path, layout, name, said):
+    vocab = {text: id for id, text in enumerate(["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))])}
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + loaders._gguf_text("tokenizer.ggml.tokens")
+    data = {
+        "gguf-nested": lambda: head + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 50_000,
+        "gguf-texts": lambda: loaders.gguf(loaders.GGUF_VALUES["gguf-llama"] | {"model": ["a", "b"]}),
+        "byte-id": lambda: json_file(
+            loaders, "huggingface-characters", model={"vocab": vocab | {"<0x41>": 1.5}, "merges": []}
+        ),
+        "affix": lambda: json_file(loaders, "huggingface-characters", model={"end_of_word_suffix": [None]}),
+        "added": lambda: json_file(loaders, "huggingface-wordpiece", added_tokens=[0]),
+        "library-id": lambda: json_file(loaders, "huggingface-wordlevel", model={"vocab": {"<unk>": 0, "a": 1 << 31}}),
+        "ranks": lambda: b'{"pat_str": "a", "special_tokens": {}, "bpe_ranks": "!"}',
+    }[layout]()
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(FormatError, match=said) as failure:
+        formats.read(tmp_path / name)
+    assert str(failure.value).startswith(str(tmp_path / name))
 
 
 def test_the_whole_files_of_every_layout_are_read(loaders, monkeypatch):

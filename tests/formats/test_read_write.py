@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import shutil
 import tracemalloc
@@ -12,9 +13,10 @@ from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import TikTokenConverter
 
 from tokenmill import Tokenizer
-from tokenmill.errors import FormatError, InputError
+from tokenmill.errors import ConversionError, FormatError, InputError
 from tokenmill.formats import file_content, read, write
 from tokenmill.formats.rank_merges import ranks_of
+from tokenmill.quality.convert_job import Convert
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.spelling import to_oniguruma
 
@@ -124,3 +126,46 @@ def test_reading_takes_no_more_memory_than_the_file(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+def trained_model(symbols, **options):
+    """A SentencePiece BPE model whose symbols of the user meet the space that is put before a text."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    texts = ["the quick brown fox [INST] jumps over lowest lower low newest widest 123"] * 20
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_writer=(data := io.BytesIO()), model_type="bpe", vocab_size=380,
+        hard_vocab_limit=False, byte_fallback=True, minloglevel=2, user_defined_symbols=symbols, **options,
+    )  # fmt: skip
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("symbols", [["[INST]", "[/INST]"], ["[A]", "[A]x"]])
+def test_a_model_that_another_format_would_give_other_ids_is_not_written(tmp_path, symbols):
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(trained_model(symbols, normalization_rule_name="identity"))
+    tok = Tokenizer.from_file(path)
+    with pytest.raises(ConversionError, match=r"would give '.*' the ids \[.*\], not \["):
+        tok.save(tmp_path / "saved")
+    with pytest.raises(ConversionError, match="would give"):
+        Convert(tokenizer=str(path), output=tmp_path / "converted", to="huggingface").run()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.model"]
+    assert tok.save(tmp_path / "again.model", format="sentencepiece")
+
+
+@pytest.mark.parametrize("symbols", [[], ["[INST] ", "<a b>"]])
+def test_a_model_that_tokenizer_json_can_hold_is_written(tmp_path, symbols):
+    (tmp_path / "tokenizer.model").write_bytes(trained_model(symbols, normalization_rule_name="identity"))
+    tok = Tokenizer.from_file(tmp_path / "tokenizer.model")
+    tok.save(tmp_path / "saved")
+    assert Tokenizer.from_file(tmp_path / "saved").encode(" low [INST] <a b>\n") == tok.encode(" low [INST] <a b>\n")
+
+
+@pytest.mark.parametrize("options", [{}, {"remove_extra_whitespaces": False}, {"add_dummy_prefix": False}])
+@pytest.mark.parametrize("rule", ["identity", "nmt_nfkc"])
+def test_symbols_of_white_space_give_the_ids_of_sentencepiece(tmp_path, rule, options):
+    data = trained_model(["\u2581\u2581", "\n"], normalization_rule_name=rule, **options)
+    (tmp_path / "tokenizer.model").write_bytes(data)
+    model = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_proto=data)
+    tok = Tokenizer.from_file(tmp_path / "tokenizer.model")
+    for text in ("", "\n", " \n", "  low  \n the", "\nlow", " \u2581a", "low   ", "½\n½"):
+        assert tok.encode(text) == model.encode(text), text

@@ -145,9 +145,14 @@ class Json:
 
     def expect(self, kind: type) -> Any:
         """The value, which must be of `kind` (True is not an integer)."""
-        value = self.value
+        value: Any = self.value
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
             self.fail(f"expected {_KINDS[kind]}, found {show(value)}")
+        if kind is str and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                self.fail(f"{show(value)} is not Unicode text: it holds a lone surrogate")
         return value
 
     def __getitem__(self, key: str) -> Json:

@@ -115,6 +115,9 @@ class Texts(NamedTuple):
     end: int
     count: int  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        return f"a list of {self.count} texts"
+
     def read(self, data: bytes) -> list[str]:
         found, at = [], self.start
         size_of = struct.Struct("<Q").unpack_from
@@ -309,7 +312,7 @@ class _Reader:
             if inner == _STRING:
                 return self.texts(count)
             if inner == _ARRAY:
-                return [self.value(inner) for _ in range(count)]
+                fail(self.file, f"byte {self.at}", "an array of arrays, which no tokenizer has")
             return list(self.take(f"<{count}{self.form(inner)}"))
         return self.take(f"<{self.form(kind)}")[0]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from ..errors import ConversionError, OptionName
@@ -93,11 +93,7 @@ def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[in
 def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
     """The name of the split patterns in llama.cpp, and whether a pretoken that is a token is not merged there."""
     patterns = _comparable(vocabulary.split_patterns)
-    found = [
-        name
-        for name, theirs in NAMES_OF_PATTERNS.items()
-        if patterns in (_comparable(theirs), _comparable(_in_full(theirs)))
-    ]
+    found = [name for name, theirs in NAMES_OF_PATTERNS.items() if patterns in _known_spellings(theirs)]
     if not found:
         held = " then ".join(vocabulary.split_patterns) or "none"
         raise ConversionError(
@@ -106,6 +102,11 @@ def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
     same = [name for name in found if (name in WHOLE_PRETOKENS) == vocabulary.whole_pretokens]
     name = [*same, *found][0]
     return name, name in WHOLE_PRETOKENS
+
+
+@cache
+def _known_spellings(patterns: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    return _comparable(patterns), _comparable(_in_full(patterns))
 
 
 def _comparable(patterns: Iterable[str]) -> list[str]:

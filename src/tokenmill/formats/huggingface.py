@@ -315,14 +315,16 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     model = root["model"]
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[affix].value not in (None, ""):
-            raise Unsupported(f"{affix} is {show(model[affix].value)}")
+            model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
     normalizers = read_normalizer(root["normalizer"])
     splitting = read_pre_tokenizer(root["pre_tokenizer"], mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = "" if byte_level else splitting.space_mark
     if splitting.add_prefix_space == "first" and not all(_keeps_start(step, mark) for step in normalizers):
-        raise Unsupported("Metaspace puts a space before the first word only if no step has removed text before it")
+        root["pre_tokenizer"].unsupported(
+            "a space is put before the first word only if no step has removed text before it"
+        )
     if mark:
         check_mark(mark, normalizers, root["normalizer"])
     strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
@@ -344,7 +346,7 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     unknown = _read_unknown(model, vocab, all_known)
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
-        raise Unsupported("bytes without a token are fused into one unknown token")
+        model["fuse_unk"].unsupported("bytes without a token are fused into one unknown token")
     if not byte_level and unknown is None:
         notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     return made.vocabulary(

@@ -48,12 +48,8 @@ def encode_with_library(
     found = find(path)
     data = found.contents[0]
     try:
-        if looks_like_tokenizer_json(data):
-            hf = _hf_tokenizer(data)
-            return _named("tokenizers", lambda text: hf.encode(text, add_special_tokens=False).ids)
-        if looks_like_sentencepiece(data):
-            model = _imported("sentencepiece").SentencePieceProcessor(model_proto=data)
-            return _named("sentencepiece", model.encode, specials=False)
+        if (encoder := encoder_of_content(data)) is not None:
+            return encoder
         if data.startswith(GGUF):
             return _llama_cpp(found.place)
         if looks_like_tiktoken(data) or vocabulary.order == "ranks":
@@ -69,6 +65,17 @@ def encode_with_library(
         f"{path}: no other library reads this here: tokenizer.json is for tokenizers, tokenizer.model for sentencepiece, .gguf "
         "for llama-cpp-python, ranks are for tiktoken"
     )
+
+
+def encoder_of_content(data: bytes) -> LibraryEncoder | None:
+    """The content of a tokenizer.json or a tokenizer.model opened by its library; None for any other file."""
+    if looks_like_tokenizer_json(data):
+        hf = _hf_tokenizer(data)
+        return _named("tokenizers", lambda text: hf.encode(text, add_special_tokens=False).ids)
+    if looks_like_sentencepiece(data):
+        model = _imported("sentencepiece").SentencePieceProcessor(model_proto=data)
+        return _named("sentencepiece", model.encode, specials=False)
+    return None
 
 
 def _normalized(forms: Sequence[Any], text: str) -> str:

@@ -18,12 +18,15 @@ from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.validation import VocabularyError
 from .byte_alphabet import tokens_of_texts
-from .file_content import Json, fail, show
+from .file_content import MAX_ID, Json, fail, show
 from .huggingface_text import normalizer_json
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of
 from .tokenmill_json import FLAGS
 
 _BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
+_RUST_TYPES = re.compile(
+    r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
+)
 _UNIGRAM = 1  # the algorithm's number in a SentencePiece model
 _MOST_GROWTH = 1_000
 
@@ -48,7 +51,9 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
         for id, token in tokenizer.get_added_tokens_decoder().items()
     ]
     ids = tokenizer.get_vocab(with_added_tokens=False)
-    texts: list[str | None] = [None] * (max(ids.values(), default=-1) + 1)
+    if (highest := max(ids.values(), default=-1)) > MAX_ID:
+        root["model"]["vocab"].fail(f"the id {highest} is not from 0 to {MAX_ID}")
+    texts: list[str | None] = [None] * (highest + 1)
     for text, id in ids.items():
         texts[id] = text
     return _vocabulary(model, _tokens_of(texts, root, kind), added, notes)
@@ -170,7 +175,7 @@ def _opened(model: LibraryModel, file: str) -> Any:
     try:
         return model.tokenizer
     except VocabularyError as error:
-        raise FormatError(f"{file}: {error}") from error
+        raise FormatError(f"{file}: {_RUST_TYPES.sub('', str(error))}") from error
 
 
 def _vocabulary(

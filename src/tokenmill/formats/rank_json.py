@@ -71,8 +71,10 @@ def _read_lines(node: Json) -> list[bytes | None]:
     tokens: list[bytes | None] = []
     ids: list[int] = []
     for line in node.expect(str).split("\n"):
-        _, first, *texts = line.split(" ") if line else ("", "0")
-        if not first.isdigit():
+        if not line:
+            continue
+        first, *texts = line.split(" ")[1:] or [""]
+        if not first.isascii() or not first.isdigit() or len(first) > 9:
             node.fail(f"expected a rank before the tokens of a line, found {show(first)}")
         tokens += [_decoded(text, node) for text in texts]
         ids += range(int(first), int(first) + len(texts))

@@ -64,15 +64,8 @@ def parse(found: Found, split: str | None = None, special_tokens: Mapping[str, i
 def _read_file(place: Path, data: bytes) -> _Found:
     if starts_object(data):
         return _read_object(place, data)
-    if data.startswith(b"GGUF"):
-        from .gguf import parse_gguf
-
-        vocabulary = parse_gguf(data, str(place))
+    if (vocabulary := _read_binary(data, str(place))) is not None:
         return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
-    from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
-
-    if looks_like_sentencepiece(data):
-        return parse_sentencepiece(data, str(place)), True
     from .tiktoken_file import looks_like_tiktoken
 
     if looks_like_tiktoken(data):
@@ -85,6 +78,26 @@ def _read_file(place: Path, data: bytes) -> _Found:
         return _read_pair(place, merges_txt.parse_pair)
     found = unknown_files.describe(data) or "not a vocabulary"
     raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
+
+
+def parse_content(data: bytes, file: str) -> Vocabulary:
+    """The vocabulary in the content of a tokenizer.json, GGUF or SentencePiece file alone. file: for messages."""
+    if (vocabulary := _read_binary(data, file)) is None:
+        from .huggingface import parse_tokenizer_json
+
+        vocabulary = parse_tokenizer_json(data, file)
+    return vocabulary
+
+
+def _read_binary(data: bytes, file: str) -> Vocabulary | None:
+    """The vocabulary of a GGUF or SentencePiece file; None for text."""
+    if data.startswith(b"GGUF"):
+        from .gguf import parse_gguf
+
+        return parse_gguf(data, file)
+    from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
+
+    return parse_sentencepiece(data, file) if looks_like_sentencepiece(data) else None
 
 
 def _read_object(place: Path, data: bytes) -> _Found:

@@ -49,14 +49,15 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     if algorithm not in _ALGORITHMS:
         fail(file, "", f"this is a SentencePiece model of the unknown algorithm {algorithm}")
     pieces = Pieces(texts, scores, kinds, file)
-    if algorithm != BPE or UNUSED in kinds or training.get(24):  # 24: treat_whitespace_as_suffix
+    map = normalizing.get(2, b"")
+    normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
+    kept = [texts[id] for id in special_ids(pieces) if kinds[id] == USER_DEFINED]
+    # 24: treat_whitespace_as_suffix
+    if algorithm != BPE or UNUSED in kinds or training.get(24) or _meets_spaces(normalizer, kept):
         from .library_files import sentencepiece_of_library  # late: most models need only the kernels
 
         return sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm])
-    map = normalizing.get(2, b"")
-    normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
     fallback = bool(training.get(35))
-    kept = [texts[id] for id in special_ids(pieces) if kinds[id] == USER_DEFINED]
     added = added_tokens(pieces)
     in_text = any(not token.special for token in added)
     prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
@@ -68,6 +69,15 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         add_prefix_space=prefix,
         strip_decoded="space" if normalizer.add_dummy_prefix else "",
         fallback=fallback,
+    )
+
+
+def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
+    """Whether symbols of the user decide which spaces are put before a text or removed, which steps cannot say."""
+    _, prefix, removes = normalizer
+    blank = any(not text.strip(MARK + " \n") for text in kept)
+    return (blank and (prefix or removes)) or (
+        bool(kept and normalizer.precompiled_charsmap) and prefix and not removes
     )
 
 

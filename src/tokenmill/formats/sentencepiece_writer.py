@@ -80,13 +80,20 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
         elif id in bytes_of:
             text, kind = f"<0x{bytes_of[id]:02X}>", BYTE
         elif token is not None:
-            text, kind = token.decode().replace(" ", MARK), NORMAL
+            text, kind = _text_of(token).replace(" ", MARK), NORMAL
         elif id in others:
             text, kind = others[id].decode(), USER_DEFINED  # one with a space, which is never found
         else:
             text, kind = f"<unused {id}>", CONTROL
         model.pieces.add(piece=text, score=scores[id] if kind == NORMAL else 0.0, type=kind)
     return ["scores are ranks: only their order is known"]
+
+
+def _text_of(token: bytes) -> str:
+    try:
+        return token.decode()
+    except UnicodeDecodeError as error:
+        raise ConversionError(f"the token {token!r} is not UTF-8, and tokenmill can put it into no piece") from error
 
 
 def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:

@@ -12,13 +12,16 @@ from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
 from .byte_alphabet import tokens_of_texts
-from .file_content import Json, place_tokens, show
+from .file_content import MAX_ID, Json, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ._bpe_tables_cy import BpeTables
+
+
+_BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 class TokenTable(NamedTuple):
@@ -83,8 +86,7 @@ def listed_table(
 
 def _byte_ids(vocab: dict[str, int] | BpeTables) -> list[int | None]:
     """The ids of the entries <0x00> to <0xFF>, which stand for bytes."""
-    texts = [f"<0x{byte:02X}>" for byte in range(256)]
-    return [vocab.get(text) for text in texts]
+    return [vocab.get(text) for text in _BYTE_TEXTS]
 
 
 def read_bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) -> TokenTable:
@@ -97,8 +99,9 @@ def read_bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) 
     apart = {n for n, token in enumerate(found) if not token}
     for n in apart:
         found[n] = None
+    tokens = _placed(node, texts, found, vocab)
     decode_only = {vocab[texts[n]]: _utf8(texts[n], node) for n in apart if texts[n] not in added}
-    return TokenTable(_placed(node, texts, found, vocab), decode_only)
+    return TokenTable(tokens, decode_only)
 
 
 def read_text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback: bool) -> TokenTable:
@@ -106,23 +109,26 @@ def read_text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback:
 
     byte_fallback: whether the entries <0x00> to <0xFF> stand for bytes. No text gets an entry that has a space itself.
     """
-    byte_ids = _byte_ids(vocab) if byte_fallback else []
-    apart = {*byte_ids}
-    texts = [text for text, id in vocab.items() if id not in apart and not (mark and " " in text) and text]
+    bytes_of = {text: byte for byte, text in enumerate(_BYTE_TEXTS) if byte_fallback and text in vocab}
+    texts = [text for text in vocab if text not in bytes_of and not (mark and " " in text) and text]
     found: list[bytes | None] = [_utf8(text.replace(mark, " ") if mark else text, node) for text in texts]
-    tokens = _placed(node, texts, found, vocab)
-    kept = {*texts}
-    decode_only = {id: _utf8(text, node) for text, id in vocab.items() if text not in kept and id not in apart}
-    for byte, id in enumerate(byte_ids):
-        if id is not None:
-            tokens += [None] * (id + 1 - len(tokens))
-            tokens[id] = bytes([byte])
-    return TokenTable(tokens, decode_only, tuple(byte_ids))
+    tokens = _placed(node, [*texts, *bytes_of], [*found, *[None] * len(bytes_of)], vocab)
+    kept = {*texts, *bytes_of}
+    decode_only = {id: _utf8(text, node) for text, id in vocab.items() if text not in kept and _is_id(id, text, node)}
+    for text, byte in bytes_of.items():
+        tokens[vocab[text]] = bytes([byte])
+    return TokenTable(tokens, decode_only, tuple(_byte_ids(vocab)) if byte_fallback else ())
 
 
 def _placed(node: Json, texts: list[str], found: list[bytes | None], vocab: dict[str, int]) -> list[bytes | None]:
     ids = list(map(vocab.__getitem__, texts))
     return place_tokens(found, ids, node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
+
+
+def _is_id(id: object, text: str, node: Json) -> bool:
+    if type(id) is not int or not 0 <= id <= MAX_ID:
+        node.fail(f"the id {show(id)} of {show(text)} is not an integer from 0 to {MAX_ID}")
+    return True
 
 
 def _utf8(text: str, node: Json) -> bytes:

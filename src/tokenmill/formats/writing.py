@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from ..errors import ConversionError, OptionName, OutputError, UsageError
+from ..errors import (
+    ConversionError,
+    FormatError,
+    MissingExtraError,
+    OptionName,
+    OutputError,
+    TokenmillError,
+    UsageError,
+)
 from ..jobs.outputs import atomic_files, atomic_folder, is_device, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
+from ..vocabulary.library_model import library_call
 from . import ddtok, events_file, tokenmill_json
 from .finding import PAIRS
 from .huggingface import longest_match_json, tokenizer_config_json, tokenizer_json
@@ -22,6 +33,12 @@ LONGEST_MATCH = "longest-match"  # read back as WordPiece
 _EVENTS = (tokenmill_json.EVENTS, tokenmill_json.EVENT_COUNTS)
 _OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *PAIRS[0], *PAIRS[2], *_EVENTS)
 _MORE = ("id_map.npy", "new_rows.json")  # which commands that change a tokenizer write with it
+_LONGEST = 200  # so many of the longest tokens, and of the added tokens, are in the texts of _check_ids
+_TEXTS = (
+    "", " ", "  ", " a", "a ", "  a  b  ", "\n", " \n\t\r\n ", "a\u00a0b\u3000c", "Hello, world! don't DON'T", "½ ² 12 345 6789",
+    "x\u2581y \u2581", "e\u0301 n\u0303 \ufb01 \u212b ǅ", "naïve Ærø, Русский, 漢字 한국어 ไทย हिन्दी", "👩‍👩‍👧 🏳️‍🌈 🇩🇪 \U0001f600", "\x00\x7f\ufffd\u200b",
+    "if(a!=b){return\tx**2;}\n    # https://a.b/c?d=%20", "<unk> <s></s>[INST]<0x0A>",
+)  # fmt: skip
 
 
 def write(
@@ -32,6 +49,7 @@ def write(
     lossy: bool = False,
     overwrite: bool = False,
     more: Mapping[str, bytes] | None = None,
+    tokenizer: Callable[[Vocabulary], Any] | None = None,
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
@@ -41,6 +59,7 @@ def write(
         "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
         For "gguf", also write superwords where llama.cpp gives other ids to a few pairs of numbers.
     more: further files of a folder, by name, which appear with it.
+    tokenizer: the class Tokenizer, with which content that is not equal by construction is checked before it is written.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
     """
@@ -81,12 +100,60 @@ def write(
         from .sentencepiece_writer import model_bytes
 
         data, left_out = gguf_bytes(vocabulary, lossy=lossy) if format == "gguf" else model_bytes(vocabulary)
+        _check_ids(vocabulary, data, tokenizer)
         atomic_files({target: data})
     else:
         content = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
         files, left_out = content
+        if format == "huggingface":
+            _check_ids(vocabulary, files["tokenizer.json"], tokenizer)
         _write_folder(target, {**files, **(more or {})})
     return notes + left_out
+
+
+def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:
+    """ConversionError if `data`, the content of a file, gives other ids here, or in its library if that is installed.
+
+    A vocabulary of bytes is equal by construction; with characters, normalizers, prefixes and added tokens meet.
+    """
+    if tokenizer is None or vocabulary.library is not None or vocabulary.alphabet == "bytes":
+        return
+    from . import libraries, reading  # late: writing needs them only here
+
+    first, readers = tokenizer(vocabulary), []
+    try:
+        again = tokenizer(reading.parse_content(data, "the converted tokenizer"))
+        readers.append(("tokenmill", again.encode, True))
+        if (library := libraries.encoder_of_content(data)) is not None:
+            readers.append(library)
+    except MissingExtraError:
+        pass
+    except FormatError as error:
+        raise ConversionError(f"what the format holds of this vocabulary cannot be read back: {error}") from error
+    for text in sorted(_texts_of(vocabulary), key=len):
+        for name, encode, specials in readers:
+            options: dict[str, Any] = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
+            try:
+                expected = first.encode(text, **options)
+            except TokenmillError:  # a character without a token
+                continue
+            more = options if name == "tokenmill" else {}
+            ids = library_call(ConversionError, f"{name} cannot encode {text!r} with it", encode, text, **more)
+            if ids != expected:
+                raise ConversionError(
+                    f"the format cannot hold this vocabulary: {name} would give {text!r} the ids {ids[:20]}, not {expected[:20]}. "
+                    "Write the format that it was read from."
+                )
+
+
+def _texts_of(vocabulary: Vocabulary) -> Iterator[str]:
+    """Texts on which tokenizers differ: spaces, prefixes, accents, emoji, code, added tokens, and long tokens."""
+    yield from _TEXTS
+    for token in islice(vocabulary.added_tokens, _LONGEST):
+        yield from (token.content, f"{token.content}½", f" {token.content} //a", f"a{token.content}{token.content}b")
+    for content in sorted(filter(None, vocabulary.tokens), key=len)[-_LONGEST:]:
+        text = content.decode("utf-8", "ignore")
+        yield from (text, f"1{text}  {text}\n")
 
 
 def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:

@@ -86,7 +86,9 @@ class Change(Options):
 
         np.save(array := io.BytesIO(), id_map, allow_pickle=False)
         inside = {self.id_map_path.name: array.getvalue()} if self.id_map is None else {}
-        write(new.vocabulary, self.output, overwrite=self.overwrite, more={**inside, **(more or {})})
+        write(
+            new.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(new), more={**inside, **(more or {})}
+        )
         if not inside:
             atomic_files({self.id_map_path: array.getvalue()})
         texts = WordCounts.from_mapping({}, old.vocabulary.split_patterns) if counts is None else counts

@@ -56,7 +56,8 @@ class Convert(Options):
 
         opening, output, specials = self.opening, self.output, dict(self.special_tokens)
         vocabulary = formats.read(self.tokenizer, opening.split, special_tokens=specials, download=opening.download)
-        notes = formats.write(vocabulary, output, self.to, lossy=self.lossy, overwrite=self.overwrite)
+        options: dict[str, Any] = {"lossy": self.lossy, "overwrite": self.overwrite, "tokenizer": Tokenizer}
+        notes = formats.write(vocabulary, output, self.to, **options)
         first = Tokenizer(vocabulary)
         converted = Converted(first, (*vocabulary.notes, *notes), {})
         if vocabulary.order == "events" and self.lossy:

@@ -137,7 +137,7 @@ def under_trained_table(tok: Tokenizer, matrix: np.ndarray, usage: Usage | None 
 def _first_component(matrix: np.ndarray) -> np.ndarray:
     """The direction in which the rows vary most, float32 of length 1, by power iteration."""
     mean: Any = matrix.mean(axis=0)
-    found: Any = np.random.default_rng(0).standard_normal(matrix.shape[1]).astype(np.float32)
+    found = np.asarray(np.random.default_rng(0).standard_normal(matrix.shape[1]), np.float32)
     found /= np.linalg.norm(found)
     for _ in range(ROUNDS):
         along = matrix @ found - mean @ found

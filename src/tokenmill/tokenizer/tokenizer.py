@@ -437,7 +437,7 @@ class Tokenizer:
         """
         from .. import formats
 
-        return formats.write(self.vocabulary, path, format, lossy=lossy, overwrite=overwrite)
+        return formats.write(self.vocabulary, path, format, lossy=lossy, overwrite=overwrite, tokenizer=Tokenizer)
 
     @classmethod
     def from_ranks(
