@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 from .encoders import RANKS
-from .harness import CACHE, alternate, corpus_file, run_job, save
+from .harness import CACHE, alternate, command, corpus_file, run_job, save
 
 SIZES = (150, 1500, 5000)  # MB
 ROUNDS = 2
@@ -53,25 +53,11 @@ def grown(megabytes: int) -> Path:
 
 def job(verb: str, path: str) -> dict:
     """One whole command in this process, with a limit of memory for counting that every size keeps."""
-    from tokenmill.cli.main import app
-
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         source = ["text", path] if verb == "clean" else [path]
-        sys.argv = [
-            "tokenmill",
-            verb,
-            *source,
-            *VERBS[verb],
-            "-o",
-            os.path.join(folder, "out.bin" if verb == "encode" else "out"),
-        ]
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            try:
-                app()
-            except SystemExit as end:
-                if end.code:
-                    raise RuntimeError(said.getvalue()) from end
+        output = os.path.join(folder, "out.bin" if verb == "encode" else "out")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            command(verb, *source, *VERBS[verb], "-o", output)
         return {"bytes": os.path.getsize(path)}
 
 

@@ -46,6 +46,14 @@ PEERS = (
 )
 
 
+def command(*words: str) -> None:
+    """Run `tokenmill WORDS` in this process."""
+    from tokenmill.cli.main import app
+
+    if code := app(words):
+        raise RuntimeError(f"tokenmill {' '.join(words)}: exit code {code}")
+
+
 def corpus_file(name: str, limit: int | None = None) -> Path:
     """The corpus `name` (en, multi, code) as a plain file of at most `limit` bytes, decompressed once into the cache."""
     import zstandard

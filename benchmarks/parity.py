@@ -16,7 +16,7 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
-from .harness import CACHE, alternate, corpus_file, median, save
+from .harness import CACHE, alternate, command, corpus_file, median, save
 
 FOLDER = CACHE / "parity"
 # The place of each language among the 26 of the handbook, and the first byte of its part of LibreOffice's help.
@@ -66,14 +66,12 @@ def _sections(book: bytes) -> dict[bytes, bytes]:
 
 def tokenmill() -> dict:
     """The whole command."""
-    from tokenmill.cli.main import app
-
     paths = languages()
     named = [f"{name}={path}" for name, path in paths.items()]
     dev = [f"{name}={path.with_suffix('.dev')}" for name, path in paths.items()]
     with tempfile.TemporaryDirectory() as folder:
-        command = ["train", "--parity", "--language", *named, "--dev", *dev, "--split", "gpt2"]
-        app([*command, "--vocab-size", str(SIZE), "-o", f"{folder}/tokenizer", "--json"], standalone_mode=False)
+        options = ["--dev", *dev, "--split", "gpt2", "--vocab-size", str(SIZE), "-o", f"{folder}/tokenizer", "--json"]
+        command("train", "--parity", "--language", *named, *options)
     return {}
 
 

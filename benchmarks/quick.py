@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from . import history
-from .harness import alternate, corpus_file, environment, median, version_of
+from .harness import alternate, command, corpus_file, environment, median, version_of
 from .tables import table
 
 SIZE = 20_000_000  # bytes of text to train on and to encode
@@ -26,10 +26,8 @@ PEERS = ("rustbpe", "tiktoken", "tokenizers", "tokenizers_next")
 
 def job(path: str) -> None:
     """`tokenmill train` in this process."""
-    from tokenmill.cli.main import app
-
     with tempfile.TemporaryDirectory() as folder:
-        app(["train", path, "--vocab-size", "8192", "-o", f"{folder}/tokenizer", "--json"], standalone_mode=False)
+        command("train", path, "--vocab-size", "8192", "-o", f"{folder}/tokenizer", "--json")
 
 
 def run(rounds: int = 3, size: int = SIZE) -> dict[str, dict[str, list[dict]]]:

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from .encoders import RANKS
-from .harness import alternate, corpus_file, median
+from .harness import alternate, command, corpus_file, median
 from .tables import table
 
 VERBS = ("count", "train", "encode")
@@ -28,7 +28,6 @@ CORES = 16
 
 def job(verb: str, path: str, threads: str) -> dict:
     """One command, with as many threads as asked for, also if there are fewer cores."""
-    from tokenmill.cli.main import app
     from tokenmill.kernels.machine import peak_memory
 
     options = {
@@ -38,7 +37,7 @@ def job(verb: str, path: str, threads: str) -> dict:
     }
     start = time.thread_time()  # the imports of this module are part of the start of a command
     with tempfile.TemporaryDirectory() as folder:
-        app([verb, path, *options[verb], "-o", f"{folder}/out"], standalone_mode=False)
+        command(verb, path, *options[verb], "-o", f"{folder}/out")
     return {
         "serial": round(time.thread_time(), 4),
         "work": round(time.thread_time() - start, 4),

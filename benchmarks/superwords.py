@@ -20,7 +20,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from .harness import CACHE, alternate, corpus_file, median, ratio, save
+from .harness import CACHE, alternate, command, corpus_file, median, ratio, save
 
 SIZES = (32_768, 49_152)
 ENCODED = 60_000_000  # bytes
@@ -52,7 +52,6 @@ def large_file(size: int) -> Path:
 
 def train(path: str, way: str) -> dict:
     """The whole command, with what it prints and saves."""
-    from tokenmill.cli.main import app
     from tokenmill.superwords import passes
 
     if way == "uncut":
@@ -61,8 +60,7 @@ def train(path: str, way: str) -> dict:
     options = {"plain": [], "boundless": ["--superwords", "boundless"]}.get(way, options)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "tokenizer"
-        command = ["train", path, "--vocab-size", str(SIZES[1]), "-o", str(output), "--json"]
-        app([*command, *options], standalone_mode=False)
+        command("train", path, "--vocab-size", str(SIZES[1]), "-o", str(output), "--json", *options)
         found = (output / "tokenizer.json").read_bytes()
         if way in TOKENIZERS and not TOKENIZERS[way].exists() and path == str(corpus_file("en")):
             shutil.copytree(output, TOKENIZERS[way])

@@ -13,7 +13,7 @@ import tokenmill
 
 PUBLIC = """
 AddedToken Agreement Certificate Changed Chart Clean CleanOptions CleaningReport Column Comparison Convert Converted
-Count CountOptions CountSummary Counted Difference Document Encode EncodeOptions EncodeSummary Estimate ExportLoss Extend
+Count CountOptions CountSummary Counted Difference Document Encode EncodeOptions EncodeSummary ExportLoss Extend
 Finding Inspection InspectionOptions JobOptions Judgement LanguageReport Offsets Opening Origin Provenance Prune Pruned
 ReadOptions Replaced Report Skip Splitter StreamDecoder StreamEncoder Table Token TokenFile TokenView Tokenizer Train
 Trained TrainingEvent Vocabulary WordCounts add_up check clean compare count count_iterator count_to_folder encode_files

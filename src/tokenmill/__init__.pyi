@@ -14,11 +14,10 @@ from .counting import CountOptions as CountOptions
 from .counting import WordCounts as WordCounts
 from .counting import count as count
 from .counting import count_iterator as count_iterator
-from .counting.count_jobs import count_to_folder as count_to_folder
-from .counting.estimate import Estimate as Estimate
+from .counting.add_saved import add_up as add_up
 from .counting.job import Count as Count
 from .counting.options import CountSummary as CountSummary
-from .counting.sum_saved import add_up as add_up
+from .counting.to_folder import count_to_folder as count_to_folder
 from .formats.finding import Origin as Origin
 from .jobs.work import JobOptions as JobOptions
 from .quality import Column as Column

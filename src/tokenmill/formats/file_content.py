@@ -148,7 +148,7 @@ class Json:
         value: Any = self.value
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
             self.fail(f"expected {_KINDS[kind]}, found {show(value)}")
-        if kind is str and not value.isascii():
+        if isinstance(value, str) and not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError:
