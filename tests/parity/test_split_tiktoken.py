@@ -9,14 +9,17 @@ import os
 
 import pytest
 
+from code_points import code_points
 from tokenmill import Tokenizer, Vocabulary
 from tokenmill.split.patterns import PATTERNS
+from tokenmill.split.splitter import finder_of
+from tokenmill.split.syntax import POSIX
 
 tiktoken = pytest.importorskip("tiktoken")
 
 SWEEP = "TOKENMILL_SWEEP" in os.environ
 NAMES = list(PATTERNS) if SWEEP else ["gpt2", "cl100k", "o200k"]
-CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+CODE_POINTS = code_points()
 CHUNK = 20_000
 
 
@@ -45,6 +48,27 @@ def test_every_code_point_in_context(name):
 @pytest.mark.parametrize("before", ["a", "1", " ", ".", "\n", ""])
 def test_every_code_point_at_the_end_of_a_text(before):
     theirs, ours = showing_ends("cl100k")
-    texts = [before + c + c for c in CODE_POINTS[:: 1 if SWEEP else 7]]
+    texts = [before + c + c for c in CODE_POINTS]
     for text, expected in zip(texts, theirs.encode_ordinary_batch(texts, num_threads=2), strict=True):
         assert ours.encode_ordinary(text) == expected, repr(text)
+
+
+PROPERTIES = "L N P Lu M S Z C Han Alphabetic Letter Upper Lower Greek Cyrillic Nd Sc White_Space Punct".split()
+CLASSES = [
+    *(rf"\{char}" for char in "wWdDsS"),
+    *(rf"[[:{name}:]]" for name in POSIX),
+    *(rf"[^[:^{name}:]x]" for name in ("alpha", "word", "space")),
+    *(rf"\p{{{name}}}" for name in PROPERTIES),
+    *(r"\PL", r"[^\w\s]", r"[\w&&[^\p{L}]]", r"[\w--\d]", r"(?i:\p{Lu})", r"(?i:[\p{Lu}1])", "(?i:k)", "(?i:\u00df)"),
+    *("(?i:[^a-z])", "(?i:\\P{Ll})", "."),
+]
+
+
+@pytest.mark.parametrize("pattern", CLASSES)
+def test_a_class_holds_the_same_code_points(pattern):
+    """tiktoken drops what its pattern leaves out."""
+    text = "".join(CODE_POINTS)
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    theirs = tiktoken.Encoding("class", pat_str=f"(?:{pattern})+", mergeable_ranks=ranks, special_tokens={})
+    spans = finder_of(f"(?:{pattern})+")(text)
+    assert bytes(theirs.encode_ordinary(text)).decode() == "".join(text[start:end] for start, end in spans)

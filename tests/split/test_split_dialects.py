@@ -9,6 +9,7 @@ import regex
 import tokenizers
 from tokenizers import pre_tokenizers
 
+from code_points import code_points
 from tokenmill.errors import ConversionError
 from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
@@ -110,18 +111,35 @@ def test_what_has_no_words_is_refused(pattern):
         from_oniguruma(pattern)
 
 
+PROPERTIES = (
+    "L N P Lu M S Z C Han Alpha Letter Alnum Space Upper Lower Greek Cyrillic Nd Sc ^L Alphabetic Punct".split()
+)
 CLASSES = (
     [rf"\{char}" for char in "wWdDsShH"] + [rf"[[:{name}:]]" for name in POSIX] + [rf"[^[:{name}:]x]" for name in POSIX]
-)
+    + [rf"\p{{{name}}}" for name in PROPERTIES] + [r"(?i:\p{Lu})", r"(?i:\P{Ll})", "(?i:k)", "(?i:[^a-z])"]
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("pattern", [*CLASSES, r"[^\w\s]", r"[\W\d]", r"[\w&&[^\p{L}]]"])
 def test_classes_mean_the_same_on_every_code_point(pattern):
     """Read from a tokenizer.json, and written to one."""
-    text = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+    text = "".join(code_points())
     runs = f"{pattern}+"
     assert Splitter(from_oniguruma(runs)).split(text) == pretokens_theirs(runs, text)
     assert Splitter(runs).split(text) == pretokens_theirs(to_oniguruma(runs), text)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["ss", "[s]s", "fi", "\u00df", "[a-z\ufb00]", r"[\p{Lu}1]", "\u0149", "i\u0307", "ffi", "x(?:s)s", "'s|'t|st"],
+)
+def test_one_character_for_several_is_refused_or_spelled_out(pattern):
+    """Oniguruma takes ss for \u00df where case is ignored; tiktoken and the `regex` module do not."""
+    text = "Stra\u00dfe ss SS \u017fs \u1e9e \ufb01 fi FI \ufb06 st \u0149 'n \u02bcn \u0130 i\u0307 'S 's \ufb00 \ufb03 ffi x\u00df xss"
+    pattern = f"(?i:{pattern})|."
+    assert Splitter(pattern).split(text) == pretokens_theirs(to_oniguruma(pattern), text)
+    with pytest.raises(ConversionError, match="ignoring case, Oniguruma takes"):
+        from_oniguruma(pattern)
 
 
 @pytest.mark.parametrize(

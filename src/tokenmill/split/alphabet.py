@@ -56,6 +56,16 @@ class CharSet:
     def chars(*chars: int) -> CharSet:
         return CharSet("ranges", tuple((c, c) for c in chars))
 
+    def __contains__(self, code: int) -> bool:
+        if self.op == "ranges":
+            return any(low <= code <= high for low, high in self.args[0])
+        if self.op == "categories":
+            return category(code) in self.args[0]
+        if self.op == "property":
+            return True  # perhaps
+        members = [code in arg for arg in self.args]
+        return not members[0] if self.op == "not" else any(members) if self.op == "or" else all(members)
+
     def key(self) -> tuple:
         return (self.op, *(a.key() if isinstance(a, CharSet) else a for a in self.args))
 
@@ -170,6 +180,9 @@ def property_set(name: str) -> CharSet | None:
             return CharSet("not", CharSet("categories", (CATEGORIES.index("Cn"),)))
         if value in ("whitespace", "space", "wspace"):
             return WHITE_SPACE
+        if value == "alnum":
+            return CharSet("or", property_set("alphabetic"), property_set("nd"))
+        value = {"alpha": "alphabetic", "lower": "lowercase", "upper": "uppercase"}.get(value, value)
     if kind in ("", "sc", "script") and value in properties():
         numbers = [int(number, 16) for number in properties()[value].split()]
         last, found = 0, []

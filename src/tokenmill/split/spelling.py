@@ -27,6 +27,7 @@ from .syntax import (
     Reference,
     Repeat,
     Start,
+    folds_to_several,
     parse,
 )
 
@@ -119,6 +120,8 @@ class Spelling:
                 leaf.op == "ranges" and case_fold(leaf.args[0]) == leaf.args[0] for leaf in node.set.leaves()
             )
             return None if caseless else False
+        if self.dialect == "oniguruma" and folds_to_several(node):
+            return False
         if isinstance(node, Alternate | Concat):
             answers = {self.ignores_case(part) for part in node.parts}
             return False if False in answers else True if True in answers else None

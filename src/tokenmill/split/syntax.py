@@ -11,6 +11,7 @@ The tree means the same whatever it was read from. Where the two differ:
     \\w              [\\w--\\u200c\\u200d]  Oniguruma's has no joiners, but outside of a class the Latin-1 numbers
                                     \u00b2\u00b3\u00b9\u00bc\u00bd\u00be
     [[:alpha:]]     [A-Za-z]        POSIX classes are Unicode's in Oniguruma
+    (?i)[\\p{Lu}]   (?i)\\p{Lu}     any letter with case; alone, a property keeps its meaning in Oniguruma
 
 `\\p{N}{1,3}+` in a tokenizer.json is therefore not what it is in tiktoken: it takes a whole run of digits at once.
 An invalid regular expression raises a PatternError that says where the mistake is.
@@ -18,6 +19,7 @@ An invalid regular expression raises a PatternError that says where the mistake 
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Literal
 
@@ -135,6 +137,29 @@ WORDS: dict[Dialect, str] = {
 REFERENCE = re.compile(r"\\[1-9k]")
 MOST_REPEATS = 1000
 MOST_DEPTH = 100
+
+
+@functools.cache
+def expansions() -> dict[str, str]:
+    """The characters that full case folding makes several characters of, as "\u00df" of "ss". None is beyond U+FFFF."""
+    folded = {chr(code): chr(code).casefold() for code in (*range(0xDF, 0x2000), *range(0xFB00, 0xFB18))}
+    return {char: text for char, text in folded.items() if len(text) > 1}
+
+
+def folds_to_several(node: Node) -> bool:
+    """Whether a text in this node is one that Oniguruma takes a single character for, where it ignores case."""
+    text = _literals(node).casefold()
+    return any(several in text for several in expansions().values())
+
+
+def _literals(node: Node) -> str:
+    """The characters of a sequence, with a zero for what is not one certain character."""
+    if isinstance(node, Concat):
+        return "".join(map(_literals, node.parts))
+    if isinstance(node, Repeat) and node.least == node.most and not node.lazy:
+        return _literals(node.node) * min(node.least, 2)
+    ranges = (node.set.plain or node.set).args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
+    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else "\0"
 
 
 def word_set(dialect: Dialect = "rust") -> CharSet:
@@ -274,7 +299,10 @@ class Parser:
         while True:
             self.skip_comments()
             if self.at == len(self.pattern) or self.pattern[self.at] in "|)":
-                return parts[0] if len(parts) == 1 else Concat(parts)
+                node = parts[0] if len(parts) == 1 else Concat(parts)
+                if "i" in self.flags and not self.rust and folds_to_several(node):
+                    raise self.error("ignoring case, Oniguruma takes one character for two here, as '\u00df' for 'ss'")
+                return node
             start = self.at
             node = self.atom()
             if node is not None:
@@ -324,7 +352,12 @@ class Parser:
         if char == "(":
             return self.group(start)
         if char == "[":
-            return Chars(self.bracket(start))
+            members = self.bracket(start)
+            if "i" in self.flags and not self.rust and members.op != "not":
+                for char, text in expansions().items():
+                    if ord(char) in members:
+                        raise self.error(f"ignoring case, Oniguruma takes {text!r} for {char!r} in this class", start)
+            return Chars(members)
         if char == ".":
             return Chars(ANY if ("s" if self.rust else "m") in self.flags else CharSet("not", NEWLINE))
         lines = "m" in self.flags or not self.rust
@@ -338,7 +371,9 @@ class Parser:
             anchor = self.anchor()
             if anchor is not None:
                 return anchor
-            return Chars(self.chars(self.escape(start)))
+            has_case = self.rust or self.pattern[self.at] not in "pPwW"
+            found = self.escape(start)
+            return Chars(self.chars(found) if has_case else found)
         return Chars(self.chars(CharSet.chars(ord(char))))
 
     def anchor(self) -> Node | None:
@@ -467,7 +502,9 @@ class Parser:
             found = property_set(name.removeprefix("^")) if self.rust or "=" not in name else None
             if found is None:
                 found = CharSet("property", name.removeprefix("^"), name=name.removeprefix("^"))
-            return CharSet("not", self.chars(found)) if (char == "P") != negated else found
+            if (char == "P") != negated:
+                return CharSet("not", self.chars(found) if self.rust or in_class else found)
+            return found
         if char in "dDsSwWhH":
             found = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower())
             if found is None:
