@@ -17,6 +17,8 @@ import pytest
 import zstandard
 
 import tokenmill
+from command_line import CliRunner
+from tokenmill.cli.main import app
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.counting import CountOptions, count
 from tokenmill.counting.to_folder import count_to_folder
@@ -219,30 +221,30 @@ def test_lone_surrogates(tmp_path, tok):
     assert report.removed_by_kind == {"lone surrogate": 1}
 
 
-def run(*arguments, cwd, **options):
-    environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
-    command = [sys.executable, "-m", "tokenmill", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=True, **options)
+def run(*arguments, input=b""):
+    """What the command prints to stdout."""
+    result = CliRunner().invoke(app, list(map(str, arguments)), input)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
-def test_standard_input(tmp_path, tok):
+def test_standard_input(tmp_path, tok, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     tok.save(tmp_path / "tok")
     write(tmp_path / "a.txt", LINES)
     outputs = {}
     for source, given in (("a.txt", b""), ("-", LINES.encode())):
-        run("count", source, "--split", WHOLE, "-o", "counts", "--no-resume", "--force", cwd=tmp_path, input=given)
+        run("count", source, "--split", WHOLE, "-o", "counts", "--no-resume", "--force", input=given)
         outputs.setdefault("count", []).append(dict(tokenmill.WordCounts.load(tmp_path / "counts").items()))
-        run("train", source, "--vocab-size", 260, "-o", "t", "--force", cwd=tmp_path, input=given)
+        run("train", source, "--vocab-size", 260, "-o", "t", "--force", input=given)
         outputs.setdefault("train", []).append(tokenmill.load(tmp_path / "t").events)
-        run("encode", source, "--tokenizer", "tok", "-o", "t.bin", "--force", cwd=tmp_path, input=given)
+        run("encode", source, "--tokenizer", "tok", "-o", "t.bin", "--force", input=given)
         outputs.setdefault("encode", []).append((tmp_path / "t.bin").read_bytes())
-        outputs.setdefault("lines", []).append(
-            run("encode", source, "--tokenizer", "tok", cwd=tmp_path, input=given).stdout
-        )
-        run("clean", "text", source, "-o", "c", "--min-chars", 0, "--force", cwd=tmp_path, input=given)
+        outputs.setdefault("lines", []).append(run("encode", source, "--tokenizer", "tok", input=given))
+        run("clean", "text", source, "-o", "c", "--min-chars", 0, "--force", input=given)
         outputs.setdefault("clean", []).append([d.text for d in read_documents((tmp_path / "c").glob("shard*"))])
-        run("check", "tok", "--against", "tok", source, "--fuzz", 0, cwd=tmp_path, input=given)
-        found = json.loads(run("inspect", "tok", source, "--json", cwd=tmp_path, input=given).stdout)
+        run("check", "tok", "--against", "tok", source, "--fuzz", 0, input=given)
+        found = json.loads(run("inspect", "tok", source, "--json", input=given))
         outputs.setdefault("inspect", []).append(str(found).replace("a.txt", "-").replace("'a'", "'-'"))
     for verb, (file, stdin) in outputs.items():
         if verb != "inspect":  # words are a second pass, which a pipe does not have
@@ -322,8 +324,9 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
         ("bad.txt", b"good\n" * 50 + "\u5b57".encode()[:2], "bad.txt: not UTF-8: the byte 0xe5 at 250"),
     ],
 )
-def test_skip_damaged_in_every_command(tmp_path, tok, file, content, message):
+def test_skip_damaged_in_every_command(tmp_path, tok, file, content, message, monkeypatch):
     """What cannot be read is an error with its position, or is left out and reported."""
+    monkeypatch.chdir(tmp_path)
     tok.save(tmp_path / "tok")
     tok.save(tmp_path / "copy")
     write(tmp_path / file, content)
@@ -339,10 +342,9 @@ def test_skip_damaged_in_every_command(tmp_path, tok, file, content, message):
         f"check tok --against tok {file} good.txt --fuzz 0",
         f"prune tok {file} good.txt -o pruned",
     ):
-        arguments = [sys.executable, "-m", "tokenmill", *command.split()]
-        refused = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
+        refused = CliRunner().invoke(app, command.split())
         said = " ".join(refused.stderr.split())
         expected = 2 if command.startswith("check") else 1  # 1 says that tokenizers differ
-        assert refused.returncode == expected and message in said and "pass --skip-damaged" in said, (command, said)
-        ran = subprocess.run([*arguments, "--skip-damaged"], cwd=tmp_path, capture_output=True, text=True)
-        assert ran.returncode == 0 and message in " ".join(ran.stderr.split()), (command, ran.stderr)
+        assert refused.exit_code == expected and message in said and "pass --skip-damaged" in said, (command, said)
+        ran = CliRunner().invoke(app, [*command.split(), "--skip-damaged"])
+        assert ran.exit_code == 0 and message in " ".join(ran.stderr.split()), (command, ran.stderr)

@@ -31,7 +31,7 @@ def scanner_of(*pattern: str) -> Scanner:
 
 
 @given(patterns(), st.lists(texts(), min_size=1, max_size=4), ROOMS)
-@settings(max_examples=60 * FACTOR, deadline=None)
+@settings(max_examples=30 * FACTOR, deadline=None)
 def test_any_pattern_gives_the_pretokens_of_the_regex_module(pattern, some, room):
     splitter = splitter_of(pattern)
     assume(splitter.scanner is not None)
@@ -48,7 +48,7 @@ def test_named_patterns_on_any_bytes(name, text, room):
 
 
 @given(patterns(), data(), ROOMS, ROOMS)
-@settings(max_examples=100 * FACTOR, deadline=None)
+@settings(max_examples=60 * FACTOR, deadline=None)
 def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room):
     scanner = scanner_of(pattern)
     scalar = Scanner(scanner.tables, None, True)
@@ -57,7 +57,7 @@ def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room
 
 
 @given(st.lists(patterns(1), min_size=2, max_size=3), data(60), ROOMS)
-@settings(max_examples=50 * FACTOR, deadline=None)
+@settings(max_examples=30 * FACTOR, deadline=None)
 def test_several_patterns_one_inside_the_other(several, text, room):
     scanner = scanner_of(*several)
     assert ends_of(scanner, text, room) == reference_ends(tuple(several), text)
@@ -105,7 +105,7 @@ def test_a_long_run_in_a_chain_is_cut_in_linear_time(unit):
 
 
 @given(st.one_of(st.sampled_from(NAMED), patterns()), data(60), data(60), data(60))
-@settings(max_examples=100 * FACTOR, deadline=None)
+@settings(max_examples=60 * FACTOR, deadline=None)
 def test_a_certain_cut_is_one_whatever_stands_around(pattern, text, before, after):
     scanner = splitter_of(pattern).scanner
     cut = scanner.certain_cut(text) if scanner is not None else 0
@@ -117,7 +117,7 @@ def test_a_certain_cut_is_one_whatever_stands_around(pattern, text, before, afte
 
 
 @given(data(100, invalid=False), data(100))
-@settings(max_examples=100 * FACTOR, deadline=None)
+@settings(max_examples=60 * FACTOR, deadline=None)
 def test_a_certain_cut_begins_no_earlier_than_asked(text, more):
     scanner = Splitter("cl100k").scanner
     whole = text + b"\nx" + more
