@@ -113,5 +113,23 @@ def test_a_parquet_file_with_a_dictionary_of_a_gigabyte(tmp_path):
     texts = [f"{i}" + "x" * 2 * MB for i in range(500)]
     pq.write_table(pa.table({"text": texts}), path, compression="zstd", dictionary_pagesize_limit=2 << 30)
     nbytes, growth, said = read(path)
-    assert nbytes == 0 and "its dictionary takes 1,0" in said
+    assert nbytes == 0 and "a page of it takes 1,0" in said
+    assert growth < BOUND
+
+
+@pytest.mark.parametrize("texts", [["x" * 1000 * MB], ["small"] * 500 + ["x" * 1000 * MB]], ids=["first", "later"])
+def test_a_parquet_file_with_a_page_of_a_gigabyte(tmp_path, texts):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": pa.array(texts, pa.large_string())})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, write_batch_size=100)
+    nbytes, growth, said = read(path)
+    assert nbytes == 0 and "a page of it takes 1,0" in said
+    assert growth < BOUND
+
+
+def test_a_parquet_file_of_many_pages_that_repeat_themselves(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["x" * 1000] * 300_000}), path, compression="zstd", use_dictionary=False)
+    nbytes, growth, said = read(path)
+    assert nbytes == 300_000_000 and said == "\n"
     assert growth < BOUND

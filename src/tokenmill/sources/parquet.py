@@ -5,8 +5,8 @@ The strings are taken from Arrow's buffers as they are. A null is an empty docum
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
 from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1 << 16
 MOST_BYTES = 64 << 20  # plain bytes of the rows that are read at a time, where each is one that the file stores once
-MOST_DICTIONARY = 64 << 20  # plain bytes; programs write 1 MiB
-HEADER_BYTES = 32  # as many of a page's header as say how large it is
+MOST_PAGE = 64 << 20  # plain bytes of a dictionary or of a page that repeats itself; programs write 1 MiB
+MOST_RATIO = 50  # of plain to stored bytes; text has 2 to 10
+HEADER_BYTES = 1 << 12  # of a page; they hold its smallest and largest value, which programs cut to some 64 bytes
 STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
 
 
@@ -122,8 +123,7 @@ class ParquetSource(BlockSource):
         skip = 0
         if self._batches is None:
             group = self._file.metadata.row_group(self._group)
-            if (dictionary := self._dictionary_bytes(group)) > MOST_DICTIONARY:
-                raise ValueError(f"its dictionary takes {dictionary:,} bytes, and at most {MOST_DICTIONARY:,} are read")
+            self._refuse_bombs(group)
             names = self._file.schema_arrow.names
             columns = [self._options.field, *(["id"] if self._ids and names.count("id") == 1 else [])]
             # Half a block: Arrow's buffers may be twice as large as the strings.
@@ -138,18 +138,17 @@ class ParquetSource(BlockSource):
             skip -= len(batch)
         return batch if batch is None or not skip else batch.slice(skip)
 
-    def _dictionary_bytes(self, group: Any) -> int:
-        """The plain bytes of the column's dictionary, which Arrow decodes whole; 0 without one."""
+    def _refuse_bombs(self, group: Any) -> None:
+        """Refuse a column of small pages that become large. Arrow decodes a dictionary, and each page, whole."""
         columns = map(group.column, range(group.num_columns))
         column = next(column for column in columns if column.path_in_schema == self._options.field)
-        if not column.has_dictionary_page:
-            return 0
-        if self._url is not None:
-            self._url.seek(column.dictionary_page_offset)
-            return page_bytes(self._url.read(HEADER_BYTES))
-        with open(self.source, "rb") as file:
-            file.seek(column.dictionary_page_offset)
-            return page_bytes(file.read(HEADER_BYTES))
+        start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
+        is_bomb = column.total_uncompressed_size > max(MOST_PAGE, MOST_RATIO * column.total_compressed_size)
+        with contextlib.nullcontext(self._url) if self._url is not None else open(self.source, "rb") as file:
+            if column.has_dictionary_page or is_bomb:
+                for nbytes in page_sizes(file, start, start + column.total_compressed_size if is_bomb else start + 1):
+                    if nbytes > MOST_PAGE:
+                        raise ValueError(f"a page of it takes {nbytes:,} bytes, and at most {MOST_PAGE:,} are read")
 
     def _longest_repeated(self) -> int:
         """The bytes of the longest string in the row group's dictionary, at least 1: each row may repeat it."""
@@ -180,15 +179,58 @@ class ParquetSource(BlockSource):
             block.leave_out_long(limit)
 
 
-def page_bytes(header: bytes) -> int:
-    """The size of a page before compression: the second field of its header, an i32 in Thrift's compact protocol.
+def page_sizes(file: Any, start: int, end: int) -> Iterator[int]:
+    """The plain bytes of each page between two offsets, as the headers before them say.
 
-    A header begins with the kind of page and this size, each as 0x15 and a zigzag varint; 0 if it does not.
+    A header is a struct of Thrift's compact protocol: field 2 has the plain bytes, field 3 the bytes that follow it
+    (parquet-format, PageHeader).
     """
-    varint = rb"[\x80-\xff]{0,4}[\x00-\x7f]"
-    fields = re.match(rb"\x15" + varint + rb"\x15(" + varint + rb")", header)
-    zigzag = sum((byte & 127) << 7 * i for i, byte in enumerate(fields[1])) if fields else 0
-    return zigzag >> 1
+    while start < end:
+        file.seek(start)
+        header = file.read(HEADER_BYTES)
+        try:
+            fields, length = _thrift_struct(header, 0)
+        except IndexError:  # Arrow says what is wrong with it
+            return
+        yield fields.get(2, 0)
+        start += length + max(0, fields.get(3, 0))
+
+
+def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
+    """The integers of a struct by field, and where it ends. IndexError if the data end before."""
+
+    def varint() -> int:
+        nonlocal at
+        number = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return number
+
+    fields: dict[int, int] = {}
+    field = 0
+    while head := data[at]:
+        at += 1
+        field = field + (head >> 4) if head >> 4 else varint() >> 1
+        kind = head & 15
+        if kind == 3:  # a byte
+            at += 1
+        elif kind in (4, 5, 6):  # integers, in zigzag
+            number = varint()
+            fields[field] = number >> 1 ^ -(number & 1)
+        elif kind == 7:  # a float
+            at += 8
+        elif kind == 8:  # bytes
+            length = varint()  # moves `at`
+            at += length
+        elif kind == 12:
+            at = _thrift_struct(data, at)[1]
+        elif kind not in (1, 2):  # true and false have no bytes; a page's header has no lists
+            raise IndexError
+    return fields, at + 1
 
 
 def _layout(strings: Any) -> tuple[array, Any, int, int]:
