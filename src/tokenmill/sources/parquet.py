@@ -25,7 +25,7 @@ MOST_ROWS = 1 << 16
 MOST_BYTES = 64 << 20  # plain bytes of the rows that are read at a time, where each is one that the file stores once
 MOST_PAGE = 64 << 20  # plain bytes of a dictionary or of a page that repeats itself; programs write 1 MiB
 MOST_RATIO = 50  # of plain to stored bytes; text has 2 to 10
-HEADER_BYTES = 1 << 12  # of a page; they hold its smallest and largest value, which programs cut to some 64 bytes
+HEADER_BYTES = 1 << 16  # at most, of a page; it has the smallest and the largest value
 STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
 
 
@@ -190,8 +190,8 @@ def page_sizes(file: Any, start: int, end: int) -> Iterator[int]:
         header = file.read(HEADER_BYTES)
         try:
             fields, length = _thrift_struct(header, 0)
-        except IndexError:  # Arrow says what is wrong with it
-            return
+        except IndexError:
+            raise ValueError("the header of a page cannot be read") from None
         yield fields.get(2, 0)
         start += length + max(0, fields.get(3, 0))
 
