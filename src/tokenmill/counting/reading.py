@@ -45,4 +45,4 @@ def why_binary(head: bytes, binary: Binary = "error") -> str | None:
         found = f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
     if binary == "skip":
         return ""
-    return f"looks binary: {found}. Leave it out, or let the option binary skip such files or count their bytes"
+    return f"looks binary: {found}"
