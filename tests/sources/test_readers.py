@@ -128,12 +128,16 @@ def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
             '[{"text": "a"}, {"text": "b"},\n]\n',
             "a.json: not JSON: a comma after item 2, which is the last. Remove it.",
         ),
+        ('{"text": "a"} {"text": "b"}\n', "a.json, line 1: not JSON: another value follows the first, at 14."),
         ('[{"text": "a",}]', "a.json, item 1: not JSON: a comma after the last value, at 13. Remove it"),
     ],
 )
 def test_json_with_a_comma_too_many_or_over_many_lines_is_called_that(tmp_path, content, why):
     skipped = read(write(tmp_path / "a.json", content))[1]
     assert skipped[0].startswith(why)
+    with pytest.raises(InputError) as refused:
+        list(read_documents(tmp_path / "a.json"))
+    assert "skip_damaged=True." in str(refused.value) and ".." not in str(refused.value)
 
 
 def test_jsonl_fields(tmp_path):

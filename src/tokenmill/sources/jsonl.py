@@ -80,6 +80,8 @@ def _why_not_json(line: str, error: ValueError) -> str:
         return f"a comma after the last value, at {len(before):,}. Remove it"
     if line.rstrip()[-1:] in ("{", "[", ","):
         return "the value goes on in the next line. Write each object on one line, or all in one array in a .json file"
+    if str(error).startswith("Extra data"):
+        return f"another value follows the first, at {len(before) + 1:,}. Write each object on a line of its own"
     return str(error)
 
 
