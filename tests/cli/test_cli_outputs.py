@@ -46,7 +46,6 @@ def contents(path):
         ("prune tok --ids ids -o tok", "tok"),
         ("prune tok a.txt -o out", "out"),
         ("extend tok a.txt --reuse 0 -o out", "out"),
-        ("prune tok --ids ids -o new --id-map out", "out"),
         ("convert tok out --to huggingface", "out"),
         ("convert tok out --to tiktoken", "out"),
         ("count a.txt -o out", "out"),
@@ -69,8 +68,6 @@ def test_an_output_that_exists_is_refused_without_force(folder, arguments, outpu
         if arguments.startswith("clean"):  # the same command is not refused: it is finished
             assert run(folder, *arguments.split()).exit_code == 0
             arguments += " --min-chars 3"
-    if "--id-map" in arguments:
-        arguments = arguments.replace("-o new", "-o newer")
     before = contents(place)
     refused = run(folder, *arguments.split())
     assert refused.exit_code == 1 and "--force" in refused.stderr and output in refused.stderr, refused.output
@@ -264,7 +261,7 @@ def test_a_replacement_appears_whole(folder, monkeypatch):
     assert stopped.exit_code == 130 and not (folder / "out").exists()
     monkeypatch.undo()
     monkeypatch.setattr("tokenmill.quality.certificate.certify", stop)
-    stopped = run(folder, *"extend tok a.txt --reuse 0 -o elsewhere --id-map map.npy".split())
+    stopped = run(folder, *"extend tok a.txt --reuse 0 -o elsewhere".split())
     assert stopped.exit_code == 130 and "elsewhere" in stopped.stderr.partition("finished before: ")[2], stopped.stderr
     monkeypatch.undo()
     assert run(folder, *"extend tok a.txt --reuse 0 -o out".split()).exit_code == 0

@@ -126,8 +126,8 @@ def test_replace(folder):
     run(folder, *wanted, "--keep", "b.txt")
     assert (folder / "replaced" / "tokenizer.json").read_bytes() != first
     worth = table(run(folder, "inspect", "large", "other.txt", "--json"), "worth_replacing")["rows"][0]["tokens"]
-    run(folder, "extend", "large", "other.txt", "--reuse", "0", "-o", "as-many", "--id-map", "all.npy")
-    assert 0 < worth == (np.load(folder / "all.npy") < 0).sum() <= 22
+    run(folder, "extend", "large", "other.txt", "--reuse", "0", "-o", "as-many")
+    assert 0 < worth == (np.load(folder / "as-many" / "id_map.npy") < 0).sum() <= 22
     (folder / "few.txt").write_text("xy xy xy", encoding="utf-8")
     assert "ran out of pairs" in run(folder, "extend", "large", "few.txt", "--reuse", "9", "-o", "few").stderr
     (folder / "wrong").write_text("97", encoding="utf-8")
@@ -137,8 +137,11 @@ def test_replace(folder):
 
 def test_prune(folder):
     (folder / "ids").write_text("277\n\n276\n", encoding="utf-8")
-    run(folder, "prune", "large", "--ids", "ids", "-o", "pruned2", "--id-map", "map.npy")
-    assert tokenmill.load(folder / "pruned2").n_vocab == 276 and (np.load(folder / "map.npy")[276:] == -1).all()
+    run(folder, "prune", "large", "--ids", "ids", "-o", "pruned2")
+    assert (
+        tokenmill.load(folder / "pruned2").n_vocab == 276
+        and (np.load(folder / "pruned2" / "id_map.npy")[276:] == -1).all()
+    )
     (folder / "bad").write_text("1\nx\n", encoding="utf-8")
     assert "line 2: 'x' is not an id" in run(folder, "prune", "large", "--ids", "bad", "-o", "no", code=1).stderr
     assert not (folder / "no").exists()

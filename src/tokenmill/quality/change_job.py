@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError
-from ..jobs.outputs import atomic_files, refuse_existing
-from ..jobs.work import OUTPUT, Overwrite, Threads
+from ..jobs.outputs import refuse_existing
+from ..jobs.work import Overwrite, Threads
 from ..options import Argument, Option, Options, fields_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
@@ -36,9 +36,6 @@ class Change(Options):
     tokenizer: Annotated[Any, Argument("A tokenizer: a file or folder of any format, or a name.")]
     sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
     output: Annotated[Path, Option("The folder to write the tokenizer to.", "-o", "--output")]
-    # fmt: off
-    id_map: Annotated[Path | None, Option("File for the new id of each old one. [default: id_map.npy in the output]", section=OUTPUT)] = None
-    # fmt: on
     ids: Annotated[Path | None, Option("A file of the tokens to remove or replace: one id per line.")] = None
     opening: Opening = field(default_factory=Opening)
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -47,8 +44,8 @@ class Change(Options):
 
     @property
     def id_map_path(self) -> Path:
-        """The file of the id map."""
-        return self.output / "id_map.npy" if self.id_map is None else self.id_map
+        """The new id of each old one, -1 for a token that went."""
+        return self.output / "id_map.npy"
 
     def check(self) -> None:
         """Refuse options that do not go together, and an output that exists, before the work begins."""
@@ -85,12 +82,8 @@ class Change(Options):
         from .certificate import certify
 
         np.save(array := io.BytesIO(), id_map, allow_pickle=False)
-        inside = {self.id_map_path.name: array.getvalue()} if self.id_map is None else {}
-        write(
-            new.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(new), more={**inside, **(more or {})}
-        )
-        if not inside:
-            atomic_files({self.id_map_path: array.getvalue()})
+        files = {self.id_map_path.name: array.getvalue(), **(more or {})}
+        write(new.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(new), more=files)
         texts = WordCounts.from_mapping({}, old.vocabulary.split_patterns) if counts is None else counts
         return certify(old, load(self.output), np.load(self.id_map_path, allow_pickle=False), texts, progress)
 
@@ -206,7 +199,7 @@ class Extend(MergeOptions, Change):
         if self.reuses:
             yield (OptionName("reuse"),), {"vocab_size", "special_tokens", *training}
         else:
-            yield ("an extension without ", OptionName("reuse")), {"keep", "id_map"}
+            yield ("an extension without ", OptionName("reuse")), {"keep"}
         if not self.sources:
             path = ("an extension without text",)
             yield path, {"vocab_size", "reuse", "ids", "unit", "separator", "field", "num_threads", *training}

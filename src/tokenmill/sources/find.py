@@ -120,7 +120,9 @@ def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None, hint: str = "") 
     """
     for skip in skips:
         if on_skip is None and skip.left_out:
-            raise InputError(f"{str(skip).removesuffix('.')}{hint}. To leave it out, pass ", OptionName("skip_damaged", True), ".")
+            raise InputError(
+                f"{str(skip).removesuffix('.')}{hint}. To leave it out, pass ", OptionName("skip_damaged", True), "."
+            )
         (on_skip or warn_of_skip)(skip)
 
 
