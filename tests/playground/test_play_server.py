@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import socket
+import struct
 import threading
 
 import pytest
@@ -260,3 +261,20 @@ def test_a_name_that_is_not_utf_8(tmp_path):
     from tokenmill.quality.names import tokenizer_name
 
     assert tokenizer_name("a/caf\udce9.tiktoken") == "caf\ufffd"
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_an_upload_that_is_cancelled_is_no_failure(capfd, reset):
+    port, stop = start(allow_paths=False)
+    head = f"POST /open HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nContent-Length: 90000\r\n\r\n"
+    for sent in (head[:30], head, head + "x" * 1000):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(sent.encode())
+            if reset:  # closed without a goodbye
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert ask(port)[0] == 200
+    for thread in threading.enumerate():
+        if "process_request" in thread.name:
+            thread.join(10)
+    stop()
+    assert "Traceback" not in capfd.readouterr().err
