@@ -12,12 +12,10 @@ import bisect
 import functools
 import itertools
 import operator
+import os
 import zlib
 from array import array
-from base64 import b85decode
 from collections.abc import Iterable
-
-from . import unicode_tables
 
 MAX = 0x10FFFF
 # Bytes that are not UTF-8 are treated as lone surrogates, category Cs, as in Python's "surrogateescape". No character of
@@ -26,7 +24,8 @@ INVALID = 0xDC80
 
 MOST_CLASSES = 250
 MOST_SETS = 1000  # named by one pattern; beyond this, finding the classes takes longer than a second
-CATEGORIES = unicode_tables.CATEGORY_NAMES.split()
+# In the order of their numbers in the tables, which are those of Unicode 16.0.
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -93,10 +92,16 @@ class CharSet:
         return CharSet(self.op, *(a.fold() for a in self.args))
 
 
+def table(name: str) -> bytes:
+    """A table of Unicode's data in this folder. The scripts make_unicode_tables.py and make_normalization_table.py wrote it."""
+    with open(f"{os.path.dirname(__file__)}/{name}.zlib", "rb") as file:
+        return zlib.decompress(file.read())
+
+
 @functools.cache
 def category_pages() -> tuple[memoryview, bytes]:
     """The page number of each 128 code points, and the pages, which hold one category per code point."""
-    data = zlib.decompress(b85decode(unicode_tables.CATEGORY_PAGES))
+    data = table("categories")
     return memoryview(data[: 2 * 8704]).cast("H"), data[2 * 8704 :]
 
 
@@ -107,7 +112,7 @@ def category(code: int) -> int:
 
 @functools.cache
 def case_orbits() -> tuple[tuple[int, ...], ...]:
-    text = zlib.decompress(b85decode(unicode_tables.CASE_ORBITS)).decode("utf-8")
+    text = table("case_orbits").decode()
     return tuple(tuple(map(ord, group)) for group in text.split(" "))
 
 
@@ -136,7 +141,7 @@ def case_fold(ranges: Ranges) -> Ranges:
 @functools.cache
 def properties() -> dict[str, str]:
     table = {}
-    for line in zlib.decompress(b85decode(unicode_tables.PROPERTIES)).decode().split("\n"):
+    for line in table("properties").decode().split("\n"):
         names, _, numbers = line.partition(" ")
         for name in names.split("="):
             table[name.lower().replace("_", "")] = numbers

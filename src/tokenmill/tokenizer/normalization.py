@@ -23,10 +23,10 @@ from functools import cache, lru_cache, partial, reduce
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
+from ..split.alphabet import table
 from ..split.splitter import finder_of
 from ..vocabulary.validation import NORMALIZERS
 from .character_map import CharacterMap
-from .normalization_table import UNASSIGNED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,12 +200,10 @@ def _unassigned_in(text: str) -> Iterator[int]:
 @cache
 def unassigned_characters() -> np.ndarray:
     """For each code point, whether Unicode 9.0 does not assign it."""
-    import zlib
-    from base64 import b85decode
 
     import numpy as np
 
-    borders = accumulate(int(gap, 16) for gap in zlib.decompress(b85decode(UNASSIGNED)).decode().split())
+    borders = accumulate(int(gap, 16) for gap in table("unassigned").decode().split())
     changes = np.zeros(0x110000 + 1, np.int8)
     changes[[*borders]] = 1
     return np.bitwise_xor.accumulate(changes[:-1]).astype(bool)
