@@ -412,7 +412,9 @@ def run_random(count: int | None, seconds: float, seed: int, layout: str = "") -
         try:
             one_input(data)
         except BaseException:
-            print(f"failed on {data!r}", file=sys.stderr)
+            with tempfile.NamedTemporaryFile(prefix="tokenmill-fuzz-", delete=False) as file:
+                file.write(data)
+            print(f"failed on {file.name}", file=sys.stderr)
             raise
         done += 1
     return done

@@ -121,6 +121,12 @@ def test_unigram_in_gguf_gives_the_ids_of_llama_cpp(tmp_path, options, text, ids
     assert load(tmp_path, gguf(**T5 | options)).encode(text) == ids
 
 
+def test_the_unknown_token_of_unigram_in_gguf_decodes_whatever_kind_the_file_gives_it(tmp_path):
+    tok = load(tmp_path, gguf(**T5 | {"token_type": [1] * 9}))
+    assert tok.encode("qqb") == [3, 2, 5]
+    assert tok.decode([3, 2, 5]) == " \u2047 b"
+
+
 def test_what_unigram_in_gguf_becomes(tmp_path):
     tok = load(tmp_path, gguf(**T5))
     assert tok.decode([6, 3, 4]) == "ab a"

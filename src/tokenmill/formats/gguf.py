@@ -179,9 +179,11 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         from .library_files import unigram_of_gguf, word_piece_of_gguf
 
         texts = tokens.read(data)
+        unknown = get("unknown_token_id", int, 100 if model == "bert" else 2)
+        if 0 <= unknown < len(kinds):
+            kinds[unknown] = UNKNOWN
         added = _added(kinds, dict(zip(texts, range(len(texts)), strict=True)), texts.__getitem__, masks)
         pieces = Pieces(texts, scores, kinds, file)
-        unknown = get("unknown_token_id", int, 100 if model == "bert" else 2)
         if model == "bert":
             lower = get("normalizer.lowercase", bool, True)
             return word_piece_of_gguf(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))

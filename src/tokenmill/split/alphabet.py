@@ -140,12 +140,12 @@ def case_fold(ranges: Ranges) -> Ranges:
 
 @functools.cache
 def properties() -> dict[str, str]:
-    table = {}
+    numbers_of = {}
     for line in table("properties").decode().split("\n"):
         names, _, numbers = line.partition(" ")
         for name in names.split("="):
-            table[name.lower().replace("_", "")] = numbers
-    return table
+            numbers_of[name.lower().replace("_", "")] = numbers
+    return numbers_of
 
 
 # Long names of categories and their groups, from Unicode's PropertyValueAliases.
