@@ -13,10 +13,9 @@ from split_strategies import ends_of, reference_ends
 
 from tokenmill.split import Splitter
 from tokenmill.split._scan_cy import Scanner
-from tokenmill.split.alphabet import CATEGORIES, case_orbits, category, property_set
+from tokenmill.split.alphabet import CATEGORIES, NotRegular, case_orbits, category, property_set
 from tokenmill.split.compiler import automaton_of, compile_pattern
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.split.syntax import NotRegular
 from tokenmill.split.transducer import Maker, certain_cuts
 
 SAMPLE = "It's  1984,\n\n   isn’t IT? 東京 12345 naïve\t\twe'll\u3000x — Привет, мир!! \U0001f600\r\n  end "

@@ -164,8 +164,8 @@ def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
 
 def _automaton(pattern: str, name: str) -> tuple[int, dict[str, bytes]]:
     """The row width of the split pattern's automaton, and its tables; see split.compiler.Tables."""
+    from ..split.alphabet import NotRegular
     from ..split.compiler import compile_pattern
-    from ..split.syntax import NotRegular
 
     try:
         tables = compile_pattern(pattern)

@@ -13,26 +13,12 @@ loop that can be left only if the next character is not in the class.
 
 from __future__ import annotations
 
-from .alphabet import Alphabet, CharSet
-from .syntax import (
-    MOST_REPEATS,
-    Alternate,
-    Around,
-    Atomic,
-    Chars,
-    Concat,
-    Group,
-    Look,
-    Node,
-    NotRegular,
-    Reference,
-    Repeat,
-    Start,
-    as_set,
-)
+from .alphabet import Alphabet, CharSet, NotRegular
+from .tree import Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, Start, as_set
 
 DEAD = -1
 CHARS, SPLIT, LOOK, ACCEPT = range(4)
+MOST_REPEATS = 1000
 MOST_NODES = 20_000
 MOST_STATES = 2_000
 MOST_VISITS = 500_000  # of a node from a state, about a second

@@ -14,7 +14,8 @@ import regex
 
 from ..errors import PatternError
 from .spelling import Spelling
-from .syntax import Alternate, Concat, Part, Repeat, parse, shown
+from .syntax import parse, shown
+from .tree import Alternate, Concat, Part, Repeat
 
 MOST_PARTS = 100_000  # of a pattern with its repetitions written out; `regex` takes 0.3 kB for each
 SECONDS = 5.0  # of processor time for splitting a text, and more for each of its characters: 20 times what most need

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from array import array
 
-from .alphabet import Alphabet
+from .alphabet import Alphabet, NotRegular
 from .automaton import DEAD, Automaton, compile_tree, sets_of
 from .composition import transducer_tables
-from .syntax import NotRegular, parse
+from .syntax import parse
 from .tables import Tables
 from .transducer import Maker, certain_cuts, sure_states
 

@@ -12,14 +12,14 @@ from typing import Literal
 
 from ..errors import ConversionError, PatternError
 from .alphabet import ANY, CATEGORIES, WHITE_SPACE, Alphabet, CharSet, case_fold, property_set
-from .syntax import (
+from .syntax import Dialect, parse
+from .tree import (
     NOTHING,
     Alternate,
     Around,
     Atomic,
     Chars,
     Concat,
-    Dialect,
     Group,
     Look,
     Node,
@@ -28,7 +28,6 @@ from .syntax import (
     Repeat,
     Start,
     folds_to_several,
-    parse,
 )
 
 ESCAPES = {9: r"\t", 10: r"\n", 13: r"\r"}

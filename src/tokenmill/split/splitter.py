@@ -28,8 +28,8 @@ def tables_of(pattern: str) -> Tables | str:
     """The compiled pattern, or the reason why only the `regex` module can run it."""
     if (known := COMPILED.get(pattern)) is not None:
         return known
+    from .alphabet import NotRegular
     from .compiler import compile_pattern  # late: decoding needs no pattern
-    from .syntax import NotRegular
 
     tables: Tables | str
     try:

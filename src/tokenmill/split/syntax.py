@@ -19,110 +19,40 @@ An invalid regular expression raises a PatternError that says where the mistake 
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Literal
 
 from ..errors import PatternError
 from .alphabet import ANY, MAX, WHITE_SPACE, CharSet, NotRegular, property_set
+from .tree import (
+    NEWLINE,
+    NOTHING,
+    Alternate,
+    Around,
+    Atomic,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Node,
+    Reference,
+    Repeat,
+    Start,
+    as_look,
+    expansions,
+    folds_to_several,
+)
 
 Dialect = Literal["rust", "oniguruma"]
 
 
-class Part:
-    """A part of a pattern. Its arguments become its attributes, in the order of __slots__."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def __init__(self, *values: object):
-        for name, value in zip(self.__slots__, values, strict=True):
-            setattr(self, name, value)
-
-
-class Chars(Part):
-    """One character of a set."""
-
-    __slots__ = ("set",)
-    set: CharSet
-
-
-class Concat(Part):
-    """Parts in sequence. An empty sequence matches the empty text."""
-
-    __slots__ = ("parts",)
-    parts: list[Node]
-
-
-class Alternate(Part):
-    """Alternatives, the preferred first."""
-
-    __slots__ = ("parts",)
-    parts: list[Node]
-
-
-class Repeat(Part):
-    """`node`, `least` to `most` times (None: no limit), as often or, if `lazy`, as seldom as possible."""
-
-    __slots__ = ("node", "least", "most", "lazy")  # noqa: RUF023  the order of the arguments
-    node: Node
-    least: int
-    most: int | None
-    lazy: bool
-
-
-class Look(Part):
-    """A condition on the next character: it is in `set`, or, if `end` is true, the text ends here."""
-
-    __slots__ = ("set", "end")  # noqa: RUF023  the order of the arguments
-    set: CharSet
-    end: bool
-
-
-class Atomic(Part):
-    """A group that is not re-entered by backtracking once it has matched."""
-
-    __slots__ = ("node",)
-    node: Node
-
-
-class Around(Part):
-    """A condition on the text ahead or behind: it matches `node`, or, if `negated`, does not. For Look no tree is needed."""
-
-    __slots__ = ("node", "ahead", "negated")  # noqa: RUF023  the order of the arguments
-    node: Node
-    ahead: bool
-    negated: bool
-
-
-class Group(Part):
-    """A group that a Reference refers to."""
-
-    __slots__ = ("node", "number")
-    node: Node
-    number: int
-
-
-class Reference(Part):
-    """The text that a group matched."""
-
-    __slots__ = ("number",)
-    number: int
-
-
-class Start(Part):
-    """The start of the text."""
-
-
-Node = Chars | Concat | Alternate | Repeat | Look | Atomic | Around | Group | Reference | Start  # a part of a pattern
-NOTHING = CharSet("not", ANY)
-NEWLINE = CharSet.chars(10)
 DIGIT = CharSet("categories", (8,))
 HEXADECIMAL = CharSet("ranges", ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
 CONTROLS = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "a": 7, "e": 27}
 POSIX = {
-    "alnum": "09AZaz", "alpha": "AZaz", "ascii": "\0\x7f", "blank": "\t\t  ", "cntrl": "\0\x1f\x7f\x7f", "digit": "09",
-    "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "\t\r  ", "upper": "AZ",
-    "word": "09AZ__az", "xdigit": "09AFaf",
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\0-\x7f", "blank": r"\t ", "cntrl": r"\0-\x1f\x7f", "digit": "0-9",
+    "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\t-\r ", "upper": "A-Z",
+    "word": "0-9A-Z_a-z", "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
 UNICODE_POSIX = {
     "alnum": r"\p{Alphabetic}\p{Nd}", "alpha": r"\p{Alphabetic}", "ascii": r"\0-\x7f", "blank": r"\t\p{Zs}",
@@ -135,31 +65,7 @@ WORDS: dict[Dialect, str] = {
     "oniguruma": UNICODE_POSIX["word"] + r"\xb2\xb3\xb9\xbc-\xbe",
 }
 REFERENCE = re.compile(r"\\[1-9k]")
-MOST_REPEATS = 1000
 MOST_DEPTH = 100
-
-
-@functools.cache
-def expansions() -> dict[str, str]:
-    """The characters that full case folding makes several characters of, as "\u00df" of "ss". None is beyond U+FFFF."""
-    folded = {chr(code): chr(code).casefold() for code in (*range(0xDF, 0x2000), *range(0xFB00, 0xFB18))}
-    return {char: text for char, text in folded.items() if len(text) > 1}
-
-
-def folds_to_several(node: Node) -> bool:
-    """Whether a text in this node is one that Oniguruma takes a single character for, where it ignores case."""
-    text = _literals(node).casefold()
-    return any(several in text for several in expansions().values())
-
-
-def _literals(node: Node) -> str:
-    """The characters of a sequence, with a zero for what is not one certain character."""
-    if isinstance(node, Concat):
-        return "".join(map(_literals, node.parts))
-    if isinstance(node, Repeat) and node.least == node.most and not node.lazy:
-        return _literals(node.node) * min(node.least, 2)
-    ranges = (node.set.plain or node.set).args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
-    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else "\0"
 
 
 def word_set(dialect: Dialect = "rust") -> CharSet:
@@ -171,41 +77,6 @@ def class_set(items: str) -> CharSet:
     """The set of a class [...] with these items."""
     parser = Parser(items + "]")
     return parser.bracket(0)
-
-
-def as_set(node: Node) -> CharSet | None:
-    """The set of a node that always matches exactly one character, else None."""
-    if isinstance(node, Chars):
-        return node.set
-    if isinstance(node, Atomic | Group):
-        return as_set(node.node)
-    if isinstance(node, Concat) and len(node.parts) == 1:
-        return as_set(node.parts[0])
-    if isinstance(node, Alternate):
-        sets = [as_set(part) for part in node.parts]
-        if all(sets):
-            return CharSet("or", *sets)
-    return None
-
-
-def as_look(node: Node) -> Look:
-    """The condition that a lookahead at `node` puts on the next character."""
-    one = as_set(node)
-    if one is not None:
-        return Look(one, False)
-    if isinstance(node, Look):
-        return node
-    if isinstance(node, Concat):
-        if not node.parts:
-            return Look(ANY, True)
-        if len(node.parts) == 1:
-            return as_look(node.parts[0])
-    if isinstance(node, Repeat) and node.least <= 1:
-        return Look(ANY, True) if node.least == 0 else as_look(node.node)
-    if isinstance(node, Alternate):
-        looks = [as_look(part) for part in node.parts]
-        return Look(CharSet("or", *(look.set for look in looks)), any(look.end for look in looks))
-    raise NotRegular("a lookahead at more than one character")
 
 
 def combined(operator: str, a: CharSet, b: CharSet) -> CharSet:
@@ -342,8 +213,8 @@ class Parser:
             return bounds
         return None
 
-    def chars(self, found: CharSet) -> CharSet:
-        return found.fold() if "i" in self.flags else found
+    def chars(self, set: CharSet) -> CharSet:
+        return set.fold() if "i" in self.flags else set
 
     def atom(self) -> Node | None:
         """The next atom; None for a group that only sets flags."""
@@ -372,8 +243,8 @@ class Parser:
             if anchor is not None:
                 return anchor
             has_case = self.rust or self.pattern[self.at] not in "pPwW"
-            found = self.escape(start)
-            return Chars(self.chars(found) if has_case else found)
+            members = self.escape(start)
+            return Chars(self.chars(members) if has_case else members)
         return Chars(self.chars(CharSet.chars(ord(char))))
 
     def anchor(self) -> Node | None:
@@ -498,18 +369,18 @@ class Parser:
                 if end < 0:
                     raise self.error("a property \\p{...} that is not closed", start)
                 name, self.at = self.pattern[self.at : end], end + 1
-            negated = name.startswith("^")
-            found = property_set(name.removeprefix("^")) if self.rust or "=" not in name else None
-            if found is None:
-                found = CharSet("property", name.removeprefix("^"), name=name.removeprefix("^"))
-            if (char == "P") != negated:
-                return CharSet("not", self.chars(found) if self.rust or in_class else found)
-            return found
+            negated = (char == "P") != name.startswith("^")
+            name = name.removeprefix("^")
+            members = property_set(name) if self.rust or "=" not in name else None
+            members = members or CharSet("property", name, name=name)
+            if negated:
+                return CharSet("not", self.chars(members) if self.rust or in_class else members)
+            return members
         if char in "dDsSwWhH":
-            found = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower())
-            if found is None:
-                found = class_set(UNICODE_POSIX["word"]) if in_class and not self.rust else word_set(self.dialect)
-            return CharSet("not", found) if char.isupper() else found
+            members = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower())
+            if members is None:
+                members = class_set(UNICODE_POSIX["word"]) if in_class and not self.rust else word_set(self.dialect)
+            return CharSet("not", members) if char.isupper() else members
         if char.isalnum() and char.isascii():
             raise self.error(f"\\{char} is not a known escape", start)
         return CharSet.chars(ord(char))
@@ -532,43 +403,33 @@ class Parser:
         self.enter()
         negated = self.take("^")
         whole: CharSet | None = None
-        operator = ""
+        operator = ""  # before the items
         items: list[CharSet] = []
         first = True
         while True:
-            if "x" in self.flags and self.rust:
-                while self.at < len(self.pattern) and self.pattern[self.at].isspace():
-                    self.at += 1
+            while "x" in self.flags and self.rust and self.pattern[self.at : self.at + 1].isspace():
+                self.at += 1
             at = self.at
-            if self.at == len(self.pattern):
+            if at == len(self.pattern):
                 raise self.error("a class [...] that is not closed; write '\\[' for the character", start)
+            operators = ("&&", "--", "~~") if self.rust else ("&&",)
+            following = next((op for op in operators if self.peek(op) and not (first and op == "--")), "")
             ends = self.peek("]") and not first
-            found = (
-                "" if ends else next((op for op in (("&&", "--", "~~") if self.rust else ("&&",)) if self.peek(op)), "")
-            )
-            if found == "--" and first:
-                found = ""
-            if ends or found:
+            first = False
+            if ends or following:
                 operand = items[0] if len(items) == 1 else CharSet("or", NOTHING, *items)
                 whole = operand if whole is None else combined(operator, whole, operand)
-                self.at += len(found) or 1
+                self.at += len(following) or 1
                 if ends:
                     self.depth -= 1
                     return CharSet("not", whole) if negated else whole
-                operator, items = found, []
-                first = False
-                continue
-            first = False
-            if self.peek("[:") and (end := self.pattern.find(":]", self.at)) > 0:
-                name = self.pattern[self.at + 2 : end]
-                ends_of = POSIX.get(name.removeprefix("^"))
-                if ends_of is None:
+                operator, items = following, []
+            elif self.peek("[:") and (end := self.pattern.find(":]", at)) > 0:
+                name = self.pattern[at + 2 : end]
+                contents = (POSIX if self.rust else UNICODE_POSIX).get(name.removeprefix("^"))
+                if contents is None:
                     raise self.error(f"{name!r} is not a POSIX class")
-                if self.rust:
-                    item = CharSet("ranges", tuple(zip(map(ord, ends_of[::2]), map(ord, ends_of[1::2]), strict=True)))
-                else:
-                    item = class_set(UNICODE_POSIX[name.removeprefix("^")])
-                item = self.chars(item)
+                item = self.chars(class_set(contents))
                 items.append(CharSet("not", item) if name.startswith("^") else item)
                 self.at = end + 2
             elif self.take("["):

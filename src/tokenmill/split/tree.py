@@ -1,0 +1,157 @@
+"""The syntax tree of a split pattern, and what parts of it stand for.
+
+The tree means the same whatever dialect it was read from; `syntax` reads it, `spelling` writes it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from .alphabet import ANY, CharSet, NotRegular
+
+
+class Part:
+    """A part of a pattern. Its arguments become its attributes, in the order of __slots__."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __init__(self, *values: object):
+        for name, value in zip(self.__slots__, values, strict=True):
+            setattr(self, name, value)
+
+
+class Chars(Part):
+    """One character of a set."""
+
+    __slots__ = ("set",)
+    set: CharSet
+
+
+class Concat(Part):
+    """Parts in sequence. An empty sequence matches the empty text."""
+
+    __slots__ = ("parts",)
+    parts: list[Node]
+
+
+class Alternate(Part):
+    """Alternatives, the preferred first."""
+
+    __slots__ = ("parts",)
+    parts: list[Node]
+
+
+class Repeat(Part):
+    """`node`, `least` to `most` times (None: no limit), as often or, if `lazy`, as seldom as possible."""
+
+    __slots__ = ("node", "least", "most", "lazy")  # noqa: RUF023  the order of the arguments
+    node: Node
+    least: int
+    most: int | None
+    lazy: bool
+
+
+class Look(Part):
+    """A condition on the next character: it is in `set`, or, if `end` is true, the text ends here."""
+
+    __slots__ = ("set", "end")  # noqa: RUF023  the order of the arguments
+    set: CharSet
+    end: bool
+
+
+class Atomic(Part):
+    """A group that is not re-entered by backtracking once it has matched."""
+
+    __slots__ = ("node",)
+    node: Node
+
+
+class Around(Part):
+    """A condition on the text ahead or behind: it matches `node`, or, if `negated`, does not. For Look no tree is needed."""
+
+    __slots__ = ("node", "ahead", "negated")  # noqa: RUF023  the order of the arguments
+    node: Node
+    ahead: bool
+    negated: bool
+
+
+class Group(Part):
+    """A group that a Reference refers to."""
+
+    __slots__ = ("node", "number")
+    node: Node
+    number: int
+
+
+class Reference(Part):
+    """The text that a group matched."""
+
+    __slots__ = ("number",)
+    number: int
+
+
+class Start(Part):
+    """The start of the text."""
+
+
+Node = Chars | Concat | Alternate | Repeat | Look | Atomic | Around | Group | Reference | Start  # a part of a pattern
+NOTHING = CharSet("not", ANY)
+NEWLINE = CharSet.chars(10)
+
+
+def as_set(node: Node) -> CharSet | None:
+    """The set of a node that always matches exactly one character, else None."""
+    if isinstance(node, Chars):
+        return node.set
+    if isinstance(node, Atomic | Group):
+        return as_set(node.node)
+    if isinstance(node, Concat) and len(node.parts) == 1:
+        return as_set(node.parts[0])
+    if isinstance(node, Alternate):
+        sets = [as_set(part) for part in node.parts]
+        if all(sets):
+            return CharSet("or", *sets)
+    return None
+
+
+def as_look(node: Node) -> Look:
+    """The condition that a lookahead at `node` puts on the next character."""
+    one = as_set(node)
+    if one is not None:
+        return Look(one, False)
+    if isinstance(node, Look):
+        return node
+    if isinstance(node, Concat):
+        if not node.parts:
+            return Look(ANY, True)
+        if len(node.parts) == 1:
+            return as_look(node.parts[0])
+    if isinstance(node, Repeat) and node.least <= 1:
+        return Look(ANY, True) if node.least == 0 else as_look(node.node)
+    if isinstance(node, Alternate):
+        looks = [as_look(part) for part in node.parts]
+        return Look(CharSet("or", *(look.set for look in looks)), any(look.end for look in looks))
+    raise NotRegular("a lookahead at more than one character")
+
+
+@functools.cache
+def expansions() -> dict[str, str]:
+    """The characters that full case folding makes several characters of, as "\u00df" of "ss". None is beyond U+FFFF."""
+    folded = {chr(code): chr(code).casefold() for code in (*range(0xDF, 0x2000), *range(0xFB00, 0xFB18))}
+    return {char: text for char, text in folded.items() if len(text) > 1}
+
+
+def folds_to_several(node: Node) -> bool:
+    """Whether a text in this node is one that Oniguruma takes a single character for, where it ignores case."""
+    text = _literals(node).casefold()
+    return any(several in text for several in expansions().values())
+
+
+def _literals(node: Node) -> str:
+    """The characters of a sequence, with a zero for what is not one certain character."""
+    if isinstance(node, Concat):
+        return "".join(map(_literals, node.parts))
+    if isinstance(node, Repeat) and node.least == node.most and not node.lazy:
+        return _literals(node.node) * min(node.least, 2)
+    ranges = (node.set.plain or node.set).args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
+    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else "\0"
