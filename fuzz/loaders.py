@@ -39,7 +39,7 @@ with atheris.instrument_imports(include=["tokenmill.formats"]) if atheris else c
 
 import numpy as np
 
-from tokenmill.errors import ConversionError, TokenmillError
+from tokenmill.errors import ConversionError, TokenmillError, UsageError
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import AddedToken, Vocabulary
@@ -109,7 +109,10 @@ def use(vocabulary: Vocabulary, folder: Path) -> None:
     except TokenmillError:  # an invalid split pattern, a character without a token
         return
     for row in ids:
-        tokenizer.decode_bytes(row)
+        try:
+            tokenizer.decode_bytes(row)
+        except UsageError:  # a panic in the library that decodes
+            assert vocabulary.library is not None
     for form in formats.FORMATS:
         target = folder / f"out-{form}"
         try:

@@ -275,6 +275,16 @@ def test_decoders_that_do_not_fit_the_model(tmp_path):
     assert tok.decode(tok.encode("low lower")) == theirs.decode(tok.encode("low lower")) == "ow lower"
 
 
+def test_a_library_that_panics_in_decoding_is_an_error(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 2**32 - 1}
+    path.write_text(json.dumps(bytes_file(WHOLE) | {"decoder": {"type": "Sequence", "decoders": [BYTE_LEVEL, strip]}}))
+    tok = tokenmill.load(path)
+    with pytest.raises(UsageError, match="^tokenizers cannot decode these ids: "):
+        tok.decode(tok.encode(""))
+        tok.decode(tok.encode("low"))
+
+
 def test_the_first_word_behind_a_step_that_removes_text(tmp_path):
     path = tmp_path / "tokenizer.json"
     first = METASPACE | {"prepend_scheme": "first"}

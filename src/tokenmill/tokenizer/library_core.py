@@ -119,9 +119,9 @@ class LibraryCore(Core):
     def decode(self, ids: Any, errors: str) -> str:
         ids = [int(id) for id in ids]
         self.decoder.decode_bytes(ids)  # raises for an id that is not there
-        if self.model.library == "tokenizers":
-            return self.model.tokenizer.decode(ids, skip_special_tokens=False)
-        return self.model.tokenizer.decode(ids)
+        options = {"skip_special_tokens": False} if self.model.library == "tokenizers" else {}
+        problem = f"{self.model.library} cannot decode these ids"
+        return library_call(UsageError, problem, self.model.tokenizer.decode, ids, **options)
 
     def decode_bytes(self, ids: Any) -> bytes:
         return self.decode(ids, "replace").encode()
