@@ -280,7 +280,7 @@ def test_a_library_that_panics_in_decoding_is_an_error(tmp_path):
     strip = {"type": "Strip", "content": " ", "start": 1, "stop": 2**32 - 1}
     path.write_text(json.dumps(bytes_file(WHOLE) | {"decoder": {"type": "Sequence", "decoders": [BYTE_LEVEL, strip]}}))
     tok = tokenmill.load(path)
-    with pytest.raises(UsageError, match="^tokenizers cannot decode these ids: "):
+    with pytest.raises(UsageError, match=r"^tokenizers cannot decode these ids: "):
         tok.decode(tok.encode(""))
         tok.decode(tok.encode("low"))
 
