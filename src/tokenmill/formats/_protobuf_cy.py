@@ -38,9 +38,10 @@ class FieldReader:
         shift: cython.int = 0
         value[0] = 0
         while self.p < self.end and shift < 64:
-            value[0] |= cython.cast(uint64_t, self.p[0] & 0x7F) << shift
+            byte: cython.int = self.p[0]
+            value[0] |= cython.cast(uint64_t, byte & 0x7F) << shift
             self.p += 1
-            if self.p[-1] < 0x80:
+            if byte < 0x80:
                 return True
             shift += 7
         return False
