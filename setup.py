@@ -49,17 +49,18 @@ kernels = [
 
 COMPILED = os.environ.get("TOKENMILL_COMPILED")  # the Makefile has compiled the kernels in place
 
-setup(
-    ext_modules=[]
-    if COMPILED
-    else cythonize(
-        kernels,
-        build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
-        compiler_directives=DIRECTIVES,
-        include_path=["src"],
-        nthreads=CORES,
-        annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
-    ),
-    cmdclass={"build_ext": BuildKernels},
-    options={"build_ext": {"parallel": CORES}},
-)
+if __name__ == "__main__":  # Cython's processes import this file where they do not fork: Python 3.14, macOS, Windows
+    setup(
+        ext_modules=[]
+        if COMPILED
+        else cythonize(
+            kernels,
+            build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
+            compiler_directives=DIRECTIVES,
+            include_path=["src"],
+            nthreads=CORES,
+            annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
+        ),
+        cmdclass={"build_ext": BuildKernels},
+        options={"build_ext": {"parallel": CORES}},
+    )

@@ -30,3 +30,11 @@ def test_flags_are_those_of_the_compiler(compiler, first, monkeypatch):
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     flags = json.loads(result.stdout.splitlines()[-1])
     assert flags and all(flag.startswith(first) for flag in flags)
+
+
+def test_a_process_that_imports_setup_py_builds_nothing(monkeypatch):
+    """Cython compiles in processes, which import the main file where they are not forked."""
+    if not (ROOT / "setup.py").exists():
+        pytest.skip("needs the source tree")
+    program = "import runpy, setuptools; setuptools.setup = None; runpy.run_path('setup.py', run_name='__mp_main__')"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
