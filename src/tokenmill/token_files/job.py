@@ -14,13 +14,12 @@ from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
 from ..tokenizer.opening import Opening
+from .formats import FORMAT_OF
 from .settings import EncodeOptions, EncodeSummary, output_path
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
     from ..sources.find import OnSkip
-
-FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ class Encode(Options):
     ] = ()
     output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "-o", "--output")] = None
     # fmt: off
-    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet"] | None, Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]")] = None
+    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or the trainer: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on
     opening: Opening = field(default_factory=Opening)
     options: EncodeOptions = field(default_factory=EncodeOptions)
@@ -53,7 +52,7 @@ class Encode(Options):
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.chosen_format == "text":
-            names = {"end_of_text", "num_threads", "engine", "ray_address", "resume"}
+            names = {"begin_of_text", "end_of_text", "num_threads", "engine", "ray_address", "resume"}
             yield ("encoding to lines of ids; for a token file name a ", OptionName("format", ...)), names
 
     def check(self) -> None:

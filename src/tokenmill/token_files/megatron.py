@@ -18,8 +18,9 @@ tokenmill writes one sequence per document, so m is n + 1. The format has no uns
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import FormatError, OptionName, UsageError
 
@@ -28,34 +29,37 @@ if TYPE_CHECKING:
 
 MAGIC = b"MMIDIDX\0\0"
 HEAD = struct.Struct("<9sQBQQ")
+NARROW = 65_499  # the largest vocabulary whose ids Megatron itself writes as uint16
 CODES = {"uint16": 8, "uint32": 4}
 TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
 BLOCK = 1 << 18
 
 
-def write_index(file: IO[bytes], lengths: np.ndarray, dtype: str) -> None:
-    """Write the index for documents of these lengths, block by block, so `lengths` may be mapped from a file."""
+def write_index(file: IO[bytes], ends: Callable[[], Iterator[Any]], documents: int, dtype: str) -> None:
+    """Write the index of documents that end at `ends`, which come in blocks of int64."""
     import numpy as np
 
-    n, size = len(lengths), np.dtype(dtype).itemsize
-    file.write(HEAD.pack(MAGIC, 1, CODES[dtype], n, n + 1))
-    for start in range(0, n, BLOCK):
-        block = lengths[start : start + BLOCK]
-        if block.max() >= 1 << 31:
+    size = np.dtype(dtype).itemsize
+    file.write(HEAD.pack(MAGIC, 1, CODES[dtype], documents, documents + 1))
+    first = start = 0
+    for block in ends():
+        lengths = np.diff(block, prepend=start)
+        if lengths.max() >= 1 << 31:
             raise UsageError(
-                f"document {start + int(block.argmax()):,} has {int(block.max()):,} tokens; Megatron's index allows at most "
-                "2,147,483,647. Split it (",
+                f"document {first + int(lengths.argmax()):,} has {int(lengths.max()):,} tokens; Megatron's index allows at "
+                "most 2,147,483,647. Split it (",
                 OptionName("unit"),
                 "), or choose another format.",
             )
-        file.write(block.astype("<i4").tobytes())
-    place = 0
-    for start in range(0, n, BLOCK):
-        ends = np.cumsum(lengths[start : start + BLOCK], dtype=np.int64) * size + place
-        file.write(np.concatenate(([place], ends[:-1])).astype("<i8").tobytes())
-        place = int(ends[-1])
-    for start in range(0, n + 1, BLOCK):
-        file.write(np.arange(start, min(start + BLOCK, n + 1), dtype="<i8").tobytes())
+        file.write(lengths.astype("<i4").tobytes())
+        first, start = first + len(block), block[-1]
+    start = 0
+    for block in ends():
+        starts = np.concatenate(([start], block[:-1]))
+        file.write((starts * size).astype("<i8").tobytes())
+        start = block[-1]
+    for first in range(0, documents + 1, BLOCK):
+        file.write(np.arange(first, min(first + BLOCK, documents + 1), dtype="<i8").tobytes())
 
 
 def read_index(path: Path) -> tuple[str, np.ndarray]:

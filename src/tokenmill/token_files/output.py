@@ -8,74 +8,55 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, sync
-from ..tokenizer.encoding._documents_cy import ends_of
-from .megatron import write_index
+from .formats import FORMATS, Contents
 from .parts import Part, read_names
-from .settings import ROLES, Metadata, Settings, index_path, metadata_path, offsets_path
+from .settings import ROLES, Metadata, Settings, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..tokenizer.tokenizer import Tokenizer
 
-HEADERS = {"bin": 0, "npy": 128, "megatron": 0, "parquet": 0}  # bytes before the first id
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
-BLOCK = 1 << 18
 
 
 def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[list[str]]:
     """Make the files of the output. Returns [name in the working folder, final name] of each, the metadata last."""
-    folder, counts = part.folder, part.counts
-    ids, beside = "ids", ""
+    folder, counts, format = part.folder, part.counts, FORMATS[settings.format]
+    settings.check_tokens(counts.tokens)
+    header = format.header(settings.dtype, counts.tokens)
+    with open_output(folder / "ids", "r+b") as file:
+        file.write(header)
+        file.truncate(len(header) + counts.tokens * settings.width)  # a token to begin with follows the last document
+    names = ["ids"]
     if settings.format == "parquet":
-        ids = "rows"
-        _write_parquet(folder / ids, part, settings)
-    elif settings.format == "megatron":
-        beside = index_path(output).name
-        with open_output(folder / "beside") as file:
-            write_index(file, _lengths(part), settings.dtype)
-    else:
-        beside = offsets_path(output).name
-        with open_output(folder / "beside") as file, open(folder / "lengths", "rb") as lengths:
-            file.write(_npy_header("<i8", counts.documents + 1) + bytes(8))
-            end = 0
-            while data := lengths.read(8 * BLOCK):
-                ends = ends_of(memoryview(data).cast("q"), end)
-                file.write(ends)
-                end = ends[-1]
-    if settings.format == "npy":
-        with open_output(folder / ids, "r+b") as file:
-            file.write(_npy_header({"uint16": "<u2", "uint32": "<u4"}[settings.dtype], counts.tokens))
-    files = [[ids, output.name]] + ([["beside", beside]] if beside else [])
+        names = ["rows"]
+        _write_parquet(folder / "rows", part, settings)
+    tokenizer = tok.vocabulary.fingerprint()
+    contents = Contents(folder / "lengths", counts.documents, counts.tokens, settings.dtype, tokenizer)
+    for suffix, write in format.beside:
+        names.append(f"beside{suffix}")
+        with open_output(folder / names[-1]) as file:
+            write(file, contents)
     metadata = Metadata(
         settings.format,
         settings.dtype,
-        tok.vocabulary.fingerprint(),
+        tokenizer,
         tok.n_vocab,
+        settings.begin_of_text,
         settings.end_of_text,
         counts.documents,
         counts.tokens,
         counts.text_bytes,
-        {role: (folder / name).stat().st_size for role, (name, _) in zip(ROLES, files, strict=False)},
+        {role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
     )
+    names.append("metadata")
     with open_output(folder / "metadata") as file:
         file.write(metadata.dumps().encode())
-    files.append(["metadata", metadata_path(output).name])
-    sync(*(folder / name for name, _ in files), folder)
-    return [[f"{folder.name}/{name}", final] for name, final in files]
-
-
-def _npy_header(kind: str, n: int) -> bytes:
-    """The 128 bytes before an array of n numbers: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"""
-    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({n},), }}"
-    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
-
-
-def _lengths(part: Part) -> np.ndarray:
-    import numpy as np
-
-    return _mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    sync(*(folder / name for name in names), folder)
+    paths = [*format.paths(output), metadata_path(output)]
+    return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=True)]
 
 
 def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
@@ -85,7 +66,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
-    lengths = _lengths(part)
+    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
     ids = _mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
     schema = pa.schema(
         [

@@ -85,10 +85,24 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     """Encode the documents of a block."""
     block.finish()
     plan = tok.core.plan("all" if settings.special else frozenset(), ())
-    mark = -1 if settings.end_of_text is None else settings.end_of_text
-    ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, mark, settings.width)
+    # The token that begins a document is written after the one before, so both tokens follow where a document ends.
+    first, *others = [id for id in (settings.end_of_text, settings.begin_of_text) if id is not None] or [-1]
+    ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, first, settings.width)
+    for id in others:
+        ids = _followed(ids, ends, id.to_bytes(settings.width, "little"))
     names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
     return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips)
+
+
+def _followed(ids: bytearray, ends: memoryview, mark: bytes) -> bytearray:
+    """The ids with one more where each document ends; `ends` change with them."""
+    view, width, out, start = memoryview(ids), len(mark), bytearray(), 0
+    for i, end in enumerate(ends, 1):
+        out += view[width * start : width * end]
+        out += mark
+        ends[i - 1], start = end + i, end
+    out += view[width * start :]
+    return out
 
 
 def _names(block: Block, n: int) -> bytes:
@@ -121,18 +135,20 @@ class PartWriter:
 
     NAMES = ("ids", "lengths", "names")
 
-    def __init__(self, folder: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
-        """header: so many bytes are left free before the first id. checkpoint: what `mark` has returned."""
+    def __init__(self, folder: Path, front: bytes = b"", checkpoint: dict[str, Any] | None = None):
+        """front: what is before the ids. checkpoint: what `mark` has returned."""
         self.folder = folder
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
         self._files: list[IO[bytes]] = []
         make_folder(folder)
-        sizes = checkpoint["sizes"] if checkpoint else [header, 0, 0]
-        for name, size in zip(self.NAMES, sizes, strict=True):
+        for i, name in enumerate(self.NAMES):
             file = open_output(folder / name, "r+b" if checkpoint else "wb")
             self._files.append(file)
-            file.truncate(size)
-            file.seek(size)
+            if checkpoint:
+                file.truncate(checkpoint["sizes"][i])
+                file.seek(checkpoint["sizes"][i])
+        if not checkpoint:
+            self._files[0].write(front)
 
     def append(self, encoded: Encoded) -> None:
         counts, ends = self.counts, encoded.ends

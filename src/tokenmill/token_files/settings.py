@@ -13,27 +13,27 @@ from ..jobs.outputs import is_device
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
+from .formats import FORMATS, TokenFileFormat
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-FORMATS = ("bin", "npy", "megatron", "parquet")
 VERSION = 1
 KIND = "tokenmill token file"
-SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parquet"}
-ROLES = ("ids", "bounds")  # of the files of a token file: the second says where documents begin, and Parquet has none
+ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
 
 
 @dataclass(frozen=True)
 class EncodeOptions(Options):
     """What is encoded, and how.
 
-    end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
-        where the rows separate the documents), False none.
+    end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
+        is the way of the format: most have <|endoftext|> after each document, "llmc" has it before, "parquet" has none.
     """
 
     # fmt: off
-    end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: <|endoftext|>, in Parquet none]", off="--no-end-of-text", section=OUTPUT)] = True
+    end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: <|endoftext|>, in llmc and Parquet none]", off="--no-end-of-text", section=OUTPUT)] = True
+    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none, in llmc <|endoftext|>]", off="--no-begin-of-text", section=OUTPUT)] = True
     # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -61,28 +61,38 @@ class EncodeSummary:
 class Settings:
     """What decides the bytes of a token file, beside the text and the tokenizer.
 
-    format: "bin" (the ids, nothing else), "npy" (NumPy's), "megatron" (Megatron-LM's .bin and .idx), or "parquet" (a row
-        for each document).
+    format: one of FORMATS.
     dtype: "uint16" or "uint32".
-    end_of_text: the id that follows each document; None for none.
+    begin_of_text, end_of_text: the ids before and after each document; None for none.
     special: whether text that spells a special token becomes that token.
     read: what a document is, and which field or column holds its text.
     """
 
     format: str
     dtype: str
+    begin_of_text: int | None = None
     end_of_text: int | None = None
     special: bool = False
     read: ReadOptions = field(default_factory=ReadOptions)
-
-    def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise UsageError(f"the token file format {self.format!r} is not known; known are {', '.join(FORMATS)}")
 
     @property
     def width(self) -> int:
         """The bytes of an id."""
         return 2 if self.dtype == "uint16" else 4
+
+    @property
+    def front(self) -> bytes:
+        """What is before the first document: room for the header, and the token that begins it."""
+        begin = b"" if self.begin_of_text is None else self.begin_of_text.to_bytes(self.width, "little")
+        return bytes(len(FORMATS[self.format].header(self.dtype, 0))) + begin
+
+    def check_tokens(self, tokens: int) -> None:
+        """Raise UsageError if a file of the format cannot have so many."""
+        most = FORMATS[self.format].most_tokens
+        if most is not None and tokens > most:
+            raise UsageError(
+                f"a file of the format {self.format} has at most {most:,} tokens. Encode fewer sources at a time."
+            )
 
 
 @dataclass(frozen=True)
@@ -91,13 +101,14 @@ class Metadata:
 
     tokenizer: the fingerprint of the vocabulary: `tok.vocabulary.fingerprint()`.
     files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.
-    documents, tokens, text_bytes: how many there are; the end-of-text tokens count as tokens.
+    documents, tokens, text_bytes: how many there are; the tokens before and after documents count too.
     """
 
     format: str
     dtype: str
     tokenizer: str
     n_vocab: int
+    begin_of_text: int | None
     end_of_text: int | None
     documents: int
     tokens: int
@@ -123,8 +134,9 @@ class Metadata:
                 raise FormatError(f"{path}: a count is not a whole number")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
                 raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
-            if loaded.end_of_text is not None and type(loaded.end_of_text) is not int:
-                raise FormatError(f"{path}: end_of_text is {loaded.end_of_text!r}, not an id")
+            for id in (loaded.begin_of_text, loaded.end_of_text):
+                if id is not None and type(id) is not int:
+                    raise FormatError(f"{path}: a token before or after documents is {id!r}, not an id")
         except OSError as error:
             raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -132,62 +144,65 @@ class Metadata:
         return loaded
 
 
-def dtype_for(n_vocab: int) -> str:
-    """The narrowest type that holds every id below `n_vocab`.
+def dtype_for(n_vocab: int, format: str = "bin") -> str:
+    """The type of an id below `n_vocab` in a file of this format: the narrowest that holds it, or what the trainer expects.
 
-    >>> dtype_for(65_536), dtype_for(65_537)
-    ('uint16', 'uint32')
+    >>> dtype_for(65_536), dtype_for(65_537), dtype_for(65_500, "megatron")
+    ('uint16', 'uint32', 'uint32')
     """
-    return "uint16" if n_vocab <= 1 << 16 else "uint32"
+    known = format_named(format)
+    if n_vocab <= known.narrow:
+        return "uint16"
+    if not known.wide:
+        raise UsageError(
+            f"{format} reads ids of 16 bits, and the tokenizer has {n_vocab:,} of them. Write 32 bits (",
+            OptionName("format", "bin"),
+            ") and let the training script map them as uint32, or use a smaller vocabulary.",
+        )
+    return "uint32"
 
 
-def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
-    """The id of the special token `text` (None: <|endoftext|>), or a UsageError that names those there are."""
+def format_named(name: str) -> TokenFileFormat:
+    """The format of this name, or a UsageError that names those there are."""
+    if name not in FORMATS:
+        raise UsageError(f"the token file format {name!r} is not known; known are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
+    """The id of the special token `text` (True: <|endoftext|>), or a UsageError that names those there are."""
     specials = tok.vocabulary.special_tokens
-    wanted = "<|endoftext|>" if text is None else text
+    wanted = text if isinstance(text, str) else "<|endoftext|>"
     if wanted in specials:
         return specials[wanted]
-    there = ", ".join(map(repr, list(specials)[:12])) or "none"
+    names = ", ".join(map(repr, list(specials)[:12])) or "none"
+    side = "after" if option == "end_of_text" else "before"
     raise UsageError(
-        f"the tokenizer has no special token {wanted!r} to put after each document; its special tokens are: {there}. "
+        f"the tokenizer has no special token {wanted!r} to put {side} each document; its special tokens are: {names}. "
         "Name one of them (",
-        OptionName("end_of_text", ...),
+        OptionName(option, ...),
         "), or encode without one (",
-        OptionName("end_of_text", False),
+        OptionName(option, False),
         ").",
     )
 
 
 def output_path(output: Path, format: str) -> Path:
-    """The file with the ids: `output`, for Megatron with its suffix. UsageError for the suffix of another format.
+    """The file with the ids: `output`, with its suffix where trainers need it. UsageError for the suffix of another format.
 
     format: one of FORMATS, or "text".
     """
-    suffix = SUFFIXES.get(format, "")
+    known = FORMATS.get(format)
+    suffix = known.suffix if known else ""
     if is_device(output) or (suffix and output.name.endswith(suffix)):
         return output
-    if output.suffix in (*SUFFIXES.values(), ".idx") and (format, output.suffix) != ("megatron", ".idx"):
+    if format == "megatron" and output.suffix == ".idx":
+        return output.with_suffix(suffix)
+    if output.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
         raise UsageError(f"{output} has the suffix of another format than {format}. Name the output NAME{suffix}")
-    if format == "megatron":
-        return output.with_suffix(suffix) if output.suffix == ".idx" else output.with_name(output.name + suffix)
-    return output
+    return output.with_name(output.name + suffix) if known and known.fixed else output
 
 
 def metadata_path(path: Path) -> Path:
     """The metadata of the token file at `path`."""
     return path.with_name(path.name + ".json")
-
-
-def offsets_path(path: Path) -> Path:
-    """Where the documents of a "bin" or "npy" begin and end."""
-    return path.with_name(path.name + ".offsets.npy")
-
-
-def index_path(path: Path) -> Path:
-    """The index of a Megatron .bin."""
-    return path.with_suffix(".idx")
-
-
-def bounds_path(path: Path, format: str) -> Path:
-    """The file that says where the documents of the token file at `path` begin."""
-    return index_path(path) if format == "megatron" else offsets_path(path)
