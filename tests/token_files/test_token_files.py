@@ -1,5 +1,6 @@
 """Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
+import dataclasses
 import io
 import json
 
@@ -173,11 +174,38 @@ def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
 
 def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
     (tmp_path / "a.txt").write_text("a")
-    tok = tokenizer(["<|bos|>"])
-    with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*end_of_text=False"):
+    tok = tokenizer(["<|x|>"])
+    with pytest.raises(
+        UsageError, match=r"no token is known to put after .*'<\|x\|>'.*end_of_text=\.\.\..*end_of_text=False"
+    ):
         tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|bos|>"))
+    with pytest.raises(UsageError, match=r"no special token '<\|y\|>' to put before .*begin_of_text=False"):
+        tokenmill.encode_files(
+            tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(begin_of_text="<|y|>")
+        )
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|x|>"))
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, 319]
+
+
+@pytest.mark.parametrize(
+    ("specials", "config", "end", "begin"),
+    [
+        (["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"], {}, "<|end_of_text|>", "<|begin_of_text|>"),
+        (["<s>", "</s>"], {"eos_token": "</s>"}, "</s>", "<s>"),
+        (["<bos>", "<eos>", "<end_of_turn>"], {"eos_token": "<end_of_turn>"}, "<eos>", "<bos>"),
+        (["<|im_end|>", "<|endoftext|>"], {"eos_token": "<|im_end|>"}, "<|endoftext|>", "<|endoftext|>"),
+        (["<x>", "<y>"], {"eos_token": "<x>", "bos_token": "<y>"}, "<x>", "<y>"),
+    ],
+)
+def test_the_token_between_documents_is_that_of_the_tokenizer(tmp_path, specials, config, end, begin):
+    (tmp_path / "a.txt").write_text("a")
+    tok = tokenizer(specials)
+    tok = tokenmill.Tokenizer(dataclasses.replace(tok.vocabulary, config=config))
+    ids = tok.vocabulary.special_tokens
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
+    assert stream_of(tmp_path / "t.bin", "<u2") == [97, ids[end]]
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "l.bin", "llmc").path)
+    assert tokens.ids.tolist() == [ids[begin], 97]
 
 
 def test_no_documents_at_all(tok, tmp_path):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
 from ..jobs.outputs import is_device
@@ -18,6 +18,7 @@ from .formats import FORMATS, TokenFileFormat
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
+BEGIN_OF_TEXT = ("<|begin_of_text|>", "<bos>", "<s>")
 VERSION = 1
 KIND = "tokenmill token file"
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
@@ -28,12 +29,13 @@ class EncodeOptions(Options):
     """What is encoded, and how.
 
     end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
-        is the way of the format: most have <|endoftext|> after each document, "llmc" has it before, "parquet" has none.
+        is the way of the format: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
+        it before, "parquet" has none.
     """
 
     # fmt: off
-    end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: <|endoftext|>, in llmc and Parquet none]", off="--no-end-of-text", section=OUTPUT)] = True
-    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none, in llmc <|endoftext|>]", off="--no-begin-of-text", section=OUTPUT)] = True
+    end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
+    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
     # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -170,15 +172,25 @@ def format_named(name: str) -> TokenFileFormat:
 
 
 def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
-    """The id of the special token `text` (True: <|endoftext|>), or a UsageError that names those there are."""
-    specials = tok.vocabulary.special_tokens
-    wanted = text if isinstance(text, str) else "<|endoftext|>"
-    if wanted in specials:
-        return specials[wanted]
-    names = ", ".join(map(repr, list(specials)[:12])) or "none"
-    side = "after" if option == "end_of_text" else "before"
+    """The id of the special token `text`, or a UsageError that names those there are.
+
+    True: the tokenizer's own. A document ends with the token of its family rather than with the end of a chat turn, which
+    the configuration of a chat model names. Without a token of its own it begins with the one that ends documents.
+    """
+    from ..formats.huggingface import END_OF_TEXT
+
+    specials, config = tok.vocabulary.special_tokens, tok.vocabulary.config
+    names: list[Any] = [text]
+    if text is True:
+        names = [*END_OF_TEXT, config.get("eos_token")]
+        if option == "begin_of_text":
+            names = [config.get("bos_token"), *BEGIN_OF_TEXT, *names]
+    if (name := next((name for name in names if name in specials), None)) is not None:
+        return specials[name]
+    known = ", ".join(map(repr, list(specials)[:12])) or "none"
     raise UsageError(
-        f"the tokenizer has no special token {wanted!r} to put {side} each document; its special tokens are: {names}. "
+        "no token is known" if text is True else f"the tokenizer has no special token {text!r}",
+        f" to put {'after' if option == 'end_of_text' else 'before'} each document; its special tokens are: {known}. ",
         "Name one of them (",
         OptionName(option, ...),
         "), or encode without one (",
