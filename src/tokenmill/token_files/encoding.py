@@ -14,15 +14,27 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..jobs.outputs import is_device, named, open_output, refuse_source, temporary_folder
+from ..errors import OptionName, UsageError
+from ..jobs.outputs import is_device, open_output, refuse_source, remove, temporary_folder
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
-from ..jobs.working_folder import fingerprint, path_beside, working_folder
+from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .formats import FORMATS
-from .output import build
+from .output import build, shards
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import EncodeOptions, EncodeSummary, Settings, dtype_for, format_named, output_path, special_id
+from .settings import (
+    EncodeOptions,
+    EncodeSummary,
+    Settings,
+    dtype_for,
+    format_named,
+    metadata_path,
+    output_path,
+    shard_path,
+    shards_of,
+    special_id,
+)
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -61,12 +73,18 @@ def encode_files(
     options, job = options or EncodeOptions(), job or JobOptions()
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
-    path = output_path(named(output), format)
+    path = output_path(output, format)
     found = find_sources(sources, on_skip)
-    refuse_source(found, path)
-    job.check_output(path)
+    settings.check_tokens(settings.shard_tokens or 0)
+    existing = shards_of(path, format) if settings.shard_tokens else [path]
+    for each in (path, *existing):
+        refuse_source(found, each)
+    if existing and not (job.resume and WorkingFolder(path_beside(path)).has_states()):
+        job.check_output(existing[0])
     if is_device(path):  # it has no place for other files beside it
         with temporary_folder(Path.cwd()) as folder:
+            if settings.shard_tokens:
+                raise UsageError(OptionName("shard_tokens"), f" makes several files, and {path} is one")
             name = folder / f"ids{FORMATS[format].suffix}"
             summary = encode_files(tok, found, name, format, options, on_skip=on_skip, job=job, progress=progress)
             with open(name, "rb") as source, open_output(path) as device:
@@ -75,7 +93,7 @@ def encode_files(
     key = {
         "sources": fingerprint(found),
         "tokenizer": tok.vocabulary.fingerprint(),
-        "options": {**asdict(settings), "engine": job.engine},
+        "options": {**asdict(settings), "engine": job.engine, "val_shard": options.val_shard},
     }
     with working_folder(path_beside(path), path, key, job.resumes(found)) as folder:
         groups = [[(source, size_of(source)) for source in found]]
@@ -92,13 +110,40 @@ def encode_files(
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
-        files = folder.load("files")
-        if files is None:
-            files = build(_joined(parts, folder.path / "joined", settings), tok, settings, path)
-            folder.save("files", files)
-        folder.publish((name, path.parent / final) for name, final in files)
+        outputs = folder.load("files")
+        if outputs is None:
+            whole = _joined(parts, folder.path / "joined", settings)
+            if settings.shard_tokens is None:
+                outputs = [build(whole, tok, settings, path)]
+            else:
+                divided = list(shards(whole, settings, folder.path))
+                outputs = [
+                    build(
+                        part,
+                        tok,
+                        settings,
+                        shard_path(path, format, number, options.val_shard),
+                        {"number": number, "of": len(divided), "ids_before": begun},
+                    )
+                    for number, (part, begun) in enumerate(divided)
+                ]
+            folder.save("files", outputs)
+        paths = [path.parent / files[0][1] for files in outputs]
+        for old in set(shards_of(path, format)).difference(paths) if settings.shard_tokens else ():
+            for each in (metadata_path(old), *FORMATS[format].paths(old)):
+                remove(each)
+        for files in outputs:
+            folder.publish((name, path.parent / final) for name, final in files)
+    files = len(paths) if settings.shard_tokens else 0
     return EncodeSummary(
-        path, settings.dtype, counts.documents, counts.tokens, counts.text_bytes, counts.skipped, resumed_bytes
+        paths[0],
+        settings.dtype,
+        counts.documents,
+        counts.tokens,
+        counts.text_bytes,
+        counts.skipped,
+        resumed_bytes,
+        files,
     )
 
 
@@ -109,7 +154,9 @@ def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Setting
         special_id(tok, name, value) if isinstance(value, str) or (value and separator == name) else None
         for name, value in (("begin_of_text", options.begin_of_text), ("end_of_text", options.end_of_text))
     )
-    return Settings(format, dtype_for(tok.n_vocab, format), begin, end, options.special, options.read)
+    return Settings(
+        format, dtype_for(tok.n_vocab, format), begin, end, options.special, options.read, options.shard_tokens
+    )
 
 
 class EncodeParts:

@@ -143,6 +143,7 @@ class TokenFileFormat(NamedTuple):
     header: the bytes before so many ids of a type.
     narrow: the largest vocabulary whose ids are uint16. wide: whether the format has uint32 for larger ones.
     most_tokens: in a file.
+    cut_documents: whether a shard ends in the middle of a document, so that each has the same number of tokens.
     separator: which token divides the documents, if the options do not say otherwise.
     """
 
@@ -155,6 +156,7 @@ class TokenFileFormat(NamedTuple):
     narrow: int = 1 << 16
     wide: bool = True
     most_tokens: int | None = None
+    cut_documents: bool = False
     separator: Literal["begin_of_text", "end_of_text"] | None = "end_of_text"
 
     def paths(self, path: Path) -> list[Path]:
@@ -178,6 +180,7 @@ FORMATS = {
         magic=LLMC_MAGIC,
         header=lambda dtype, tokens: (LLMC_MAGIC[dtype] + struct.pack("<i", tokens)).ljust(1024, b"\0"),
         most_tokens=(1 << 31) - 1,
+        cut_documents=True,
         separator="begin_of_text",
     ),
     "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),), _read_spans),

@@ -37,7 +37,15 @@ class Encode(Options):
     sources: Annotated[
         Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = ()
-    output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "-o", "--output")] = None
+    output: Annotated[
+        str | Path | None,
+        Option(
+            "Write the ids here, not to stdout. In a folder token files are named train.",
+            "-o",
+            "--output",
+            metavar="PATH",
+        ),
+    ] = None
     # fmt: off
     format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or the trainer: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on
@@ -48,11 +56,20 @@ class Encode(Options):
     @property
     def chosen_format(self) -> str:
         """The format asked for, or that of the output's suffix."""
-        return self.format or FORMAT_OF.get(self.output.suffix if self.output else "", "text")
+        return self.format or FORMAT_OF.get(Path(self.output or "").suffix, "text")
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.chosen_format == "text":
-            names = {"begin_of_text", "end_of_text", "num_threads", "engine", "ray_address", "resume"}
+            names = {
+                "begin_of_text",
+                "end_of_text",
+                "shard_tokens",
+                "val_shard",
+                "num_threads",
+                "engine",
+                "ray_address",
+                "resume",
+            }
             yield ("encoding to lines of ids; for a token file name a ", OptionName("format", ...)), names
 
     def check(self) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
-from ..jobs.outputs import open_output, sync
+from ..jobs.outputs import make_folder, open_output, sync
 from .formats import FORMATS, Contents
-from .parts import Part, read_names
+from .parts import COPY, Counts, NamesReader, Part, names_of
 from .settings import ROLES, Metadata, Settings, metadata_path
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
 
 
-def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[list[str]]:
+def build(
+    part: Part, tok: Tokenizer, settings: Settings, output: Path, shard: dict[str, int] | None = None
+) -> list[list[str]]:
     """Make the files of the output. Returns [name in the working folder, final name] of each, the metadata last."""
     folder, counts, format = part.folder, part.counts, FORMATS[settings.format]
     settings.check_tokens(counts.tokens)
@@ -48,8 +50,9 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
         settings.end_of_text,
         counts.documents,
         counts.tokens,
-        counts.text_bytes,
+        None if shard else counts.text_bytes,
         {role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
+        shard,
     )
     names.append("metadata")
     with open_output(folder / "metadata") as file:
@@ -57,6 +60,56 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
     sync(*(folder / name for name in names), folder)
     paths = [*format.paths(output), metadata_path(output)]
     return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=True)]
+
+
+def shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
+    """Divide a part into parts of `settings.shard_tokens` tokens, in folders below `folder`.
+
+    With each comes how many ids of its first document are in the parts before.
+    """
+    import numpy as np
+
+    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    header = len(FORMATS[settings.format].header(settings.dtype, 0))
+    with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
+        ids.seek(header)
+        names = NamesReader(file)
+        for number, (own, begun) in enumerate(_shard_lengths(lengths, settings)):
+            shard = folder / f"shard-{number:06}"
+            make_folder(shard)
+            size = int(own.sum()) * settings.width
+            with open_output(shard / "ids") as output:
+                output.write(bytes(header))
+                for start in range(0, size, COPY):
+                    output.write(ids.read(min(size - start, COPY)))
+            with open_output(shard / "lengths") as output:
+                output.write(own)
+            with open_output(shard / "names") as output:
+                if settings.format == "parquet":
+                    output.writelines(names_of(*each) for each in names.take(len(own)))
+            yield Part(shard, Counts(len(own), int(own.sum()))), begun
+
+
+def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np.ndarray, int]]:
+    """The lengths of the documents of each shard, and how many ids of the first are in the shards before."""
+    import numpy as np
+
+    most, cut = settings.shard_tokens or 0, FORMATS[settings.format].cut_documents
+    first = begun = 0
+    while first < len(lengths) or not first:
+        last, tokens = first, -begun  # the documents from `first` to `last` are in the shard, without the ids `begun`
+        while last < len(lengths):
+            ends = np.cumsum(lengths[last : last + ROW_GROUP_DOCUMENTS]) + tokens
+            fits = int(np.searchsorted(ends, most, "right"))
+            last, tokens = last + fits, int(ends[fits - 1]) if fits else tokens
+            if fits < len(ends):
+                break
+        rest = most - tokens if cut and last < len(lengths) else 0  # ids of the next document
+        own = np.array(lengths[first : max(last + (rest > 0), first + 1)])
+        own[-1:] = rest or own[-1:]
+        own[:1] -= begun
+        yield own, begun
+        first, begun = max(last, first + (rest == 0)), rest
 
 
 def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
@@ -81,8 +134,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
         open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        blocks = read_names(names)
-        source, keys = "", pa.array([], pa.string())
+        reader = NamesReader(names)
         for first, last in _row_groups(lengths):
             offsets = np.zeros(last - first + 1, np.int64)
             np.cumsum(lengths[first:last], out=offsets[1:])
@@ -97,14 +149,9 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
             begin += int(offsets[-1])
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
             columns: tuple[list, list] = [], []
-            missing = last - first
-            while missing:
-                if not len(keys):
-                    source, keys = next(blocks)
-                n = min(missing, len(keys))
-                columns[0].append(pa.repeat(pa.scalar(source, pa.string()), n))
-                columns[1].append(keys[:n])
-                keys, missing = keys[n:], missing - n
+            for source, keys in reader.take(last - first):
+                columns[0].append(pa.repeat(pa.scalar(source, pa.string()), len(keys)))
+                columns[1].append(keys)
             batch = pa.record_batch([lists, *map(pa.concat_arrays, columns)], schema=schema)
             writer.write_batch(batch, row_group_size=last - first)
 

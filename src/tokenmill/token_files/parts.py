@@ -114,20 +114,37 @@ def _names(block: Block, n: int) -> bytes:
         ids = pa.array(np.asarray(block.numbers[:n], np.uint64)).cast(pa.string())
     else:
         ids = pa.array([block.name(i) for i in range(n)], pa.string())
+    return names_of(block.source, ids)
+
+
+def names_of(source: str, ids: Any) -> bytes:
+    """The names of documents of a source, whose ids are an Arrow array, as the file of names has them."""
+    import numpy as np
+
     _, offsets, data = ids.buffers()
-    bounds = memoryview(offsets)[: 4 * (n + 1)]
-    text = memoryview(data or b"")[: bounds.cast("i")[n]]
-    return b"".join([json.dumps([block.source, n, text.nbytes]).encode(), b"\n", bounds, text])
+    bounds = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    text = memoryview(data or b"")[bounds[0] : bounds[-1]]
+    return b"".join([json.dumps([source, len(ids), text.nbytes]).encode(), b"\n", (bounds - bounds[0]).tobytes(), text])
 
 
-def read_names(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
-    """The source and the Arrow array of ids of each block."""
-    import pyarrow as pa
+class NamesReader:
+    """Reads a file of names."""
 
-    while head := file.readline():
-        source, n, nbytes = json.loads(head)
-        buffers = [None, pa.py_buffer(file.read(4 * (n + 1))), pa.py_buffer(file.read(nbytes))]
-        yield source, pa.Array.from_buffers(pa.string(), n, buffers)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._source = file, ""
+        self._ids: Any = ()
+
+    def take(self, n: int) -> Iterator[tuple[str, Any]]:
+        """The names of the next `n` documents: sources, each with an Arrow array of ids."""
+        import pyarrow as pa
+
+        while n:
+            if not len(self._ids):
+                self._source, size, nbytes = json.loads(self._file.readline())
+                buffers = [None, pa.py_buffer(self._file.read(4 * (size + 1))), pa.py_buffer(self._file.read(nbytes))]
+                self._ids = pa.Array.from_buffers(pa.string(), size, buffers)
+            yield self._source, self._ids[:n]
+            n, self._ids = max(0, n - len(self._ids)), self._ids[n:]
 
 
 class PartWriter:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
-from ..jobs.outputs import is_device
+from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
@@ -31,21 +32,33 @@ class EncodeOptions(Options):
     end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
         is the way of the format: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
         it before, "parquet" has none.
+    shard_tokens: how many tokens each of several numbered files has: exactly for "llmc", else at most, in whole documents.
+    val_shard: whether the first of them is named val, for validation, and the others train.
     """
 
     # fmt: off
     end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
     begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
     # fmt: on
+    # fmt: off
+    shard_tokens: Annotated[int | None, Option("Token files: write numbered files of so many tokens, such as 100M.", min=1, section=OUTPUT)] = None
+    val_shard: Annotated[bool, Option("Name the first numbered file val, and the others train.", "--val-shard", section=OUTPUT)] = False
+    # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.val_shard and self.shard_tokens is None:
+            raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
 
 
 @dataclass(frozen=True)
 class EncodeSummary:
     """What was written.
 
-    path: the file with the ids.
+    path: the file with the ids; of several the first.
+    files: how many numbered files there are; 0 if the ids are in one file.
     resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
     """
 
@@ -56,6 +69,7 @@ class EncodeSummary:
     text_bytes: int
     skipped: int = 0
     resumed_bytes: int = 0
+    files: int = 0
     seconds: float = 0.0
 
 
@@ -68,6 +82,7 @@ class Settings:
     begin_of_text, end_of_text: the ids before and after each document; None for none.
     special: whether text that spells a special token becomes that token.
     read: what a document is, and which field or column holds its text.
+    shard_tokens: how many tokens each of several files has; None for one file.
     """
 
     format: str
@@ -76,6 +91,7 @@ class Settings:
     end_of_text: int | None = None
     special: bool = False
     read: ReadOptions = field(default_factory=ReadOptions)
+    shard_tokens: int | None = None
 
     @property
     def width(self) -> int:
@@ -89,11 +105,12 @@ class Settings:
         return bytes(len(FORMATS[self.format].header(self.dtype, 0))) + begin
 
     def check_tokens(self, tokens: int) -> None:
-        """Raise UsageError if a file of the format cannot have so many."""
+        """Raise UsageError if so many tokens make a file that is larger than the format allows."""
         most = FORMATS[self.format].most_tokens
-        if most is not None and tokens > most:
+        if most is not None and min(tokens, self.shard_tokens or tokens) > most:
             raise UsageError(
-                f"a file of the format {self.format} has at most {most:,} tokens. Encode fewer sources at a time."
+                f"a file of the format {self.format} has at most {most:,} tokens. Write several: ",
+                OptionName("shard_tokens", min(100_000_000, most)),
             )
 
 
@@ -103,7 +120,9 @@ class Metadata:
 
     tokenizer: the fingerprint of the vocabulary: `tok.vocabulary.fingerprint()`.
     files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.
-    documents, tokens, text_bytes: how many there are; the tokens before and after documents count too.
+    documents, tokens, text_bytes: how many there are; the tokens before and after documents count too. The bytes of the text
+        are not known of a numbered file.
+    shard: of a numbered file: its number, how many there are, and how many ids of its first document are in files before.
     """
 
     format: str
@@ -114,8 +133,9 @@ class Metadata:
     end_of_text: int | None
     documents: int
     tokens: int
-    text_bytes: int
+    text_bytes: int | None
     files: Mapping[str, int]
+    shard: Mapping[str, int] | None = None
 
     def dumps(self) -> str:
         return json.dumps({"kind": KIND, "version": VERSION, **asdict(self)}, indent=2) + "\n"
@@ -131,7 +151,8 @@ class Metadata:
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
-            counts = (loaded.documents, loaded.tokens, loaded.text_bytes, loaded.n_vocab, *loaded.files.values())
+            counts = (loaded.documents, loaded.tokens, loaded.text_bytes or 0, loaded.n_vocab, *loaded.files.values())
+            counts += tuple((loaded.shard or {}).values())
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise FormatError(f"{path}: a count is not a whole number")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
@@ -199,20 +220,54 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
     )
 
 
-def output_path(output: Path, format: str) -> Path:
-    """The file with the ids: `output`, with its suffix where trainers need it. UsageError for the suffix of another format.
+def output_path(output: str | os.PathLike[str], format: str) -> Path:
+    """The file with the ids: `output`, with its suffix where trainers need it; in a folder "train".
 
-    format: one of FORMATS, or "text".
+    format: one of FORMATS, or "text". UsageError for the suffix of another format, and for lines of ids in a folder.
     """
-    known = FORMATS.get(format)
+    path, known = named(output), FORMATS.get(format)
     suffix = known.suffix if known else ""
-    if is_device(output) or (suffix and output.name.endswith(suffix)):
-        return output
-    if format == "megatron" and output.suffix == ".idx":
-        return output.with_suffix(suffix)
-    if output.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
-        raise UsageError(f"{output} has the suffix of another format than {format}. Name the output NAME{suffix}")
-    return output.with_name(output.name + suffix) if known and known.fixed else output
+    if os.fspath(output).endswith((os.sep, "/")) or path.is_dir():
+        if known is None:
+            raise UsageError(
+                f"{path} is a folder, and lines of ids go to one file. Name a file in it, or the format of token files: ",
+                OptionName("format", ...),
+            )
+        return path / f"train{suffix}"
+    if is_device(path) or (suffix and path.name.endswith(suffix)):
+        return path
+    if format == "megatron" and path.suffix == ".idx":
+        return path.with_suffix(suffix)
+    if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
+        raise UsageError(f"{path} has the suffix of another format than {format}. Name the output NAME{suffix}")
+    return path.with_name(path.name + suffix) if known and known.fixed else path
+
+
+def shard_path(path: Path, format: str, number: int, val: bool) -> Path:
+    """The numbered file of the output `path`. val: name the first one val, and the others train.
+
+    >>> shard_path(Path("web.bin"), "llmc", 7, False).name, shard_path(Path("web.bin"), "llmc", 0, True).name
+    ('web_000007.bin', 'web_val_000000.bin')
+    >>> shard_path(Path("train.bin"), "llmc", 0, True).name
+    'val_000000.bin'
+    """
+    suffix = FORMATS[format].suffix
+    stem = path.name.removesuffix(suffix)
+    if val:
+        split = "train" if number else "val"
+        stem = split if stem == "train" else f"{stem}_{split}"
+    return path.with_name(f"{stem}_{number:06}{suffix}")
+
+
+def shards_of(path: Path, format: str) -> list[Path]:
+    """The numbered files of the output `path` that exist, those named train and val included."""
+    suffix = FORMATS[format].suffix
+    numbered = ((file, file.name.removesuffix(suffix)[-6:]) for file in path.parent.glob(f"*_??????{suffix}"))
+    return sorted(
+        file
+        for file, number in numbered
+        if number.isdecimal() and file in [shard_path(path, format, int(number), val) for val in (False, True)]
+    )
 
 
 def metadata_path(path: Path) -> Path:
