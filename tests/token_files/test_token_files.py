@@ -229,6 +229,23 @@ def test_what_cannot_be_read_is_an_error_or_left_out(tok, tmp_path):
     assert [skip.position for skip in skips] == ["", "line 2"]
 
 
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "binary"])
+@pytest.mark.parametrize("texts", [["one", None, "", "four", None], [None, None], [None, "two"]])
+def test_rows_without_a_text_are_left_out_and_counted(tok, tmp_path, kind, texts):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    type = pa.dictionary(pa.int32(), pa.string()) if kind == "dictionary" else getattr(pa, kind)()
+    pq.write_table(pa.table({"text": pa.array(texts, pa.string()).cast(type)}), tmp_path / "a.parquet")
+    made = tokenmill.encode_files(tok, tmp_path / "a.parquet", tmp_path / "t.parquet", "parquet")
+    rows = {str(n): text for n, text in enumerate(texts, 1) if text is not None}
+    assert (made.documents, made.skipped) == (len(rows), texts.count(None))
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)] == [*rows.values()]
+    assert pq.read_table(made.path).column("id").to_pylist() == [*rows]
+    read = [(document.id, document.text) for document in tokenmill.read_documents(tmp_path / "a.parquet")]
+    assert read == [*rows.items()]
+
+
 def test_another_tokenizer_is_refused(tok, tmp_path):
     (tmp_path / "a.txt").write_text("the lowest")
     other = tokenizer(["<|endoftext|>", "<|other|>"])

@@ -43,7 +43,7 @@ class Counts:
     """What a part holds.
 
     text_bytes: of the documents as UTF-8.
-    skipped: how many things could not be read and were left out.
+    skipped: how many things could not be read and were left out; and the rows of Parquet without a text.
     begun: the ids of a document that has not ended yet.
     """
 
@@ -79,6 +79,7 @@ class Encoded(NamedTuple):
     names: bytes
     text_bytes: int
     skipped: list[Skip]
+    nulls: int = 0
 
 
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
@@ -91,7 +92,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     for id in others:
         ids = _followed(ids, ends, id.to_bytes(settings.width, "little"))
     names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
-    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips)
+    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls)
 
 
 def _followed(ids: bytearray, ends: memoryview, mark: bytes) -> bytearray:
@@ -174,7 +175,7 @@ class PartWriter:
         counts.documents += len(ends)
         counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
-        counts.skipped += sum(skip.left_out for skip in encoded.skipped)
+        counts.skipped += encoded.nulls + sum(skip.left_out for skip in encoded.skipped)
         ids, bounds, names = self._files
         ids.write(encoded.ids)
         bounds.write(lengths)
