@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError
-from ..jobs.outputs import is_device, open_output, refuse_source, remove, temporary_folder
+from ..jobs.outputs import is_device, open_output, refuse_existing, refuse_source, remove, temporary_folder
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .formats import FORMATS
-from .output import build, shards
+from .output import build_files
 from .parts import Counts, Part, PartWriter, Place, encode_sources
 from .settings import (
     EncodeOptions,
@@ -31,7 +31,6 @@ from .settings import (
     format_named,
     metadata_path,
     output_path,
-    shard_path,
     shards_of,
     special_id,
 )
@@ -79,8 +78,8 @@ def encode_files(
     existing = shards_of(path, format) if settings.shard_tokens else [path]
     for each in (path, *existing):
         refuse_source(found, each)
-    if existing and not (job.resume and WorkingFolder(path_beside(path)).has_states()):
-        job.check_output(existing[0])
+    resumes = job.resume and WorkingFolder(path_beside(path)).has_states()
+    refuse_existing(*existing, overwrite=job.overwrite or resumes)
     if is_device(path):  # it has no place for other files beside it
         with temporary_folder(Path.cwd()) as folder:
             if settings.shard_tokens:
@@ -93,7 +92,7 @@ def encode_files(
     key = {
         "sources": fingerprint(found),
         "tokenizer": tok.vocabulary.fingerprint(),
-        "options": {**asdict(settings), "engine": job.engine, "val_shard": options.val_shard},
+        "options": {**asdict(settings), "engine": job.engine},
     }
     with working_folder(path_beside(path), path, key, job.resumes(found)) as folder:
         groups = [[(source, size_of(source)) for source in found]]
@@ -113,20 +112,7 @@ def encode_files(
         outputs = folder.load("files")
         if outputs is None:
             whole = _joined(parts, folder.path / "joined", settings)
-            if settings.shard_tokens is None:
-                outputs = [build(whole, tok, settings, path)]
-            else:
-                divided = list(shards(whole, settings, folder.path))
-                outputs = [
-                    build(
-                        part,
-                        tok,
-                        settings,
-                        shard_path(path, format, number, options.val_shard),
-                        {"number": number, "of": len(divided), "ids_before": begun},
-                    )
-                    for number, (part, begun) in enumerate(divided)
-                ]
+            outputs = build_files(whole, tok, settings, path, folder.path)
             folder.save("files", outputs)
         paths = [path.parent / files[0][1] for files in outputs]
         for old in set(shards_of(path, format)).difference(paths) if settings.shard_tokens else ():
@@ -135,16 +121,8 @@ def encode_files(
         for files in outputs:
             folder.publish((name, path.parent / final) for name, final in files)
     files = len(paths) if settings.shard_tokens else 0
-    return EncodeSummary(
-        paths[0],
-        settings.dtype,
-        counts.documents,
-        counts.tokens,
-        counts.text_bytes,
-        counts.skipped,
-        resumed_bytes,
-        files,
-    )
+    figures = {name: value for name, value in asdict(counts).items() if name != "begun"}
+    return EncodeSummary(paths[0], settings.dtype, **figures, resumed_bytes=resumed_bytes, files=files)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
@@ -154,9 +132,8 @@ def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Setting
         special_id(tok, name, value) if isinstance(value, str) or (value and separator == name) else None
         for name, value in (("begin_of_text", options.begin_of_text), ("end_of_text", options.end_of_text))
     )
-    return Settings(
-        format, dtype_for(tok.n_vocab, format), begin, end, options.special, options.read, options.shard_tokens
-    )
+    others = (options.special, options.read, options.shard_tokens, options.val_shard)
+    return Settings(format, dtype_for(tok.n_vocab, format), begin, end, *others)
 
 
 class EncodeParts:

@@ -10,9 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..errors import FormatError
+from ..errors import FormatError, OptionName, UsageError
 from ..tokenizer.encoding._documents_cy import ends_of
-from . import megatron
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 18
 NPY_TYPES = {"uint16": "<u2", "uint32": "<u4"}
+MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
+MEGATRON_MAGIC = b"MMIDIDX\0\0"
+MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
 LLMC_MAGIC = {"uint16": struct.pack("<2i", 20240520, 1), "uint32": struct.pack("<2i", 20240801, 7)}
 
 
@@ -78,7 +80,7 @@ def read_npy(path: Path) -> np.ndarray:
 
 def _write_spans(file: IO[bytes], contents: Contents) -> None:
     start = 0
-    with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+    with gzip.GzipFile("", "wb", 3, file, 0) as packed:
         for ends in contents.ends():
             packed.write("".join(f"{a},{b}\n" for a, b in pairwise([start, *ends])).encode())
             start = ends[-1]
@@ -129,7 +131,62 @@ def _write_summary(file: IO[bytes], contents: Contents) -> None:
 
 
 def _write_megatron(file: IO[bytes], contents: Contents) -> None:
-    megatron.write_index(file, contents.ends, contents.documents, contents.dtype)
+    """One sequence for each document. Ids of 32 bits are int32, whose bytes are the same below 2**31."""
+    import numpy as np
+
+    size, documents = np.dtype(contents.dtype).itemsize, contents.documents
+    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[contents.dtype], documents, documents + 1))
+    first = start = 0
+    for block in contents.ends():
+        lengths = np.diff(block, prepend=start)
+        if lengths.max() >= 1 << 31:
+            raise UsageError(
+                f"document {first + int(lengths.argmax()):,} has {int(lengths.max()):,} tokens; Megatron's index allows at "
+                "most 2,147,483,647. Split it (",
+                OptionName("unit"),
+                "), or choose another format.",
+            )
+        file.write(lengths.astype("<i4").tobytes())
+        first, start = first + len(block), block[-1]
+    start = 0
+    for block in contents.ends():
+        starts = np.concatenate(([start], block[:-1]))
+        file.write((starts * size).astype("<i8").tobytes())
+        start = block[-1]
+    for first in range(0, documents + 1, BLOCK):
+        file.write(np.arange(first, min(first + BLOCK, documents + 1), dtype="<i8").tobytes())
+
+
+def _read_megatron(path: Path) -> Index:
+    """Raises FormatError if the sequences are not contiguous in the .bin, too."""
+    import numpy as np
+
+    try:
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            head = file.read(MEGATRON.size)
+            if len(head) < MEGATRON.size or not head.startswith(MEGATRON_MAGIC):
+                raise FormatError(f"{path}: not a Megatron index: it does not start with MMIDIDX")
+            _, version, code, n, m = MEGATRON.unpack(head)
+            if version != 1 or code not in MEGATRON_TYPES:
+                raise FormatError(
+                    f"{path}: version {version} and type {code}; known are version 1 and types {[*MEGATRON_TYPES]}"
+                )
+            end = MEGATRON.size + 12 * n + 8 * m
+            if size not in (end, end + n):  # one byte per sequence may follow: its mode
+                raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
+            lengths = np.fromfile(file, "<i4", n)
+            pointers = np.fromfile(file, "<i8", n)
+            documents = np.fromfile(file, "<i8", m)
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    starts = np.zeros(n + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    if (lengths < 0).any() or not np.array_equal(pointers, starts[:-1] * np.dtype(MEGATRON_TYPES[code]).itemsize):
+        raise FormatError(f"{path}: the sequences are not contiguous")
+    if not m or documents[0] != 0 or documents[-1] != n or (np.diff(documents) < 0).any():
+        raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
+    return MEGATRON_TYPES[code], starts[documents]
 
 
 class TokenFileFormat(NamedTuple):
@@ -170,9 +227,7 @@ FORMATS = {
     "npy": TokenFileFormat(
         ".npy", magic={"": b"\x93NUMPY"}, header=lambda dtype, tokens: npy_header(NPY_TYPES[dtype], tokens)
     ),
-    "megatron": TokenFileFormat(
-        ".bin", True, ((".idx", _write_megatron),), megatron.read_index, narrow=megatron.NARROW
-    ),
+    "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), _read_megatron, narrow=65_499),
     "parquet": TokenFileFormat(".parquet", beside=(), magic={"": b"PAR1"}, separator=None),
     "nanogpt": TokenFileFormat(".bin", wide=False),
     "llmc": TokenFileFormat(

@@ -37,16 +37,8 @@ class Encode(Options):
     sources: Annotated[
         Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = ()
-    output: Annotated[
-        str | Path | None,
-        Option(
-            "Write the ids here, not to stdout. In a folder token files are named train.",
-            "-o",
-            "--output",
-            metavar="PATH",
-        ),
-    ] = None
     # fmt: off
+    output: Annotated[str | Path | None, Option("Write the ids here, not to stdout. In a folder token files are named train.", "-o", "--output", metavar="PATH")] = None
     format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or the trainer: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on
     opening: Opening = field(default_factory=Opening)
@@ -60,16 +52,7 @@ class Encode(Options):
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.chosen_format == "text":
-            names = {
-                "begin_of_text",
-                "end_of_text",
-                "shard_tokens",
-                "val_shard",
-                "num_threads",
-                "engine",
-                "ray_address",
-                "resume",
-            }
+            names = "begin_of_text end_of_text shard_tokens val_shard num_threads engine ray_address resume".split()
             yield ("encoding to lines of ids; for a token file name a ", OptionName("format", ...)), names
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import make_folder, open_output, sync
 from .formats import FORMATS, Contents
 from .parts import COPY, Counts, NamesReader, Part, names_of
-from .settings import ROLES, Metadata, Settings, metadata_path
+from .settings import ROLES, Metadata, Settings, metadata_path, shard_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,10 +21,22 @@ ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
 
 
+def build_files(whole: Part, tok: Tokenizer, settings: Settings, output: Path, folder: Path) -> list[list[list[str]]]:
+    """Make the files of the output in the working folder. Returns what `build` does, for each of the numbered files."""
+    if settings.shard_tokens is None:
+        return [build(whole, tok, settings, output)]
+    parts = list(_shards(whole, settings, folder))
+    paths = [shard_path(output, settings.format, number, settings.val_shard) for number in range(len(parts))]
+    return [
+        build(part, tok, settings, paths[number], {"number": number, "of": len(parts), "ids_before": begun})
+        for number, (part, begun) in enumerate(parts)
+    ]
+
+
 def build(
     part: Part, tok: Tokenizer, settings: Settings, output: Path, shard: dict[str, int] | None = None
 ) -> list[list[str]]:
-    """Make the files of the output. Returns [name in the working folder, final name] of each, the metadata last."""
+    """Make a token file. Returns [name in the working folder, final name] of each, the metadata last."""
     folder, counts, format = part.folder, part.counts, FORMATS[settings.format]
     settings.check_tokens(counts.tokens)
     header = format.header(settings.dtype, counts.tokens)
@@ -62,7 +74,7 @@ def build(
     return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=True)]
 
 
-def shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
+def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
     """Divide a part into parts of `settings.shard_tokens` tokens, in folders below `folder`.
 
     With each comes how many ids of its first document are in the parts before.

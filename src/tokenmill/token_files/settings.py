@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -82,7 +83,7 @@ class Settings:
     begin_of_text, end_of_text: the ids before and after each document; None for none.
     special: whether text that spells a special token becomes that token.
     read: what a document is, and which field or column holds its text.
-    shard_tokens: how many tokens each of several files has; None for one file.
+    shard_tokens: how many tokens each of several files has; None for one file. val_shard: whether the first is named val.
     """
 
     format: str
@@ -92,6 +93,7 @@ class Settings:
     special: bool = False
     read: ReadOptions = field(default_factory=ReadOptions)
     shard_tokens: int | None = None
+    val_shard: bool = False
 
     @property
     def width(self) -> int:
@@ -262,12 +264,9 @@ def shard_path(path: Path, format: str, number: int, val: bool) -> Path:
 def shards_of(path: Path, format: str) -> list[Path]:
     """The numbered files of the output `path` that exist, those named train and val included."""
     suffix = FORMATS[format].suffix
-    numbered = ((file, file.name.removesuffix(suffix)[-6:]) for file in path.parent.glob(f"*_??????{suffix}"))
-    return sorted(
-        file
-        for file, number in numbered
-        if number.isdecimal() and file in [shard_path(path, format, int(number), val) for val in (False, True)]
-    )
+    stem = path.name.removesuffix(suffix)
+    name = rf"({re.escape(stem)}(_train|_val)?{'|val' if stem == 'train' else ''})_\d{{6}}{re.escape(suffix)}"
+    return sorted(file for file in path.parent.glob("*") if re.fullmatch(name, file.name))
 
 
 def metadata_path(path: Path) -> Path:
