@@ -1,4 +1,4 @@
-"""The files of each format as its trainer reads them, by readers written from the formats' descriptions; and files of others."""
+"""The files of each format as its training framework reads them, by readers written from the formats' descriptions; and files of others."""
 
 import gzip
 import json

@@ -1,5 +1,6 @@
 """Numbered files: which tokens are in which, their names, and what happens to the files of an earlier run."""
 
+import itertools
 import json
 import random
 
@@ -67,7 +68,7 @@ def test_files_of_other_formats_have_whole_documents(tok, sources, tmp_path, for
     assert np.array_equal(np.concatenate([tokens.ids for tokens in files]), one.ids)
     lengths = [*map(len, files)]
     assert all(len(tokens.ids) <= 1000 or length == 1 for tokens, length in zip(files, lengths, strict=True))
-    for tokens, after in zip(files, files[1:], strict=False):
+    for tokens, after in itertools.pairwise(files):
         assert len(tokens.ids) + after.offsets[1] > 1000, "the next document has no room"
     if format == "parquet":
         import pyarrow as pa

@@ -192,7 +192,7 @@ def _read_megatron(path: Path) -> Index:
 class TokenFileFormat(NamedTuple):
     """What is particular to a format.
 
-    suffix: of the file with the ids. fixed: whether it is always added, because trainers find the files by it.
+    suffix: of the file with the ids. fixed: whether it is always added, because training frameworks find the files by it.
     beside: the suffixes and the writers of the files beside; the first is the index, which says where the documents begin.
         A suffix replaces that of the ids if it is fixed, and follows it otherwise.
     read_index: returns the offsets of the documents, and the type of an id where the index says it.

@@ -39,7 +39,7 @@ class Encode(Options):
     ] = ()
     # fmt: off
     output: Annotated[str | Path | None, Option("Write the ids here, not to stdout. In a folder token files are named train.", "-o", "--output", metavar="PATH")] = None
-    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or the trainer: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
+    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or for a training framework: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on
     opening: Opening = field(default_factory=Opening)
     options: EncodeOptions = field(default_factory=EncodeOptions)

@@ -73,7 +73,7 @@ class Encoded(NamedTuple):
     names: of these documents, as the file of names has them.
     """
 
-    ids: bytearray
+    ids: bytes | bytearray
     tokens: int
     ends: memoryview
     names: bytes
@@ -88,22 +88,16 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     plan = tok.core.plan("all" if settings.special else frozenset(), ())
     # The token that begins a document is written after the one before, so both tokens follow where a document ends.
     first, *others = [id for id in (settings.end_of_text, settings.begin_of_text) if id is not None] or [-1]
+    ids: bytes | bytearray
     ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, first, settings.width)
     for id in others:
-        ids = _followed(ids, ends, id.to_bytes(settings.width, "little"))
+        import numpy as np
+
+        bounds = np.asarray(ends)
+        ids = np.insert(np.frombuffer(ids, settings.dtype), bounds, id).tobytes()
+        bounds += np.arange(1, len(bounds) + 1)
     names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
     return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls)
-
-
-def _followed(ids: bytearray, ends: memoryview, mark: bytes) -> bytearray:
-    """The ids with one more where each document ends; `ends` change with them."""
-    view, width, out, start = memoryview(ids), len(mark), bytearray(), 0
-    for i, end in enumerate(ends, 1):
-        out += view[width * start : width * end]
-        out += mark
-        ends[i - 1], start = end + i, end
-    out += view[width * start :]
-    return out
 
 
 def _names(block: Block, n: int) -> bytes:

@@ -170,7 +170,7 @@ class Metadata:
 
 
 def dtype_for(n_vocab: int, format: str = "bin") -> str:
-    """The type of an id below `n_vocab` in a file of this format: the narrowest that holds it, or what the trainer expects.
+    """The type of an id below `n_vocab` in a file of this format: the narrowest that holds it, or what the training framework expects.
 
     >>> dtype_for(65_536), dtype_for(65_537), dtype_for(65_500, "megatron")
     ('uint16', 'uint32', 'uint32')
@@ -223,7 +223,7 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
 
 
 def output_path(output: str | os.PathLike[str], format: str) -> Path:
-    """The file with the ids: `output`, with its suffix where trainers need it; in a folder "train".
+    """The file with the ids: `output`, with its suffix where training frameworks need it; in a folder "train".
 
     format: one of FORMATS, or "text". UsageError for the suffix of another format, and for lines of ids in a folder.
     """
