@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
+from ..formats.merges_txt import END_OF_TEXT
 from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
@@ -200,8 +201,6 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
     True: the tokenizer's own. A document ends with the token of its family rather than with the end of a chat turn, which
     the configuration of a chat model names. Without a token of its own it begins with the one that ends documents.
     """
-    from ..formats.huggingface import END_OF_TEXT
-
     specials, config = tok.vocabulary.special_tokens, tok.vocabulary.config
     names: list[Any] = [text]
     if text is True:
