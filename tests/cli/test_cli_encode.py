@@ -86,13 +86,32 @@ def test_the_summary_as_json(folder, tmp_path):
     assert summary["bytes_of_text"] == len(TEXT.encode()) and summary["dtype"] == "uint16"
 
 
+def test_numbered_files_in_a_folder(folder, tmp_path):
+    (tmp_path / "a.txt").write_bytes(TEXT.encode() * 100)
+    options = ["--format", "llmc", "--begin-of-text", "<|end|>", "--shard-tokens", "1k", "--val-shard", "--json"]
+    result = run("encode", tmp_path / "a.txt", "--tokenizer", folder, "-o", f"{tmp_path}/out/", *options)
+    summary = json.loads(result.stdout)
+    files = sorted((tmp_path / "out").glob("*.bin"))
+    assert summary["files"] == len(files) > 2 and summary["token_file"] == str(tmp_path / "out" / "val_000000.bin")
+    assert [path.name for path in files[:1] + files[-1:]] == ["train_000001.bin", "val_000000.bin"]
+    assert not (tmp_path / "new").exists()
+
+
 def test_mistakes_with_token_files(folder, tmp_path):
     (tmp_path / "a.txt").write_bytes(TEXT.encode())
     encode = ["encode", tmp_path / "a.txt", "--tokenizer", folder]
     for arguments, code, message in (
         (["-o", tmp_path / "t.bin"], 2, b"--no-end-of-text"),
         (["--format", "npy"], 2, b"--output with its name"),
-        (["-o", tmp_path / "t", "--format", "zip"], 2, b"known are text, bin, npy, megatron, parquet"),
+        (["-o", f"{tmp_path}/new/"], 2, b"is a folder, and lines of ids go to one file"),
+        (["-o", tmp_path], 2, b"or the format of token files: --format"),
+        (["-o", tmp_path / "t.bin", "--val-shard"], 2, b"--val-shard needs --shard-tokens"),
+        (["-o", tmp_path / "t", "--shard-tokens", "9"], 2, b"--shard-tokens is not used by encoding to lines of ids"),
+        (
+            ["-o", tmp_path / "t", "--format", "zip"],
+            2,
+            b"known are text, bin, npy, megatron, parquet, nanogpt, llmc, olmo, datatrove",
+        ),
         (["-o", tmp_path / "t.bin", "--no-end-of-text", "--end-of-text", "<|end|>"], 2, b"exclude each other"),
         (["-o", tmp_path / "t.bin", "--no-end-of-text", "--unit", "page"], 2, b"unit is 'page'; known are"),
     ):

@@ -149,7 +149,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
     """Only if something was saved to go on from."""
 
     def interrupted(tok, sources, output, *rest, **options):
-        with working_folder(path_beside(output), output, {}) as job:
+        with working_folder(path_beside(Path(output)), output, {}) as job:
             if saved:
                 job.save("state", 1)
             raise KeyboardInterrupt
@@ -213,7 +213,7 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
         "clean text cp -o cp --force": "cp is",
         "play tok --export cp --force": "cp is a folder with other files: a.txt",
         "encode a.txt --tokenizer tok --no-end-of-text -o a.txt --format bin --force": "one of the sources",
-        "encode a.txt --tokenizer tok -o cp --force": "a folder has that name",
+        "encode a.txt --tokenizer tok -o cp --force": "is a folder, and lines of ids go to one file",
         "train a.txt --vocab-size 260 -o ": "--output is empty",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.npy --format bin": "suffix of another format",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.idx --format bin": "suffix of another format",

@@ -387,7 +387,7 @@ def test_parquet_in_place(tmp_path):
         column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column
         pq.write_table(table.set_column(0, "text", column), tmp_path / name, row_group_size=400)
         found, skips, places = drawn(tmp_path / name)
-        assert found == [(f"row {i + 1}", (text or "").encode()) for i, text in enumerate(texts)]
+        assert found == [(f"row {i + 1}", text.encode()) for i, text in enumerate(texts) if text is not None]
         assert not skips
         assert len(places) > 4
         for place, seen in places:
@@ -395,7 +395,7 @@ def test_parquet_in_place(tmp_path):
     opened, block, names = open_source(tmp_path / "a.parquet", LINES, ids=True), Block(), []
     while opened.draw(block):
         names += [block.name(i) for i in range(len(block.ends))]
-    assert names == [str(i) for i in range(1500)]
+    assert names == [str(i) for i in range(1500) if texts[i] is not None]
     _, skips, _ = drawn(tmp_path / "a.parquet", ReadOptions(max_document_bytes=5990))
     assert len(skips) == sum(len((text or "").encode()) > 5990 for text in texts) > 0
 

@@ -1,5 +1,6 @@
 """Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
+import dataclasses
 import io
 import json
 
@@ -12,7 +13,7 @@ from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
-from tokenmill.token_files import encoding, output, parts
+from tokenmill.token_files import encoding, formats, parts
 from tokenmill.token_files.settings import FORMATS, EncodeOptions, dtype_for
 
 
@@ -120,12 +121,15 @@ def test_ids_never_wrap(tmp_path, n_vocab, dtype):
     assert tok.n_vocab == n_vocab and tok.eot_token == n_vocab - 1 and dtype_for(n_vocab) == dtype
     text = "".join(map(chr, range(1, 128))) + "\x7f\x7f~~é漢"
     (tmp_path / "a.txt").write_bytes(text.encode())
+    options = EncodeOptions("<|endoftext|>", begin_of_text=False)
     for format in FORMATS:
-        made = tokenmill.encode_files(
-            tok, tmp_path / "a.txt", tmp_path / format, format, EncodeOptions("<|endoftext|>")
-        )
+        if format == "nanogpt" and dtype == "uint32":
+            with pytest.raises(UsageError, match=r"65,537 of them. Write 32 bits \(format='bin'\)"):
+                tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format, options)
+            continue
+        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format, options)
         tokens = tokenmill.load_tokens(made.path, tok)
-        assert made.dtype == dtype
+        assert made.dtype == dtype_for(n_vocab, format)
         assert tokens.ids.tolist() == [*tok.encode_ordinary(text), n_vocab - 1]
         assert tok.decode(tokens[0]) == text
 
@@ -170,11 +174,38 @@ def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
 
 def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
     (tmp_path / "a.txt").write_text("a")
-    tok = tokenizer(["<|bos|>"])
-    with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*end_of_text=False"):
+    tok = tokenizer(["<|x|>"])
+    with pytest.raises(
+        UsageError, match=r"no token is known to put after .*'<\|x\|>'.*end_of_text=\.\.\..*end_of_text=False"
+    ):
         tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|bos|>"))
+    with pytest.raises(UsageError, match=r"no special token '<\|y\|>' to put before .*begin_of_text=False"):
+        tokenmill.encode_files(
+            tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(begin_of_text="<|y|>")
+        )
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|x|>"))
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, 319]
+
+
+@pytest.mark.parametrize(
+    ("specials", "config", "end", "begin"),
+    [
+        (["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"], {}, "<|end_of_text|>", "<|begin_of_text|>"),
+        (["<s>", "</s>"], {"eos_token": "</s>"}, "</s>", "<s>"),
+        (["<bos>", "<eos>", "<end_of_turn>"], {"eos_token": "<end_of_turn>"}, "<eos>", "<bos>"),
+        (["<|im_end|>", "<|endoftext|>"], {"eos_token": "<|im_end|>"}, "<|endoftext|>", "<|endoftext|>"),
+        (["<x>", "<y>"], {"eos_token": "<x>", "bos_token": "<y>"}, "<x>", "<y>"),
+    ],
+)
+def test_the_token_between_documents_is_that_of_the_tokenizer(tmp_path, specials, config, end, begin):
+    (tmp_path / "a.txt").write_text("a")
+    tok = tokenizer(specials)
+    tok = tokenmill.Tokenizer(dataclasses.replace(tok.vocabulary, config=config))
+    ids = tok.vocabulary.special_tokens
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
+    assert stream_of(tmp_path / "t.bin", "<u2") == [97, ids[end]]
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "l.bin", "llmc").path)
+    assert tokens.ids.tolist() == [ids[begin], 97]
 
 
 def test_no_documents_at_all(tok, tmp_path):
@@ -196,6 +227,23 @@ def test_what_cannot_be_read_is_an_error_or_left_out(tok, tmp_path):
     made = tokenmill.encode_files(tok, tmp_path / "*.*", tmp_path / "out" / "t.bin", on_skip=skips.append)
     assert made.documents == 2 and made.skipped == 2
     assert [skip.position for skip in skips] == ["", "line 2"]
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "binary"])
+@pytest.mark.parametrize("texts", [["one", None, "", "four", None], [None, None], [None, "two"]])
+def test_rows_without_a_text_are_left_out_and_counted(tok, tmp_path, kind, texts):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    type = pa.dictionary(pa.int32(), pa.string()) if kind == "dictionary" else getattr(pa, kind)()
+    pq.write_table(pa.table({"text": pa.array(texts, pa.string()).cast(type)}), tmp_path / "a.parquet")
+    made = tokenmill.encode_files(tok, tmp_path / "a.parquet", tmp_path / "t.parquet", "parquet")
+    rows = {str(n): text for n, text in enumerate(texts, 1) if text is not None}
+    assert (made.documents, made.skipped) == (len(rows), texts.count(None))
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)] == [*rows.values()]
+    assert pq.read_table(made.path).column("id").to_pylist() == [*rows]
+    read = [(document.id, document.text) for document in tokenmill.read_documents(tmp_path / "a.parquet")]
+    assert read == [*rows.items()]
 
 
 def test_another_tokenizer_is_refused(tok, tmp_path):
@@ -282,7 +330,7 @@ def test_arrays_have_the_headers_that_numpy_writes():
     for kind, n in (("<u2", 0), ("<u4", 7), ("<i8", 123_456_789_012)):
         file = io.BytesIO()
         np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": (n,)})
-        assert output._npy_header(kind, n) == file.getvalue()
+        assert formats.npy_header(kind, n) == file.getvalue()
 
 
 def test_caches_stay_small_however_many_pretokens_there_are(tmp_path):

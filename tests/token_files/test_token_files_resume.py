@@ -52,9 +52,10 @@ from tokenmill.token_files import parts
 blocks.BLOCK, parts.JOB_BYTES = 60_000, 60_000
 folder, format = Path(sys.argv[3]), sys.argv[4]
 tok = tokenmill.load(sys.argv[1])
+options = tokenmill.EncodeOptions(shard_tokens=int(sys.argv[6]) or None)
 
 def encode():
-    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=True))
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=True))
 
 def files():
     return {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -95,9 +96,8 @@ while True:
     if code == 0:
         break
     assert code == 9, code
-    out = folder / ("out.bin" if format == "megatron" else "out")
-    if Path(f"{out}.json").exists():  # metadata never stands beside files of another size
-        tokenmill.load_tokens(out)
+    for path in folder.glob("*.json"):  # metadata never stands beside files of another size
+        tokenmill.load_tokens(path.with_suffix(""))
     assert in_child(encode) == 0
     assert files() == expected, n
     n += step
@@ -145,13 +145,15 @@ def test_killed_at_random_moments_and_still_the_same(made, tmp_path, format):
     assert files_in(tmp_path) == expected[format]
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_killed_at_every_step_of_the_end(made, tmp_path, format):
+@pytest.mark.parametrize(
+    ("format", "shard_tokens"), [*((format, 0) for format in FORMATS), ("llmc", 9000), ("parquet", 9000)]
+)
+def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens):
     _, folder, _ = made
     (tmp_path / "out").mkdir()
-    arguments = [str(folder / "tok"), str(folder / "sources"), str(tmp_path / "out"), format, "1" if SWEEP > 1 else "4"]
+    arguments = [folder / "tok", folder / "sources", tmp_path / "out", format, 1 if SWEEP > 1 else 4, shard_tokens]
     result = subprocess.run(
-        [sys.executable, "-c", CRASHES, *arguments], env=ENVIRONMENT, capture_output=True, text=True
+        [sys.executable, "-c", CRASHES, *map(str, arguments)], env=ENVIRONMENT, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr[-3000:]
     assert int(result.stdout) > 15

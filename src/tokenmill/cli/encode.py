@@ -46,6 +46,7 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
         "bytes_of_text": summary.text_bytes,
         "bytes_encoded_before": summary.resumed_bytes,
         "bytes_per_token": round(summary.text_bytes / summary.tokens, 4) if summary.tokens else None,
+        "files": summary.files,
         "dtype": summary.dtype,
         "left_out": summary.skipped,
     }

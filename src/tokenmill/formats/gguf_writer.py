@@ -19,7 +19,7 @@ from ..split.spelling import canonical
 from ..vocabulary import Vocabulary
 from .byte_alphabet import to_text
 from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
-from .huggingface import END_OF_TEXT
+from .merges_txt import END_OF_TEXT
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .rank_merges import merges_by_rank
 from .sentencepiece_writer import piece_scores

@@ -32,7 +32,7 @@ from .file_content import Json, Unsupported, decode_utf8, parse_json, read_besid
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .library_files import check_growth, tokenizer_json_of_library
-from .merges_txt import SPECIAL_NAMES, json_at
+from .merges_txt import END_OF_TEXT, SPECIAL_NAMES, json_at
 from .rank_merges import present_by_rank
 from .tokenmill_json import FLAGS, added_token
 from .unknown_files import model_kind
@@ -41,7 +41,6 @@ _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
 )
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
-END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
 _MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
 _MODEL = {
     "type": "BPE",

@@ -23,6 +23,7 @@ _VERSION = "#version: 0.2"
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.
 _GPT2_CLASSES = ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
 SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
 
 
 def looks_like_merges(data: bytes) -> bool:

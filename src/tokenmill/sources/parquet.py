@@ -1,11 +1,12 @@
 """Parquet: the text in one column, a row group at a time. FineWeb's columns `text` and `id` are the defaults.
 
-The strings are taken from Arrow's buffers as they are. A null is an empty document. A place is [row group, row].
+The strings are taken from Arrow's buffers as they are. A null is no document. A place is [row group, row].
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from array import array
 from collections.abc import Iterator
@@ -169,11 +170,16 @@ class ParquetSource(BlockSource):
         texts: Any = batch.column(self._options.field)
         if pa.types.is_dictionary(texts.type):
             texts = texts.dictionary_decode()
-        block.ends, data, start, longest = _layout(texts)
-        block.data = memoryview(data).cast("B")[start : start + block.nbytes] if data is not None else b""
         block.numbers = range(first, first + len(texts))
         if self._ids and "id" in batch.schema.names:
             block.names = batch.column("id").to_pylist()
+        if texts.null_count:
+            block.nulls, valid = texts.null_count, texts.is_valid()
+            block.numbers = list(itertools.compress(block.numbers, valid.to_pylist()))
+            block.names = block.names and list(itertools.compress(block.names, valid.to_pylist()))
+            texts = texts.cast(pa.large_binary()).filter(valid)
+        block.ends, data, start, longest = _layout(texts)
+        block.data = memoryview(data).cast("B")[start : start + block.nbytes] if data is not None else b""
         limit = self._options.max_document_bytes
         if limit is not None and longest > limit:
             block.leave_out_long(limit)

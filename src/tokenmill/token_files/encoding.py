@@ -14,14 +14,26 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..jobs.outputs import is_device, named, open_output, refuse_source, temporary_folder
+from ..errors import OptionName, UsageError
+from ..jobs.outputs import is_device, open_output, refuse_existing, refuse_source, remove, temporary_folder
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
-from ..jobs.working_folder import fingerprint, path_beside, working_folder
+from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.find import OnSkip, Source, find_sources, size_of
-from .output import HEADERS, build
+from .formats import FORMATS
+from .output import build_files
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import SUFFIXES, EncodeOptions, EncodeSummary, Settings, dtype_for, end_of_text_id, output_path
+from .settings import (
+    EncodeOptions,
+    EncodeSummary,
+    Settings,
+    dtype_for,
+    format_named,
+    metadata_path,
+    output_path,
+    shards_of,
+    special_id,
+)
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -49,7 +61,7 @@ def encode_files(
     The bytes written are the same for any number of threads and either engine, and however often the work was
     interrupted: a call with the same sources, tokenizer and options resumes an interrupted one.
 
-    format: "bin", "npy", "megatron" or "parquet": see docs/reference/token-files.md.
+    format: "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo" or "datatrove": see docs/reference/token-files.md.
     on_skip: called for what cannot be read, and it is left out. None raises an InputError instead.
     job: on Ray, a source goes to one task whole.
     progress: called as progress("encode", bytes of the sources read, bytes of all).
@@ -60,13 +72,19 @@ def encode_files(
     options, job = options or EncodeOptions(), job or JobOptions()
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
-    path = output_path(named(output), format)
+    path = output_path(output, format)
     found = find_sources(sources, on_skip)
-    refuse_source(found, path)
-    job.check_output(path)
+    settings.check_tokens(settings.shard_tokens or 0)
+    existing = shards_of(path, format) if settings.shard_tokens else [path]
+    for each in (path, *existing):
+        refuse_source(found, each)
+    resumes = job.resume and WorkingFolder(path_beside(path)).has_states()
+    refuse_existing(*existing, overwrite=job.overwrite or resumes)
     if is_device(path):  # it has no place for other files beside it
         with temporary_folder(Path.cwd()) as folder:
-            name = folder / f"ids{SUFFIXES[format]}"
+            if settings.shard_tokens:
+                raise UsageError(OptionName("shard_tokens"), f" makes several files, and {path} is one")
+            name = folder / f"ids{FORMATS[format].suffix}"
             summary = encode_files(tok, found, name, format, options, on_skip=on_skip, job=job, progress=progress)
             with open(name, "rb") as source, open_output(path) as device:
                 shutil.copyfileobj(source, device, 1 << 20)
@@ -91,23 +109,31 @@ def encode_files(
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
-        files = folder.load("files")
-        if files is None:
-            files = build(_joined(parts, folder.path / "joined", settings), tok, settings, path)
-            folder.save("files", files)
-        folder.publish((name, path.parent / final) for name, final in files)
-    return EncodeSummary(
-        path, settings.dtype, counts.documents, counts.tokens, counts.text_bytes, counts.skipped, resumed_bytes
-    )
+        outputs = folder.load("files")
+        if outputs is None:
+            whole = _joined(parts, folder.path / "joined", settings)
+            outputs = build_files(whole, tok, settings, path, folder.path)
+            folder.save("files", outputs)
+        paths = [path.parent / files[0][1] for files in outputs]
+        for old in set(shards_of(path, format)).difference(paths) if settings.shard_tokens else ():
+            for each in (metadata_path(old), *FORMATS[format].paths(old)):
+                remove(each)
+        for files in outputs:
+            folder.publish((name, path.parent / final) for name, final in files)
+    files = len(paths) if settings.shard_tokens else 0
+    figures = {name: value for name, value in asdict(counts).items() if name != "begun"}
+    return EncodeSummary(paths[0], settings.dtype, **figures, resumed_bytes=resumed_bytes, files=files)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
-    """The settings of a token file of `tok`: the width of an id from its vocabulary, the id of the end-of-text token."""
-    settings = Settings(format, dtype_for(tok.n_vocab), None, options.special, options.read)
-    end = options.end_of_text
-    if isinstance(end, str) or (end and format != "parquet"):
-        return replace(settings, end_of_text=end_of_text_id(tok, end if isinstance(end, str) else None))
-    return settings
+    """The settings of a token file of `tok`: the width of an id from its vocabulary, the ids before and after documents."""
+    separator = format_named(format).separator
+    begin, end = (
+        special_id(tok, name, value) if isinstance(value, str) or (value and separator == name) else None
+        for name, value in (("begin_of_text", options.begin_of_text), ("end_of_text", options.end_of_text))
+    )
+    others = (options.special, options.read, options.shard_tokens, options.val_shard)
+    return Settings(format, dtype_for(tok.n_vocab, format), begin, end, *others)
 
 
 class EncodeParts:
@@ -136,9 +162,9 @@ class EncodeParts:
         for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)
-        # Parts that are joined have no header; it is written before the ids of the whole.
-        header = HEADERS[self._settings.format] if len(self._groups) == 1 else 0
-        writer = PartWriter(folder, header, state and state["part"])
+        # Parts that are joined have no front; it is written before the ids of the whole.
+        front = self._settings.front if len(self._groups) == 1 else b""
+        writer = PartWriter(folder, front, state and state["part"])
         resumed_bytes = writer.counts.text_bytes
         try:
             self._encode(part, task, writer, Place(*state["place"]) if state else Place())
@@ -158,6 +184,7 @@ class EncodeParts:
 
         def after(place: Place) -> None:
             nonlocal done, saved
+            self._settings.check_tokens(writer.counts.tokens)
             done = {"place": list(place), "part": writer.mark()}
             if time.monotonic() - saved >= self._every:
                 checkpoint()
@@ -175,7 +202,7 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     """All parts in one."""
     if len(parts) == 1:
         return parts[0]
-    writer = PartWriter(folder, HEADERS[settings.format])
+    writer = PartWriter(folder, settings.front)
     try:
         for part in parts:
             writer.join(part)

@@ -14,13 +14,12 @@ from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
 from ..tokenizer.opening import Opening
+from .formats import FORMAT_OF
 from .settings import EncodeOptions, EncodeSummary, output_path
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
     from ..sources.find import OnSkip
-
-FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +37,9 @@ class Encode(Options):
     sources: Annotated[
         Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = ()
-    output: Annotated[Path | None, Option("Write the ids here, not to stdout.", "-o", "--output")] = None
     # fmt: off
-    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet"] | None, Option("text, bin, npy, megatron or parquet. [default: inferred from the suffix of -o, else text]")] = None
+    output: Annotated[str | Path | None, Option("Write the ids here, not to stdout. In a folder token files are named train.", "-o", "--output", metavar="PATH")] = None
+    format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or for a training framework: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on
     opening: Opening = field(default_factory=Opening)
     options: EncodeOptions = field(default_factory=EncodeOptions)
@@ -49,11 +48,11 @@ class Encode(Options):
     @property
     def chosen_format(self) -> str:
         """The format asked for, or that of the output's suffix."""
-        return self.format or FORMAT_OF.get(self.output.suffix if self.output else "", "text")
+        return self.format or FORMAT_OF.get(Path(self.output or "").suffix, "text")
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.chosen_format == "text":
-            names = {"end_of_text", "num_threads", "engine", "ray_address", "resume"}
+            names = "begin_of_text end_of_text shard_tokens val_shard num_threads engine ray_address resume".split()
             yield ("encoding to lines of ids; for a token file name a ", OptionName("format", ...)), names
 
     def check(self) -> None:

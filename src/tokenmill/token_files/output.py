@@ -7,75 +7,121 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
-from ..jobs.outputs import open_output, sync
-from ..tokenizer.encoding._documents_cy import ends_of
-from .megatron import write_index
-from .parts import Part, read_names
-from .settings import ROLES, Metadata, Settings, index_path, metadata_path, offsets_path
+from ..jobs.outputs import make_folder, open_output, sync
+from .formats import FORMATS, Contents
+from .parts import COPY, Counts, NamesReader, Part, names_of
+from .settings import ROLES, Metadata, Settings, metadata_path, shard_path
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..tokenizer.tokenizer import Tokenizer
 
-HEADERS = {"bin": 0, "npy": 128, "megatron": 0, "parquet": 0}  # bytes before the first id
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
-BLOCK = 1 << 18
 
 
-def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[list[str]]:
-    """Make the files of the output. Returns [name in the working folder, final name] of each, the metadata last."""
-    folder, counts = part.folder, part.counts
-    ids, beside = "ids", ""
+def build_files(whole: Part, tok: Tokenizer, settings: Settings, output: Path, folder: Path) -> list[list[list[str]]]:
+    """Make the files of the output in the working folder. Returns what `build` does, for each of the numbered files."""
+    if settings.shard_tokens is None:
+        return [build(whole, tok, settings, output)]
+    parts = list(_shards(whole, settings, folder))
+    paths = [shard_path(output, settings.format, number, settings.val_shard) for number in range(len(parts))]
+    return [
+        build(part, tok, settings, paths[number], {"number": number, "of": len(parts), "ids_before": begun})
+        for number, (part, begun) in enumerate(parts)
+    ]
+
+
+def build(
+    part: Part, tok: Tokenizer, settings: Settings, output: Path, shard: dict[str, int] | None = None
+) -> list[list[str]]:
+    """Make a token file. Returns [name in the working folder, final name] of each, the metadata last."""
+    folder, counts, format = part.folder, part.counts, FORMATS[settings.format]
+    settings.check_tokens(counts.tokens)
+    header = format.header(settings.dtype, counts.tokens)
+    with open_output(folder / "ids", "r+b") as file:
+        file.write(header)
+        file.truncate(len(header) + counts.tokens * settings.width)  # a token to begin with follows the last document
+    names = ["ids"]
     if settings.format == "parquet":
-        ids = "rows"
-        _write_parquet(folder / ids, part, settings)
-    elif settings.format == "megatron":
-        beside = index_path(output).name
-        with open_output(folder / "beside") as file:
-            write_index(file, _lengths(part), settings.dtype)
-    else:
-        beside = offsets_path(output).name
-        with open_output(folder / "beside") as file, open(folder / "lengths", "rb") as lengths:
-            file.write(_npy_header("<i8", counts.documents + 1) + bytes(8))
-            end = 0
-            while data := lengths.read(8 * BLOCK):
-                ends = ends_of(memoryview(data).cast("q"), end)
-                file.write(ends)
-                end = ends[-1]
-    if settings.format == "npy":
-        with open_output(folder / ids, "r+b") as file:
-            file.write(_npy_header({"uint16": "<u2", "uint32": "<u4"}[settings.dtype], counts.tokens))
-    files = [[ids, output.name]] + ([["beside", beside]] if beside else [])
+        names = ["rows"]
+        _write_parquet(folder / "rows", part, settings)
+    tokenizer = tok.vocabulary.fingerprint()
+    contents = Contents(folder / "lengths", counts.documents, counts.tokens, settings.dtype, tokenizer)
+    for suffix, write in format.beside:
+        names.append(f"beside{suffix}")
+        with open_output(folder / names[-1]) as file:
+            write(file, contents)
     metadata = Metadata(
         settings.format,
         settings.dtype,
-        tok.vocabulary.fingerprint(),
+        tokenizer,
         tok.n_vocab,
+        settings.begin_of_text,
         settings.end_of_text,
         counts.documents,
         counts.tokens,
-        counts.text_bytes,
-        {role: (folder / name).stat().st_size for role, (name, _) in zip(ROLES, files, strict=False)},
+        None if shard else counts.text_bytes,
+        {role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
+        shard,
     )
+    names.append("metadata")
     with open_output(folder / "metadata") as file:
         file.write(metadata.dumps().encode())
-    files.append(["metadata", metadata_path(output).name])
-    sync(*(folder / name for name, _ in files), folder)
-    return [[f"{folder.name}/{name}", final] for name, final in files]
+    sync(*(folder / name for name in names), folder)
+    paths = [*format.paths(output), metadata_path(output)]
+    return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=True)]
 
 
-def _npy_header(kind: str, n: int) -> bytes:
-    """The 128 bytes before an array of n numbers: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"""
-    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({n},), }}"
-    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
+def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
+    """Divide a part into parts of `settings.shard_tokens` tokens, in folders below `folder`.
 
-
-def _lengths(part: Part) -> np.ndarray:
+    With each comes how many ids of its first document are in the parts before.
+    """
     import numpy as np
 
-    return _mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    header = len(FORMATS[settings.format].header(settings.dtype, 0))
+    with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
+        ids.seek(header)
+        names = NamesReader(file)
+        for number, (own, begun) in enumerate(_shard_lengths(lengths, settings)):
+            shard = folder / f"shard-{number:06}"
+            make_folder(shard)
+            size = int(own.sum()) * settings.width
+            with open_output(shard / "ids") as output:
+                output.write(bytes(header))
+                for start in range(0, size, COPY):
+                    output.write(ids.read(min(size - start, COPY)))
+            with open_output(shard / "lengths") as output:
+                output.write(own)
+            with open_output(shard / "names") as output:
+                if settings.format == "parquet":
+                    output.writelines(names_of(*each) for each in names.take(len(own)))
+            yield Part(shard, Counts(len(own), int(own.sum()))), begun
+
+
+def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np.ndarray, int]]:
+    """The lengths of the documents of each shard, and how many ids of the first are in the shards before."""
+    import numpy as np
+
+    most, cut = settings.shard_tokens or 0, FORMATS[settings.format].cut_documents
+    first = begun = 0
+    while first < len(lengths) or not first:
+        last, tokens = first, -begun  # the documents from `first` to `last` are in the shard, without the ids `begun`
+        while last < len(lengths):
+            ends = np.cumsum(lengths[last : last + ROW_GROUP_DOCUMENTS]) + tokens
+            fits = int(np.searchsorted(ends, most, "right"))
+            last, tokens = last + fits, int(ends[fits - 1]) if fits else tokens
+            if fits < len(ends):
+                break
+        rest = most - tokens if cut and last < len(lengths) else 0  # ids of the next document
+        own = np.array(lengths[first : max(last + (rest > 0), first + 1)])
+        own[-1:] = rest or own[-1:]
+        own[:1] -= begun
+        yield own, begun
+        first, begun = max(last, first + (rest == 0)), rest
 
 
 def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
@@ -85,7 +131,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
-    lengths = _lengths(part)
+    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
     ids = _mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
     schema = pa.schema(
         [
@@ -100,8 +146,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
         open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        blocks = read_names(names)
-        source, keys = "", pa.array([], pa.string())
+        reader = NamesReader(names)
         for first, last in _row_groups(lengths):
             offsets = np.zeros(last - first + 1, np.int64)
             np.cumsum(lengths[first:last], out=offsets[1:])
@@ -116,14 +161,9 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
             begin += int(offsets[-1])
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
             columns: tuple[list, list] = [], []
-            missing = last - first
-            while missing:
-                if not len(keys):
-                    source, keys = next(blocks)
-                n = min(missing, len(keys))
-                columns[0].append(pa.repeat(pa.scalar(source, pa.string()), n))
-                columns[1].append(keys[:n])
-                keys, missing = keys[n:], missing - n
+            for source, keys in reader.take(last - first):
+                columns[0].append(pa.repeat(pa.scalar(source, pa.string()), len(keys)))
+                columns[1].append(keys)
             batch = pa.record_batch([lists, *map(pa.concat_arrays, columns)], schema=schema)
             writer.write_batch(batch, row_group_size=last - first)
 

@@ -43,7 +43,7 @@ class Counts:
     """What a part holds.
 
     text_bytes: of the documents as UTF-8.
-    skipped: how many things could not be read and were left out.
+    skipped: how many things could not be read and were left out; and the rows of Parquet without a text.
     begun: the ids of a document that has not ended yet.
     """
 
@@ -73,22 +73,31 @@ class Encoded(NamedTuple):
     names: of these documents, as the file of names has them.
     """
 
-    ids: bytearray
+    ids: bytes | bytearray
     tokens: int
     ends: memoryview
     names: bytes
     text_bytes: int
     skipped: list[Skip]
+    nulls: int = 0
 
 
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     """Encode the documents of a block."""
     block.finish()
     plan = tok.core.plan("all" if settings.special else frozenset(), ())
-    mark = -1 if settings.end_of_text is None else settings.end_of_text
-    ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, mark, settings.width)
+    # The token that begins a document is written after the one before, so both tokens follow where a document ends.
+    first, *others = [id for id in (settings.end_of_text, settings.begin_of_text) if id is not None] or [-1]
+    ids: bytes | bytearray
+    ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, first, settings.width)
+    for id in others:
+        import numpy as np
+
+        bounds = np.asarray(ends)
+        ids = np.insert(np.frombuffer(ids, settings.dtype), bounds, id).tobytes()
+        bounds += np.arange(1, len(bounds) + 1)
     names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
-    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips)
+    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls)
 
 
 def _names(block: Block, n: int) -> bytes:
@@ -100,20 +109,37 @@ def _names(block: Block, n: int) -> bytes:
         ids = pa.array(np.asarray(block.numbers[:n], np.uint64)).cast(pa.string())
     else:
         ids = pa.array([block.name(i) for i in range(n)], pa.string())
+    return names_of(block.source, ids)
+
+
+def names_of(source: str, ids: Any) -> bytes:
+    """The names of documents of a source, whose ids are an Arrow array, as the file of names has them."""
+    import numpy as np
+
     _, offsets, data = ids.buffers()
-    bounds = memoryview(offsets)[: 4 * (n + 1)]
-    text = memoryview(data or b"")[: bounds.cast("i")[n]]
-    return b"".join([json.dumps([block.source, n, text.nbytes]).encode(), b"\n", bounds, text])
+    bounds = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    text = memoryview(data or b"")[bounds[0] : bounds[-1]]
+    return b"".join([json.dumps([source, len(ids), text.nbytes]).encode(), b"\n", (bounds - bounds[0]).tobytes(), text])
 
 
-def read_names(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
-    """The source and the Arrow array of ids of each block."""
-    import pyarrow as pa
+class NamesReader:
+    """Reads a file of names."""
 
-    while head := file.readline():
-        source, n, nbytes = json.loads(head)
-        buffers = [None, pa.py_buffer(file.read(4 * (n + 1))), pa.py_buffer(file.read(nbytes))]
-        yield source, pa.Array.from_buffers(pa.string(), n, buffers)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._source = file, ""
+        self._ids: Any = ()
+
+    def take(self, n: int) -> Iterator[tuple[str, Any]]:
+        """The names of the next `n` documents: sources, each with an Arrow array of ids."""
+        import pyarrow as pa
+
+        while n:
+            if not len(self._ids):
+                self._source, size, nbytes = json.loads(self._file.readline())
+                buffers = [None, pa.py_buffer(self._file.read(4 * (size + 1))), pa.py_buffer(self._file.read(nbytes))]
+                self._ids = pa.Array.from_buffers(pa.string(), size, buffers)
+            yield self._source, self._ids[:n]
+            n, self._ids = max(0, n - len(self._ids)), self._ids[n:]
 
 
 class PartWriter:
@@ -121,18 +147,20 @@ class PartWriter:
 
     NAMES = ("ids", "lengths", "names")
 
-    def __init__(self, folder: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
-        """header: so many bytes are left free before the first id. checkpoint: what `mark` has returned."""
+    def __init__(self, folder: Path, front: bytes = b"", checkpoint: dict[str, Any] | None = None):
+        """front: what is before the ids. checkpoint: what `mark` has returned."""
         self.folder = folder
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
         self._files: list[IO[bytes]] = []
         make_folder(folder)
-        sizes = checkpoint["sizes"] if checkpoint else [header, 0, 0]
-        for name, size in zip(self.NAMES, sizes, strict=True):
+        for i, name in enumerate(self.NAMES):
             file = open_output(folder / name, "r+b" if checkpoint else "wb")
             self._files.append(file)
-            file.truncate(size)
-            file.seek(size)
+            if checkpoint:
+                file.truncate(checkpoint["sizes"][i])
+                file.seek(checkpoint["sizes"][i])
+        if not checkpoint:
+            self._files[0].write(front)
 
     def append(self, encoded: Encoded) -> None:
         counts, ends = self.counts, encoded.ends
@@ -141,7 +169,7 @@ class PartWriter:
         counts.documents += len(ends)
         counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
-        counts.skipped += sum(skip.left_out for skip in encoded.skipped)
+        counts.skipped += encoded.nulls + sum(skip.left_out for skip in encoded.skipped)
         ids, bounds, names = self._files
         ids.write(encoded.ids)
         bounds.write(lengths)

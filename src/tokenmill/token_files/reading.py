@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, OptionName, UsageError, require
 from ..vocabulary.lazy import lazy
-from .megatron import read_index
-from .settings import ROLES, Metadata, bounds_path, index_path, metadata_path, offsets_path
+from .formats import FORMATS, read_npy
+from .settings import ROLES, Metadata, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +32,8 @@ class TokenFile:
     path: the file with the ids.
     metadata: the contents of the JSON file beside it; None for a foreign file.
     ids: all ids in one array, mapped from the file. For Parquet they are read into memory on first use.
-    offsets: int64, one more than there are documents. Document i is ids[offsets[i]:offsets[i + 1]], its end-of-text token
-        included. None if the offsets are not known; then all ids are one document.
+    offsets: int64, one more than there are documents. Document i is ids[offsets[i]:offsets[i + 1]], the tokens before and
+        after it included. None if the offsets are not known; then all ids are one document.
     A pickle holds the path, not the ids: the file is opened again on first use.
 
     >>> tokens = load_tokens("train.bin", tok)
@@ -77,7 +77,7 @@ class TokenFile:
     @overload
     def __getitem__(self, number: slice) -> list[np.ndarray]: ...
     def __getitem__(self, number: SupportsIndex | slice) -> np.ndarray | list[np.ndarray]:
-        """The ids of a document without its end-of-text token; for a slice, a list of them."""
+        """The ids of a document without the tokens before and after it; for a slice, a list of them."""
         if isinstance(number, slice):
             return [self[i] for i in range(*number.indices(len(self)))]
         try:
@@ -89,12 +89,15 @@ class TokenFile:
         return self._text_of(self._contents.document(place % len(self)))
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        """The ids of each document in order, without the end-of-text token. Parquet is read in batches."""
+        """The ids of each document in order, without the tokens before and after. Parquet is read in batches."""
         return map(self._text_of, self._contents)
 
     def _text_of(self, ids: np.ndarray) -> np.ndarray:
         if not ids.dtype.isnative:
             ids = ids.astype(ids.dtype.newbyteorder("="))
+        begin = self.metadata.begin_of_text if self.metadata else None
+        if begin is not None and len(ids) and ids[0] == begin:
+            ids = ids[1:]
         return ids[:-1] if self.end_of_text is not None and len(ids) and ids[-1] == self.end_of_text else ids
 
     def __repr__(self) -> str:
@@ -104,12 +107,12 @@ class TokenFile:
 def load_tokens(
     path: str | os.PathLike[str], tok: Tokenizer | None = None, *, any_tokenizer: bool = False, dtype: str | None = None
 ) -> TokenFile:
-    """Open a token file: .bin, .npy, Megatron's .bin and .idx, or .parquet.
+    """Open a token file of any format that tokenmill writes; those of other programs too.
 
     tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata holds another hash, or
         if there is no metadata.
     any_tokenizer: skip that check.
-    dtype: the type of an id in a raw .bin without metadata: "uint16" or "uint32", little-endian; ">u2" or ">u4" for
+    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32", little-endian; ">u2" or ">u4" for
         big-endian.
     """
     place = Path(path)
@@ -131,30 +134,30 @@ def load_tokens(
 def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _Arrays | _Rows:
     import numpy as np
 
-    format = metadata.format if metadata else _format(path)
-    if format == "parquet":
+    name, known = (metadata.format, metadata.dtype) if metadata else _format(path)
+    if name == "parquet":
         return _Rows(path, metadata)
-    if format == "megatron":
-        found, bounds = read_index(index_path(path))
-        return _Arrays(_raw(path, np.dtype(metadata.dtype if metadata else found)), bounds)
-    offsets = _npy(offsets_path(path)) if metadata else None
-    if format == "npy":
-        return _Arrays(_npy(path), offsets)
-    if metadata is None and dtype is None:
+    format = FORMATS[name]
+    _, index, *_ = format.paths(path)
+    recorded, offsets = format.read_index(index) if metadata or index.exists() else (None, None)
+    if name == "npy":
+        return _Arrays(read_npy(path), offsets)
+    known = known or recorded
+    if known is None and dtype is None:
         raise FormatError(
             f"{path}: there is no metadata ({metadata_path(path).name}) beside it, and raw ids do not tell their type. "
             "Name it: ",
             OptionName("dtype", "uint16"),
             " or uint32.",
         )
-    return _Arrays(_raw(path, _id_type(metadata.dtype if metadata else dtype)), offsets)
+    return _Arrays(_raw(path, np.dtype(known) if known else _id_type(dtype), format.header), offsets)
 
 
 def is_token_file(path: str | os.PathLike) -> bool:
     """Whether the file at `path` is a token file, by its metadata, its first bytes, or its name."""
     place = Path(path)
     return place.is_file() and (
-        metadata_path(place).exists() or place.suffix in (".bin", ".idx") or _format(place) != "bin"
+        metadata_path(place).exists() or place.suffix in (".bin", ".idx") or _format(place)[0] != "bin"
     )
 
 
@@ -264,27 +267,30 @@ class _Rows:
             raise FormatError(f"{self._path}: damaged: {error}") from error
 
 
-def _format(path: Path) -> str:
-    """The format of a file without metadata."""
+def _format(path: Path) -> tuple[str, str | None]:
+    """The format of a file without metadata, and the type of its ids if the first bytes say it."""
     try:
         with open(path, "rb") as file:
-            head = file.read(6)
+            head = file.read(8)
     except OSError as error:
         raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
-    if head == b"\x93NUMPY":
-        return "npy"
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    return "megatron" if path.suffix == ".bin" and index_path(path).exists() else "bin"
+    for name, format in FORMATS.items():
+        for dtype, magic in format.magic.items():
+            if head.startswith(magic):
+                return name, dtype or None
+    for name, format in FORMATS.items():
+        if format.fixed and path.suffix == format.suffix and format.paths(path)[1].exists():
+            return name, None
+    return "bin", None
 
 
 def _check_sizes(path: Path, metadata: Metadata) -> None:
-    for role, size in metadata.files.items():
-        file = path if role == ROLES[0] else bounds_path(path, metadata.format)
+    for role, file in zip(ROLES, FORMATS[metadata.format].paths(path), strict=False):
+        size = metadata.files.get(role)
         actual = file.stat().st_size if file.is_file() else None
         if actual != size:
             state = "is missing" if actual is None else f"has {actual:,} bytes"
-            raise FormatError(f"{path}: {file.name} {state}; {metadata_path(path).name} says {size:,} bytes")
+            raise FormatError(f"{path}: {file.name} {state}; {metadata_path(path).name} says {size or 0:,} bytes")
 
 
 def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> None:
@@ -315,24 +321,16 @@ def _id_type(dtype: Any) -> np.dtype:
     return found.newbyteorder("<") if found.byteorder == "=" else found
 
 
-def _raw(path: Path, dtype: np.dtype) -> np.ndarray:
+def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np.ndarray:
     import numpy as np
 
-    size = path.stat().st_size
-    if size % dtype.itemsize:
+    begin, size = len(header(dtype.name, 0)), path.stat().st_size
+    tokens, rest = divmod(size - begin, dtype.itemsize)
+    if rest or tokens < 0:
         raise FormatError(f"{path}: {size:,} bytes are not a whole number of {dtype.name} ids. Was the file cut off?")
-    if not size:
+    with open(path, "rb") as file:
+        if file.read(begin) != header(dtype.name, tokens):
+            raise FormatError(f"{path}: the header is damaged, or does not say {tokens:,} ids, which the file has")
+    if not tokens:
         return np.zeros(0, dtype)
-    return np.memmap(path, dtype.newbyteorder("<") if dtype.byteorder == "=" else dtype, "r")
-
-
-def _npy(path: Path) -> np.ndarray:
-    import numpy as np
-
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
-        raise FormatError(f"{path}: not a readable .npy file: {error}") from error
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}; expected a row of ids")
-    return array
+    return np.memmap(path, dtype.newbyteorder("<") if dtype.byteorder == "=" else dtype, "r", begin)

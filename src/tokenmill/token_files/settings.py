@@ -3,47 +3,64 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
-from ..jobs.outputs import is_device
+from ..formats.merges_txt import END_OF_TEXT
+from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
+from .formats import FORMATS, TokenFileFormat
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-FORMATS = ("bin", "npy", "megatron", "parquet")
+BEGIN_OF_TEXT = ("<|begin_of_text|>", "<bos>", "<s>")
 VERSION = 1
 KIND = "tokenmill token file"
-SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parquet"}
-ROLES = ("ids", "bounds")  # of the files of a token file: the second says where documents begin, and Parquet has none
+ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
 
 
 @dataclass(frozen=True)
 class EncodeOptions(Options):
     """What is encoded, and how.
 
-    end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
-        where the rows separate the documents), False none.
+    end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
+        is the way of the format: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
+        it before, "parquet" has none.
+    shard_tokens: how many tokens each of several numbered files has: exactly for "llmc", else at most, in whole documents.
+    val_shard: whether the first of them is named val, for validation, and the others train.
     """
 
     # fmt: off
-    end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: <|endoftext|>, in Parquet none]", off="--no-end-of-text", section=OUTPUT)] = True
+    end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
+    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
+    # fmt: on
+    # fmt: off
+    shard_tokens: Annotated[int | None, Option("Token files: write numbered files of so many tokens, such as 100M.", min=1, section=OUTPUT)] = None
+    val_shard: Annotated[bool, Option("Name the first numbered file val, and the others train.", "--val-shard", section=OUTPUT)] = False
     # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.val_shard and self.shard_tokens is None:
+            raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
 
 
 @dataclass(frozen=True)
 class EncodeSummary:
     """What was written.
 
-    path: the file with the ids.
+    path: the file with the ids; of several the first.
+    files: how many numbered files there are; 0 if the ids are in one file.
     resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
     """
 
@@ -54,6 +71,7 @@ class EncodeSummary:
     text_bytes: int
     skipped: int = 0
     resumed_bytes: int = 0
+    files: int = 0
     seconds: float = 0.0
 
 
@@ -61,28 +79,42 @@ class EncodeSummary:
 class Settings:
     """What decides the bytes of a token file, beside the text and the tokenizer.
 
-    format: "bin" (the ids, nothing else), "npy" (NumPy's), "megatron" (Megatron-LM's .bin and .idx), or "parquet" (a row
-        for each document).
+    format: one of FORMATS.
     dtype: "uint16" or "uint32".
-    end_of_text: the id that follows each document; None for none.
+    begin_of_text, end_of_text: the ids before and after each document; None for none.
     special: whether text that spells a special token becomes that token.
     read: what a document is, and which field or column holds its text.
+    shard_tokens: how many tokens each of several files has; None for one file. val_shard: whether the first is named val.
     """
 
     format: str
     dtype: str
+    begin_of_text: int | None = None
     end_of_text: int | None = None
     special: bool = False
     read: ReadOptions = field(default_factory=ReadOptions)
-
-    def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise UsageError(f"the token file format {self.format!r} is not known; known are {', '.join(FORMATS)}")
+    shard_tokens: int | None = None
+    val_shard: bool = False
 
     @property
     def width(self) -> int:
         """The bytes of an id."""
         return 2 if self.dtype == "uint16" else 4
+
+    @property
+    def front(self) -> bytes:
+        """What is before the first document: room for the header, and the token that begins it."""
+        begin = b"" if self.begin_of_text is None else self.begin_of_text.to_bytes(self.width, "little")
+        return bytes(len(FORMATS[self.format].header(self.dtype, 0))) + begin
+
+    def check_tokens(self, tokens: int) -> None:
+        """Raise UsageError if so many tokens make a file that is larger than the format allows."""
+        most = FORMATS[self.format].most_tokens
+        if most is not None and min(tokens, self.shard_tokens or tokens) > most:
+            raise UsageError(
+                f"a file of the format {self.format} has at most {most:,} tokens. Write several: ",
+                OptionName("shard_tokens", min(100_000_000, most)),
+            )
 
 
 @dataclass(frozen=True)
@@ -91,18 +123,22 @@ class Metadata:
 
     tokenizer: the fingerprint of the vocabulary: `tok.vocabulary.fingerprint()`.
     files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.
-    documents, tokens, text_bytes: how many there are; the end-of-text tokens count as tokens.
+    documents, tokens, text_bytes: how many there are; the tokens before and after documents count too. The bytes of the text
+        are not known of a numbered file.
+    shard: of a numbered file: its number, how many there are, and how many ids of its first document are in files before.
     """
 
     format: str
     dtype: str
     tokenizer: str
     n_vocab: int
+    begin_of_text: int | None
     end_of_text: int | None
     documents: int
     tokens: int
-    text_bytes: int
+    text_bytes: int | None
     files: Mapping[str, int]
+    shard: Mapping[str, int] | None = None
 
     def dumps(self) -> str:
         return json.dumps({"kind": KIND, "version": VERSION, **asdict(self)}, indent=2) + "\n"
@@ -118,13 +154,15 @@ class Metadata:
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
-            counts = (loaded.documents, loaded.tokens, loaded.text_bytes, loaded.n_vocab, *loaded.files.values())
+            counts = (loaded.documents, loaded.tokens, loaded.text_bytes or 0, loaded.n_vocab, *loaded.files.values())
+            counts += tuple((loaded.shard or {}).values())
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise FormatError(f"{path}: a count is not a whole number")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
                 raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
-            if loaded.end_of_text is not None and type(loaded.end_of_text) is not int:
-                raise FormatError(f"{path}: end_of_text is {loaded.end_of_text!r}, not an id")
+            for id in (loaded.begin_of_text, loaded.end_of_text):
+                if id is not None and type(id) is not int:
+                    raise FormatError(f"{path}: a token before or after documents is {id!r}, not an id")
         except OSError as error:
             raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -132,62 +170,104 @@ class Metadata:
         return loaded
 
 
-def dtype_for(n_vocab: int) -> str:
-    """The narrowest type that holds every id below `n_vocab`.
+def dtype_for(n_vocab: int, format: str = "bin") -> str:
+    """The type of an id below `n_vocab` in a file of this format: the narrowest that holds it, or what the training framework expects.
 
-    >>> dtype_for(65_536), dtype_for(65_537)
-    ('uint16', 'uint32')
+    >>> dtype_for(65_536), dtype_for(65_537), dtype_for(65_500, "megatron")
+    ('uint16', 'uint32', 'uint32')
     """
-    return "uint16" if n_vocab <= 1 << 16 else "uint32"
+    known = format_named(format)
+    if n_vocab <= known.narrow:
+        return "uint16"
+    if not known.wide:
+        raise UsageError(
+            f"{format} reads ids of 16 bits, and the tokenizer has {n_vocab:,} of them. Write 32 bits (",
+            OptionName("format", "bin"),
+            ") and let the training script map them as uint32, or use a smaller vocabulary.",
+        )
+    return "uint32"
 
 
-def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
-    """The id of the special token `text` (None: <|endoftext|>), or a UsageError that names those there are."""
-    specials = tok.vocabulary.special_tokens
-    wanted = "<|endoftext|>" if text is None else text
-    if wanted in specials:
-        return specials[wanted]
-    there = ", ".join(map(repr, list(specials)[:12])) or "none"
+def format_named(name: str) -> TokenFileFormat:
+    """The format of this name, or a UsageError that names those there are."""
+    if name not in FORMATS:
+        raise UsageError(f"the token file format {name!r} is not known; known are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
+    """The id of the special token `text`, or a UsageError that names those there are.
+
+    True: the tokenizer's own. A document ends with the token of its family rather than with the end of a chat turn, which
+    the configuration of a chat model names. Without a token of its own it begins with the one that ends documents.
+    """
+    specials, config = tok.vocabulary.special_tokens, tok.vocabulary.config
+    names: list[Any] = [text]
+    if text is True:
+        names = [*END_OF_TEXT, config.get("eos_token")]
+        if option == "begin_of_text":
+            names = [config.get("bos_token"), *BEGIN_OF_TEXT, *names]
+    if (name := next((name for name in names if name in specials), None)) is not None:
+        return specials[name]
+    known = ", ".join(map(repr, list(specials)[:12])) or "none"
     raise UsageError(
-        f"the tokenizer has no special token {wanted!r} to put after each document; its special tokens are: {there}. "
+        "no token is known" if text is True else f"the tokenizer has no special token {text!r}",
+        f" to put {'after' if option == 'end_of_text' else 'before'} each document; its special tokens are: {known}. ",
         "Name one of them (",
-        OptionName("end_of_text", ...),
+        OptionName(option, ...),
         "), or encode without one (",
-        OptionName("end_of_text", False),
+        OptionName(option, False),
         ").",
     )
 
 
-def output_path(output: Path, format: str) -> Path:
-    """The file with the ids: `output`, for Megatron with its suffix. UsageError for the suffix of another format.
+def output_path(output: str | os.PathLike[str], format: str) -> Path:
+    """The file with the ids: `output`, with its suffix where training frameworks need it; in a folder "train".
 
-    format: one of FORMATS, or "text".
+    format: one of FORMATS, or "text". UsageError for the suffix of another format, and for lines of ids in a folder.
     """
-    suffix = SUFFIXES.get(format, "")
-    if is_device(output) or (suffix and output.name.endswith(suffix)):
-        return output
-    if output.suffix in (*SUFFIXES.values(), ".idx") and (format, output.suffix) != ("megatron", ".idx"):
-        raise UsageError(f"{output} has the suffix of another format than {format}. Name the output NAME{suffix}")
-    if format == "megatron":
-        return output.with_suffix(suffix) if output.suffix == ".idx" else output.with_name(output.name + suffix)
-    return output
+    path, known = named(output), FORMATS.get(format)
+    suffix = known.suffix if known else ""
+    if os.fspath(output).endswith((os.sep, "/")) or path.is_dir():
+        if known is None:
+            raise UsageError(
+                f"{path} is a folder, and lines of ids go to one file. Name a file in it, or the format of token files: ",
+                OptionName("format", ...),
+            )
+        return path / f"train{suffix}"
+    if is_device(path) or (suffix and path.name.endswith(suffix)):
+        return path
+    if format == "megatron" and path.suffix == ".idx":
+        return path.with_suffix(suffix)
+    if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
+        raise UsageError(f"{path} has the suffix of another format than {format}. Name the output NAME{suffix}")
+    return path.with_name(path.name + suffix) if known and known.fixed else path
+
+
+def shard_path(path: Path, format: str, number: int, val: bool) -> Path:
+    """The numbered file of the output `path`. val: name the first one val, and the others train.
+
+    >>> shard_path(Path("web.bin"), "llmc", 7, False).name, shard_path(Path("web.bin"), "llmc", 0, True).name
+    ('web_000007.bin', 'web_val_000000.bin')
+    >>> shard_path(Path("train.bin"), "llmc", 0, True).name
+    'val_000000.bin'
+    """
+    suffix = FORMATS[format].suffix
+    stem = path.name.removesuffix(suffix)
+    if val:
+        split = "train" if number else "val"
+        stem = split if stem == "train" else f"{stem}_{split}"
+    return path.with_name(f"{stem}_{number:06}{suffix}")
+
+
+def shards_of(path: Path, format: str) -> list[Path]:
+    """The numbered files of the output `path` that exist, those named train and val included."""
+    suffix = FORMATS[format].suffix
+    stem = path.name.removesuffix(suffix)
+    name = rf"({re.escape(stem)}(_train|_val)?{'|val' if stem == 'train' else ''})_\d{{6}}{re.escape(suffix)}"
+    return sorted(file for file in path.parent.glob("*") if re.fullmatch(name, file.name))
 
 
 def metadata_path(path: Path) -> Path:
     """The metadata of the token file at `path`."""
     return path.with_name(path.name + ".json")
-
-
-def offsets_path(path: Path) -> Path:
-    """Where the documents of a "bin" or "npy" begin and end."""
-    return path.with_name(path.name + ".offsets.npy")
-
-
-def index_path(path: Path) -> Path:
-    """The index of a Megatron .bin."""
-    return path.with_suffix(".idx")
-
-
-def bounds_path(path: Path, format: str) -> Path:
-    """The file that says where the documents of the token file at `path` begin."""
-    return index_path(path) if format == "megatron" else offsets_path(path)

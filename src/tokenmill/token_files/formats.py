@@ -1,0 +1,246 @@
+"""The formats of token files. All are the ids of the documents in a row (but for Parquet); FORMATS says how they differ."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+
+from ..errors import FormatError, OptionName, UsageError
+from ..tokenizer.encoding._documents_cy import ends_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Index = tuple[str | None, np.ndarray]
+
+BLOCK = 1 << 18
+NPY_TYPES = {"uint16": "<u2", "uint32": "<u4"}
+MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
+MEGATRON_MAGIC = b"MMIDIDX\0\0"
+MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
+LLMC_MAGIC = {"uint16": struct.pack("<2i", 20240520, 1), "uint32": struct.pack("<2i", 20240801, 7)}
+
+
+class Contents(NamedTuple):
+    """What the files beside the ids describe.
+
+    lengths: a file of int64: the number of ids of each document.
+    tokenizer: the fingerprint of the vocabulary.
+    """
+
+    lengths: Path
+    documents: int
+    tokens: int
+    dtype: str
+    tokenizer: str
+
+    def ends(self) -> Iterator[Any]:
+        """Where the documents end in the ids, in blocks of int64."""
+        end = 0
+        with open(self.lengths, "rb") as file:
+            while data := file.read(8 * BLOCK):
+                ends = ends_of(memoryview(data).cast("q"), end)
+                yield ends
+                end = ends[-1]
+
+
+def npy_header(kind: str, n: int) -> bytes:
+    """The 128 bytes before an array of n numbers: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"""
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({n},), }}"
+    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
+
+
+def _write_offsets(file: IO[bytes], contents: Contents) -> None:
+    file.write(npy_header("<i8", contents.documents + 1) + bytes(8))
+    for ends in contents.ends():
+        file.write(ends)
+
+
+def _read_offsets(path: Path) -> Index:
+    return None, read_npy(path)
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The one-dimensional array of integers in a .npy file, mapped. Raises FormatError for any other file."""
+    import numpy as np
+
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
+        raise FormatError(f"{path}: not a readable .npy file: {error}") from error
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}; expected a row of ids")
+    return array
+
+
+def _write_spans(file: IO[bytes], contents: Contents) -> None:
+    start = 0
+    with gzip.GzipFile("", "wb", 3, file, 0) as packed:
+        for ends in contents.ends():
+            packed.write("".join(f"{a},{b}\n" for a, b in pairwise([start, *ends])).encode())
+            start = ends[-1]
+
+
+def _read_spans(path: Path) -> Index:
+    import numpy as np
+
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as file:  # other programs write more columns
+            spans = [(int(start), int(end)) for start, end, *_ in (line.split(",") for line in file)]
+        starts, ends = np.array(spans, np.int64).reshape(-1, 2).T
+    except (OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
+        raise FormatError(f"{path}: not a list of start,end in gzip: {error}") from error
+    if len(spans) and (starts[0] or not np.array_equal(starts[1:], ends[:-1])):
+        raise FormatError(f"{path}: the documents are not contiguous")
+    return None, np.concatenate(([0], ends))
+
+
+def _write_ends(file: IO[bytes], contents: Contents) -> None:
+    for ends in contents.ends():
+        file.write(ends)
+
+
+def _read_ends(path: Path) -> Index:
+    import numpy as np
+
+    try:
+        ends = path.read_bytes()
+        summary = path.with_suffix(".metadata")
+        width = summary.read_bytes().partition(b"\n")[0].rpartition(b"|")[2] if summary.exists() else b""
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    if len(ends) % 8:
+        raise FormatError(
+            f"{path}: {len(ends):,} bytes are not a whole number of 64-bit offsets. Was the file cut off?"
+        )
+    offsets = np.concatenate(([0], np.frombuffer(ends, "<i8")))
+    return {b"2": "uint16", b"4": "uint32"}.get(width), offsets
+
+
+def _write_summary(file: IO[bytes], contents: Contents) -> None:
+    """Three lines: the tokenizer and the bytes of an id, the number of tokens, and that for people, such as 7.04 MT."""
+    n = contents.tokens
+    power = len(str(n)) - 1
+    short = f"{n / 1000 ** (power // 3):.{2 - power % 3}f} {['', *'kMGTPE'][power // 3]}T"
+    file.write(f"{contents.tokenizer}|{2 if contents.dtype == 'uint16' else 4}\n{n}\n{short}".encode())
+
+
+def _write_megatron(file: IO[bytes], contents: Contents) -> None:
+    """One sequence for each document. Ids of 32 bits are int32, whose bytes are the same below 2**31."""
+    import numpy as np
+
+    size, documents = np.dtype(contents.dtype).itemsize, contents.documents
+    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[contents.dtype], documents, documents + 1))
+    first = start = 0
+    for block in contents.ends():
+        lengths = np.diff(block, prepend=start)
+        if lengths.max() >= 1 << 31:
+            raise UsageError(
+                f"document {first + int(lengths.argmax()):,} has {int(lengths.max()):,} tokens; Megatron's index allows at "
+                "most 2,147,483,647. Split it (",
+                OptionName("unit"),
+                "), or choose another format.",
+            )
+        file.write(lengths.astype("<i4").tobytes())
+        first, start = first + len(block), block[-1]
+    start = 0
+    for block in contents.ends():
+        starts = np.concatenate(([start], block[:-1]))
+        file.write((starts * size).astype("<i8").tobytes())
+        start = block[-1]
+    for first in range(0, documents + 1, BLOCK):
+        file.write(np.arange(first, min(first + BLOCK, documents + 1), dtype="<i8").tobytes())
+
+
+def _read_megatron(path: Path) -> Index:
+    """Raises FormatError if the sequences are not contiguous in the .bin, too."""
+    import numpy as np
+
+    try:
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            head = file.read(MEGATRON.size)
+            if len(head) < MEGATRON.size or not head.startswith(MEGATRON_MAGIC):
+                raise FormatError(f"{path}: not a Megatron index: it does not start with MMIDIDX")
+            _, version, code, n, m = MEGATRON.unpack(head)
+            if version != 1 or code not in MEGATRON_TYPES:
+                raise FormatError(
+                    f"{path}: version {version} and type {code}; known are version 1 and types {[*MEGATRON_TYPES]}"
+                )
+            end = MEGATRON.size + 12 * n + 8 * m
+            if size not in (end, end + n):  # one byte per sequence may follow: its mode
+                raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
+            lengths = np.fromfile(file, "<i4", n)
+            pointers = np.fromfile(file, "<i8", n)
+            documents = np.fromfile(file, "<i8", m)
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    starts = np.zeros(n + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    if (lengths < 0).any() or not np.array_equal(pointers, starts[:-1] * np.dtype(MEGATRON_TYPES[code]).itemsize):
+        raise FormatError(f"{path}: the sequences are not contiguous")
+    if not m or documents[0] != 0 or documents[-1] != n or (np.diff(documents) < 0).any():
+        raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
+    return MEGATRON_TYPES[code], starts[documents]
+
+
+class TokenFileFormat(NamedTuple):
+    """What is particular to a format.
+
+    suffix: of the file with the ids. fixed: whether it is always added, because training frameworks find the files by it.
+    beside: the suffixes and the writers of the files beside; the first is the index, which says where the documents begin.
+        A suffix replaces that of the ids if it is fixed, and follows it otherwise.
+    read_index: returns the offsets of the documents, and the type of an id where the index says it.
+    magic: the first bytes of the file by the type of its ids, "" for any.
+    header: the bytes before so many ids of a type.
+    narrow: the largest vocabulary whose ids are uint16. wide: whether the format has uint32 for larger ones.
+    most_tokens: in a file.
+    cut_documents: whether a shard ends in the middle of a document, so that each has the same number of tokens.
+    separator: which token divides the documents, if the options do not say otherwise.
+    """
+
+    suffix: str
+    fixed: bool = False
+    beside: tuple[tuple[str, Callable[[IO[bytes], Contents], None]], ...] = ((".offsets.npy", _write_offsets),)
+    read_index: Callable[[Path], Index] = _read_offsets
+    magic: Mapping[str, bytes] = {}
+    header: Callable[[str, int], bytes] = lambda dtype, tokens: b""
+    narrow: int = 1 << 16
+    wide: bool = True
+    most_tokens: int | None = None
+    cut_documents: bool = False
+    separator: Literal["begin_of_text", "end_of_text"] | None = "end_of_text"
+
+    def paths(self, path: Path) -> list[Path]:
+        """The files of a token file: `path` with the ids, and those beside it."""
+        stem = path.name.removesuffix(self.suffix) if self.fixed else path.name
+        return [path, *(path.with_name(stem + suffix) for suffix, _ in self.beside)]
+
+
+FORMATS = {
+    "bin": TokenFileFormat(".bin"),
+    "npy": TokenFileFormat(
+        ".npy", magic={"": b"\x93NUMPY"}, header=lambda dtype, tokens: npy_header(NPY_TYPES[dtype], tokens)
+    ),
+    "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), _read_megatron, narrow=65_499),
+    "parquet": TokenFileFormat(".parquet", beside=(), magic={"": b"PAR1"}, separator=None),
+    "nanogpt": TokenFileFormat(".bin", wide=False),
+    "llmc": TokenFileFormat(
+        ".bin",
+        magic=LLMC_MAGIC,
+        header=lambda dtype, tokens: (LLMC_MAGIC[dtype] + struct.pack("<i", tokens)).ljust(1024, b"\0"),
+        most_tokens=(1 << 31) - 1,
+        cut_documents=True,
+        separator="begin_of_text",
+    ),
+    "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),), _read_spans),
+    "datatrove": TokenFileFormat(
+        ".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary)), _read_ends
+    ),
+}
+FORMAT_OF = {format.suffix: name for name, format in reversed(FORMATS.items())}  # for an output's name
