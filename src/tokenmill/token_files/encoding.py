@@ -73,11 +73,11 @@ def encode_files(
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
     path = output_path(output, format)
-    found = find_sources(sources, on_skip)
+    inputs = find_sources(sources, on_skip)
     settings.check_tokens(settings.shard_tokens or 0)
     existing = shards_of(path, format) if settings.shard_tokens else [path]
     for each in (path, *existing):
-        refuse_source(found, each)
+        refuse_source(inputs, each)
     resumes = job.resume and WorkingFolder(path_beside(path)).has_states()
     refuse_existing(*existing, overwrite=job.overwrite or resumes)
     if is_device(path):  # it has no place for other files beside it
@@ -85,20 +85,20 @@ def encode_files(
             if settings.shard_tokens:
                 raise UsageError(OptionName("shard_tokens"), f" makes several files, and {path} is one")
             name = folder / f"ids{FORMATS[format].suffix}"
-            summary = encode_files(tok, found, name, format, options, on_skip=on_skip, job=job, progress=progress)
+            summary = encode_files(tok, inputs, name, format, options, on_skip=on_skip, job=job, progress=progress)
             with open(name, "rb") as source, open_output(path) as device:
                 shutil.copyfileobj(source, device, 1 << 20)
         return replace(summary, path=path)
     key = {
-        "sources": fingerprint(found),
+        "sources": fingerprint(inputs),
         "tokenizer": tok.vocabulary.fingerprint(),
         "options": {**asdict(settings), "engine": job.engine},
     }
-    with working_folder(path_beside(path), path, key, job.resumes(found)) as folder:
-        groups = [[(source, size_of(source)) for source in found]]
+    with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder:
+        groups = [[(source, size_of(source)) for source in inputs]]
         if job.engine == "ray":
             total = sum(size for _, size in groups[0])
-            groups = group_by_size(found, max(TASK_BYTES, total // MAX_TASKS))
+            groups = group_by_size(inputs, max(TASK_BYTES, total // MAX_TASKS))
         work = EncodeParts(tok, groups, settings, job)
         results = do_parts(work, folder, job, on_skip, progress)
         resumed_bytes = 0

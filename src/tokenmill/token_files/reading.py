@@ -81,12 +81,12 @@ class TokenFile:
         if isinstance(number, slice):
             return [self[i] for i in range(*number.indices(len(self)))]
         try:
-            place = operator.index(number)
+            index = operator.index(number)
         except TypeError:
             raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"document {place} of {self.path}, which has {len(self):,}")
-        return self._text_of(self._contents.document(place % len(self)))
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"document {index} of {self.path}, which has {len(self):,}")
+        return self._text_of(self._contents.document(index % len(self)))
 
     def __iter__(self) -> Iterator[np.ndarray]:
         """The ids of each document in order, without the tokens before and after. Parquet is read in batches."""
@@ -115,18 +115,18 @@ def load_tokens(
     dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32", little-endian; ">u2" or ">u4" for
         big-endian.
     """
-    place = Path(path)
-    if place.suffix == ".idx" and place.with_suffix(".bin").exists():
-        place = place.with_suffix(".bin")
-    if not place.is_file():
-        raise FormatError(f"{place}: no such file")
+    file = Path(path)
+    if file.suffix == ".idx" and file.with_suffix(".bin").exists():
+        file = file.with_suffix(".bin")
+    if not file.is_file():
+        raise FormatError(f"{file}: no such file")
     if dtype is not None:
         _id_type(dtype)
-    beside = metadata_path(place)
+    beside = metadata_path(file)
     metadata = Metadata.load(beside) if beside.exists() else None
-    tokens = TokenFile(place, metadata, dtype)
+    tokens = TokenFile(file, metadata, dtype)
     if tok is not None and not any_tokenizer:
-        _check_tokenizer(place, metadata, tok)
+        _check_tokenizer(file, metadata, tok)
     tokens._contents  # noqa: B018  opened now, so that a damaged file is an error here
     return tokens
 
@@ -155,9 +155,9 @@ def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _A
 
 def is_token_file(path: str | os.PathLike) -> bool:
     """Whether the file at `path` is a token file, by its metadata, its first bytes, or its name."""
-    place = Path(path)
-    return place.is_file() and (
-        metadata_path(place).exists() or place.suffix in (".bin", ".idx") or _format(place)[0] != "bin"
+    file = Path(path)
+    return file.is_file() and (
+        metadata_path(file).exists() or file.suffix in (".bin", ".idx") or _format(file)[0] != "bin"
     )
 
 
@@ -313,12 +313,12 @@ def _id_type(dtype: Any) -> np.dtype:
     import numpy as np
 
     try:
-        found = np.dtype(dtype)
+        id_type = np.dtype(dtype)
     except Exception:  # NumPy parses the name, and raises whatever that raises
-        found = None
-    if found is None or found.kind != "u" or found.itemsize not in (2, 4):
+        id_type = None
+    if id_type is None or id_type.kind != "u" or id_type.itemsize not in (2, 4):
         raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32", or ">u2" or ">u4" for big-endian ids')
-    return found.newbyteorder("<") if found.byteorder == "=" else found
+    return id_type.newbyteorder("<") if id_type.byteorder == "=" else id_type
 
 
 def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np.ndarray:
