@@ -116,11 +116,12 @@ def test_files_of_an_earlier_run(tok, sources, tmp_path):
     assert len(list(tmp_path.glob("web_??????.bin"))) > 10
     with pytest.raises(OutputError, match=r"web_000000\.bin exists.*overwrite=True"):
         encoded(tok, first, tmp_path / "web.bin", "llmc", shard_tokens=n - 1, val_shard=True)
+    (tmp_path / "web_999999.bin").touch()  # of another program
     encoded(tok, first, tmp_path / "web.bin", "llmc", True, shard_tokens=n - 1, val_shard=True)
     files = {
         f"web_{name}.bin{suffix}" for name in ("val_000000", "train_000001") for suffix in ("", ".json", ".offsets.npy")
     }
-    assert {path.name for path in tmp_path.iterdir()} == files | {"web_1234567.bin", "website_000009.bin"}
+    assert {path.name for path in tmp_path.iterdir()} == files | {"web_1234567.bin", "website_000009.bin", "web_999999.bin"}
 
 
 def test_no_documents(tok, tmp_path):

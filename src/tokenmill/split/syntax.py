@@ -170,10 +170,10 @@ class Parser:
         while True:
             self.skip_comments()
             if self.at == len(self.pattern) or self.pattern[self.at] in "|)":
-                node = parts[0] if len(parts) == 1 else Concat(parts)
-                if "i" in self.flags and not self.rust and folds_to_several(node):
+                whole = parts[0] if len(parts) == 1 else Concat(parts)
+                if "i" in self.flags and not self.rust and folds_to_several(whole):
                     raise self.error("ignoring case, Oniguruma takes one character for two here, as '\u00df' for 'ss'")
-                return node
+                return whole
             start = self.at
             node = self.atom()
             if node is not None:

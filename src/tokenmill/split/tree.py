@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from .alphabet import ANY, CharSet, NotRegular
+from .alphabet import ANY, CharSet, NotRegular, Ranges
 
 
 class Part:
@@ -153,5 +153,5 @@ def _literals(node: Node) -> str:
         return "".join(map(_literals, node.parts))
     if isinstance(node, Repeat) and node.least == node.most and not node.lazy:
         return _literals(node.node) * min(node.least, 2)
-    ranges = (node.set.plain or node.set).args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
+    ranges: Ranges = (node.set.plain or node.set).args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
     return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else "\0"

@@ -116,8 +116,9 @@ def encode_files(
             folder.save("files", outputs)
         paths = [path.parent / files[0][1] for files in outputs]
         for old in set(shards_of(path, format)).difference(paths) if settings.shard_tokens else ():
-            for each in (metadata_path(old), *FORMATS[format].paths(old)):
-                remove(each)
+            if metadata_path(old).exists():  # else another program made it
+                for each in (metadata_path(old), *FORMATS[format].paths(old)):
+                    remove(each)
         for files in outputs:
             folder.publish((name, path.parent / final) for name, final in files)
     files = len(paths) if settings.shard_tokens else 0
