@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import struct
 from pathlib import Path
 
@@ -77,3 +78,19 @@ def test_the_whole_files_of_every_layout_are_read(loaders, monkeypatch):
     for data in loaders.seeds():
         loaders.one_input(data)
     assert len(read) == len(loaders.LAYOUTS)
+
+
+@pytest.mark.parametrize(
+    "member",
+    ['"chat_template": "\\ud800"', '"chat_template": 1', '"chat_template": [{"name": "a"}]', '"model_max_length": []'],
+)
+def test_damage_in_tokenizer_config(loaders, tmp_path, member):
+    (tmp_path / "tokenizer.json").write_bytes(json_file(loaders, "huggingface-characters"))
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text('{"chat_template": [{"name": "a", "template": "b"}], "model_max_length": 1e30}')
+    formats.write(formats.read(tmp_path), tmp_path / "saved")
+    saved = json.loads((tmp_path / "saved" / "tokenizer_config.json").read_text())
+    assert saved["chat_template"] == [{"name": "a", "template": "b"}] and saved["model_max_length"] == 1e30
+    config.write_text(f"{{{member}}}")
+    with pytest.raises(FormatError, match=f"^{re.escape(str(config))}: at "):
+        formats.read(tmp_path)

@@ -121,7 +121,11 @@ def test_files_of_an_earlier_run(tok, sources, tmp_path):
     files = {
         f"web_{name}.bin{suffix}" for name in ("val_000000", "train_000001") for suffix in ("", ".json", ".offsets.npy")
     }
-    assert {path.name for path in tmp_path.iterdir()} == files | {"web_1234567.bin", "website_000009.bin", "web_999999.bin"}
+    assert {path.name for path in tmp_path.iterdir()} == files | {
+        "web_1234567.bin",
+        "website_000009.bin",
+        "web_999999.bin",
+    }
 
 
 def test_no_documents(tok, tmp_path):

@@ -236,6 +236,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
     for name in SPECIAL_NAMES:
         if not config[name].absent:
             kept[name] = (config[name]["content"] if isinstance(kept[name], dict) else config[name]).expect(str)
+    templates = config["chat_template"]
+    if isinstance(templates.value, list):  # several with names
+        kept["chat_template"] = [{key: each[key].expect(str) for key in ("name", "template")} for each in templates]
+    elif not templates.absent:
+        templates.expect(str)
+    if not isinstance(kept["model_max_length"], int | float | None):
+        config["model_max_length"].expect(int)
     if (template := read_beside(folder / "chat_template.jinja")) is not None:
         kept["chat_template"] = decode_utf8(template, str(folder / "chat_template.jinja"))
     return {name: value for name, value in kept.items() if value is not None}
