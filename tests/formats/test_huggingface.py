@@ -9,6 +9,7 @@ import pytest
 import tokenizers
 from transformers import AutoTokenizer
 
+import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import ConversionError
 from tokenmill.formats import read, to_hf, write
@@ -54,6 +55,20 @@ def test_transformers_opens_the_folder(vocabulary, tmp_path):
     assert set(hf.all_special_tokens) == set(vocabulary.special_tokens)
     assert {text: hf.convert_tokens_to_ids(text) for text in vocabulary.special_tokens} == vocabulary.special_tokens
     assert hf.decode(ours.encode("low<|user|>", allowed_special="all"), skip_special_tokens=True) == "low"
+
+
+def test_special_tokens_have_the_roles_of_their_names(tmp_path):
+    names = ["<pad>", "<s>", "</s>", "<unk>", "<|user|>"]
+    tok = tokenmill.train_from_iterator(["low lower"], 262, special_tokens=names)
+    tok.save(tmp_path)
+    hf = AutoTokenizer.from_pretrained(tmp_path)
+    assert (hf.bos_token, hf.eos_token, hf.unk_token, hf.pad_token) == ("<s>", "</s>", "<unk>", "<pad>")
+    assert hf("<s>low")["input_ids"] == tok.encode("<s>low", allowed_special="all")
+    assert hf(["low", "low lower"], padding=True)["input_ids"][0][-1] == tok.vocabulary.special_tokens["<pad>"]
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|user|>"}')  # what the file says counts
+    tokenmill.load(tmp_path).save(tmp_path, overwrite=True)
+    hf = AutoTokenizer.from_pretrained(tmp_path)
+    assert (hf.bos_token, hf.eos_token, hf.pad_token) == (None, "<|user|>", None)
 
 
 def test_without_companion_the_ids_are_the_same(vocabulary, tmp_path):

@@ -19,7 +19,7 @@ from ..split.spelling import canonical
 from ..vocabulary import Vocabulary
 from .byte_alphabet import to_text
 from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
-from .merges_txt import END_OF_TEXT
+from .merges_txt import roles_of
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .rank_merges import merges_by_rank
 from .sentencepiece_writer import piece_scores
@@ -50,8 +50,8 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
             f"order {vocabulary.order!r}, alphabet {vocabulary.alphabet!r}. Write tokenizer.json instead."
         )
     known = vocabulary.special_tokens
-    roles = {"eos_token": next((text for text in END_OF_TEXT if text in known), None)} | {**vocabulary.config}
-    ids = {name: known[text] for role, name in _SPECIAL.items() if (text := roles.get(role)) in known}
+    roles = roles_of(vocabulary)
+    ids = {name: known[roles[role]] for role, name in _SPECIAL.items() if roles.get(role) in known}
     values = [_value(f"tokenizer.ggml.{name}", kind, value) for name, (kind, value) in fields.items()]
     values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
     values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]

@@ -32,7 +32,7 @@ from .file_content import Json, Unsupported, decode_utf8, parse_json, read_besid
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .library_files import check_growth, tokenizer_json_of_library
-from .merges_txt import END_OF_TEXT, SPECIAL_NAMES, json_at
+from .merges_txt import TOKEN_ROLES, json_at, roles_of
 from .rank_merges import present_by_rank
 from .tokenmill_json import FLAGS, added_token
 from .unknown_files import model_kind
@@ -206,7 +206,6 @@ def _added_json(token: AddedToken) -> dict[str, Any]:
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
     """The content of tokenizer_config.json, by which transformers' AutoTokenizer opens the folder."""
-    special = vocabulary.special_tokens
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": int(1e30),
@@ -216,14 +215,12 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
             for token in _one_name_each(vocabulary, [])
         },
     }
-    end = next((text for text in END_OF_TEXT if text in special), None)
-    if end is not None:
-        config["eos_token"] = end
     if vocabulary.unknown is not None:
         config["unk_token"] = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
-    known = {token.content for token in vocabulary.added_tokens}
-    config |= {name: value for name, value in vocabulary.config.items() if name not in SPECIAL_NAMES or value in known}
-    others = [text for text in special if text not in [config.get(name) for name in SPECIAL_NAMES]]
+    config |= {name: value for name, value in vocabulary.config.items() if name not in TOKEN_ROLES} | roles_of(
+        vocabulary
+    )
+    others = [text for text in vocabulary.special_tokens if text not in [config.get(role) for role in TOKEN_ROLES]]
     if others:
         config["additional_special_tokens"] = others
     return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
@@ -232,8 +229,8 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
 def _read_config(folder: Path) -> dict[str, Any]:
     """What a Vocabulary keeps of tokenizer_config.json, and of the chat template if that is a file of its own."""
     config = json_at(folder / "tokenizer_config.json")
-    kept = {name: config[name].value for name in (*SPECIAL_NAMES, "chat_template", "model_max_length")}
-    for name in SPECIAL_NAMES:
+    kept = {name: config[name].value for name in (*TOKEN_ROLES, "chat_template", "model_max_length")}
+    for name in TOKEN_ROLES:
         if not config[name].absent:
             kept[name] = (config[name]["content"] if isinstance(kept[name], dict) else config[name]).expect(str)
     templates = config["chat_template"]

@@ -22,8 +22,26 @@ _VERSION = "#version: 0.2"
 
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.
 _GPT2_CLASSES = ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
-SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
+# The roles of special tokens in transformers, and the names by which published vocabularies call the tokens that have them.
+TOKEN_ROLES = {
+    "bos_token": ("<|begin_of_text|>", "<bos>", "<s>", "<|startoftext|>"),
+    "eos_token": ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>"),
+    "unk_token": ("<unk>", "[UNK]"),
+    "sep_token": ("[SEP]",),
+    "pad_token": ("<pad>", "<|pad|>", "[PAD]"),
+    "cls_token": ("[CLS]",),
+    "mask_token": ("<mask>", "[MASK]"),
+}
+
+
+def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
+    """The special tokens by role: as tokenizer_config.json says; without it, by their names."""
+    added, special = {token.content for token in vocabulary.added_tokens}, vocabulary.special_tokens
+    configured = {role: text for role, text in vocabulary.config.items() if role in TOKEN_ROLES and text in added}
+    if configured:
+        return configured
+    by_name = {role: [text for text in texts if text in special] for role, texts in TOKEN_ROLES.items()}
+    return {role: texts[0] for role, texts in by_name.items() if texts}
 
 
 def looks_like_merges(data: bytes) -> bool:
@@ -75,7 +93,7 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
         ids[text] = int(id_text[:20])
         flags[text] = {name: item.get(name, bool, False) for name in FLAGS}
     for source in (config, json_at(folder / "special_tokens_map.json")):
-        named = [source[name] for name in SPECIAL_NAMES] + list(source["additional_special_tokens"])
+        named = [source[name] for name in TOKEN_ROLES] + list(source["additional_special_tokens"])
         for item in named:
             if item.absent:
                 continue

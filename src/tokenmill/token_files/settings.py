@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
-from ..formats.merges_txt import END_OF_TEXT
+from ..formats.merges_txt import TOKEN_ROLES
 from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
@@ -21,7 +21,6 @@ from .formats import FORMATS, TokenFileFormat
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-BEGIN_OF_TEXT = ("<|begin_of_text|>", "<bos>", "<s>")
 VERSION = 1
 KIND = "tokenmill token file"
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
@@ -204,9 +203,9 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
     specials, config = tok.vocabulary.special_tokens, tok.vocabulary.config
     names: list[Any] = [text]
     if text is True:
-        names = [*END_OF_TEXT, config.get("eos_token")]
+        names = [*TOKEN_ROLES["eos_token"], config.get("eos_token")]
         if option == "begin_of_text":
-            names = [config.get("bos_token"), *BEGIN_OF_TEXT, *names]
+            names = [config.get("bos_token"), *TOKEN_ROLES["bos_token"], *names]
     if (name := next((name for name in names if name in specials), None)) is not None:
         return specials[name]
     known = ", ".join(map(repr, list(specials)[:12])) or "none"
