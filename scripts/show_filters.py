@@ -65,11 +65,11 @@ def main() -> None:
     for argument in sys.argv[1:]:
         kind, _, files = argument.partition("=")
         dumps[kind] = texts(kind, files.split(","))
-    print(__doc__.split("\n")[0].split(":")[0].replace("What", "# What", 1) + "\n")
+    print("# Cleaning filters on real dumps\n")
     print(
-        "This page helps you choose filters for `tokenmill clean`. A script runs each filter alone on real samples and"
+        "The effect of each filter of `tokenmill clean`. A script runs each filter alone on real samples and counts the changes. The"
     )
-    print("counts what changes; the examples are random. The sets are:\n")
+    print("examples are random. The sets are:\n")
     for name, members in FILTER_SETS.items():
         print(f"- `{name}`: {', '.join(f'`{member}`' for member in members)}")
     print("\nIn the examples ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")

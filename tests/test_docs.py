@@ -1,11 +1,21 @@
-"""The documentation agrees with the repository: its links, its maps of the code, its tables of figures."""
+"""The documentation agrees with the repository: its links, its maps of the code, its tables of figures and of calls."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import tiktoken
+import tokenizers
+import zstandard
 from benchmarks import charts, render
+
+import tokenmill
+from tokenmill.formats import file_content
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -60,7 +70,8 @@ def test_tables_are_rendered_from_the_results(page, marker, body):
 def test_the_site_lists_each_page_once():
     listed = re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     generated = {"index.md", "contributing.md", "changelog.md", "reference/cli.md", "reference/python.md"}
-    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    pages -= {"README.md", "history.md"}
     assert sorted(listed) == sorted(pages | generated)
 
 
@@ -76,3 +87,163 @@ def test_charts_are_drawn_from_the_results():
 def test_the_picture_of_the_readme_is_drawn_from_the_results(theme):
     picture = ROOT / "docs" / "images" / f"training-{theme}.svg"
     assert picture.read_text(encoding="utf-8") == charts.training_chart(theme), "run python -m benchmarks.render"
+
+
+def section(page: str, heading: str) -> str:
+    """The text below a heading of a page in docs/, to the next heading of the same level."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    level = heading.split()[0]
+    start = text.index(f"\n{heading}\n") + len(heading) + 2
+    return text[start : text.find(f"\n{level} ", start) % (len(text) + 1)]
+
+
+def rows(markdown: str) -> list[list[str]]:
+    """The rows of the first table, without its heading; `|` in code does not end a cell."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.findall(r"(?:`[^`]*`|[^|`])+", line)] for line in lines[2:]]
+
+
+@pytest.mark.parametrize("library", ["tiktoken", "tokenizers", "transformers", "SentencePiece"])
+def test_each_call_of_the_tables_for_movers_is_in_the_snippet(library):
+    text = section("how-to/moving.md", f"## From {library}")
+    table, code = rows(text), "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    assert table and code
+    for theirs, ours in table:
+        calls = re.findall(r"`([^`]+)`", theirs if ours == "the same" else ours)
+        for name in (re.match(r"(?:\w+\.)*(\w+)", call)[1] for call in calls):
+            assert re.search(rf"\b{name}\b", code), name
+
+
+def test_tiktoken_has_no_method_that_the_table_leaves_out():
+    listed = set(re.findall(r"\b\w+\b", section("how-to/moving.md", "## From tiktoken").partition("```")[0]))
+    methods = {name for name in dir(tiktoken.Encoding) if not name.startswith("_")}
+    assert methods <= listed
+    assert {name for name in methods if not hasattr(tokenmill.Tokenizer, name)} == {"encode_with_unstable"}
+
+
+FAMILIES = {
+    "GPT-2": "gpt2",
+    "Llama 2": "llama2",
+    "Llama 3.1": "llama3.1",
+    "Mistral v3": "mistral-v3",
+    "Gemma 2": "gemma2",
+    "Qwen 3": "qwen3",
+    "DeepSeek V3": "deepseek-v3",
+    "Phi-3": "phi3",
+    "Yi": "yi",
+    "Command R+": "command-r-plus",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_start_and_end_tokens_of_a_family_are_those_of_its_file(family, shared, tmp_path):
+    path = shared / "vocab" / f"{FAMILIES[family]}-tokenizer.json.zst"
+    if not path.exists():
+        pytest.skip("needs the real vocabularies")
+    cells = next(cells for cells in rows(section("how-to/moving.md", "## BOS and EOS by family")) if cells[0] == family)
+    added, *marks = (re.findall(r"`([^`]+)`", cell) for cell in cells[1:])
+    unpacked = tmp_path / "tokenizer.json"
+    with path.open("rb") as packed, unpacked.open("wb") as file:
+        zstandard.ZstdDecompressor().copy_stream(packed, file)
+    theirs = tokenizers.Tokenizer.from_file(str(unpacked))
+    text = "low"
+    plain = theirs.encode(text, add_special_tokens=False)
+    assert [token for token in theirs.encode(text).tokens if token not in plain.tokens] == added
+    ours = tokenmill.load(unpacked)
+    assert ours.encode(text) == plain.ids
+    assert {mark for cell in marks for mark in cell} <= ours.special_tokens_set
+
+
+def test_the_install_page_lists_the_extras():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    listed = {row[0].strip("`"): row[1] for row in rows(section("how-to/install.md", "## Extras"))}
+    assert listed.pop("all") == "all of the above"
+    assert set(re.findall(r"\w+", extras.pop("all")[0])) == {"tokenmill", *listed}
+    for name, packages in listed.items():
+        assert sorted(re.split(r"[>=<]", package)[0] for package in extras.pop(name)) == packages.split(", ")
+    others = section("how-to/install.md", "## Extras").partition("Four more")[2]
+    assert set(re.findall(r"`(\w+)`", others.partition(".")[0])) == set(extras)
+
+
+def test_pages_name_only_extras_that_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for page in PAGES:
+        for names in re.findall(r"(?:tokenmill|'\.)\[([\w,]+)\]", page.read_text(encoding="utf-8")):
+            assert set(names.split(",")) <= set(extras), page
+
+
+def test_the_speed_up_of_counting_follows_from_its_rows():
+    table = {cells[0]: cells[1:] for cells in rows(section("benchmarks.md", "## Count"))}
+    for one, two, gain in zip(
+        table["1 thread"], table["2 threads"], table["speed-up of 2 threads over 1"], strict=True
+    ):
+        assert abs(int(two) / int(one) - float(gain.rstrip("x"))) < 0.015
+
+
+def test_the_speeds_of_cleaning_wikipedia_are_those_of_the_results():
+    results = charts.saved("clean_wikipedia")["results"]
+    text = section("explanation/wikipedia.md", "## Speed")
+    seconds = {name: render.median(rounds, "seconds") for name, rounds in results["rounds"].items()}
+    for cells in rows(text):
+        name = cells[0].split()[0]
+        for cores, cell in zip((1, 2), cells[1:3], strict=True):
+            job = f"{name} {cores}"
+            pages, size = results["rounds"][job][0]["pages"], results["plain_bytes"] / 1e6
+            assert cell == f"{pages / seconds[job]:.0f} pages/s, {size / seconds[job]:.1f} MB/s"
+        assert cells[3] == f"{render.median(results['rounds'][f'{name} 1'], 'cpu'):.1f} s"
+    assert f"make tokenmill {seconds['tokenmill 1'] / seconds['tokenmill 2']:.2f}x faster" in text
+
+
+def test_encoders_in_the_tables_gave_the_ids_of_tiktoken():
+    assert charts.saved("encode")["results"]["wrong"] == {}  # as docs/benchmarks.md says
+    train = charts.saved("train")["results"]
+    for rounds in train.values():
+        assert len({each["check"] for name in ("tokenmill", "rustbpe") for each in rounds[name]}) == 1
+
+
+def test_pages_agree_on_the_languages_of_the_corpus():
+    for page in PAGES:
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        for number in re.findall(r"\*multi\*[^.]{0,40}189 MB (?:of text )?in ([\w ]+) languages", text):
+            assert number in ("more than twenty", "many"), page
+
+
+def test_the_limits_of_vocabulary_files_are_those_of_the_code():
+    text = (ROOT / "docs/reference/formats.md").read_text(encoding="utf-8")
+    assert f"Ids range from 0 to {file_content.MAX_ID:,}" in text
+    assert f"at most {file_content._MAX_BYTES >> 30} GiB" in text
+    assert f"only the first {file_content._GGUF_BYTES >> 20} MiB" in text
+
+
+def test_summaries_go_to_stderr_and_reports_to_stdout(tmp_path):
+    """As reference/command-line.md says."""
+    (tmp_path / "text.txt").write_text("low lower newest " * 50)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "tokenmill", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
+        return subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+
+    train = ["train", "text.txt", "--vocab-size", "262", "--special-token", "<|endoftext|>", "-o", "tok"]
+    for command in (
+        train,
+        ["count", "text.txt", "-o", "counts"],
+        ["encode", "text.txt", "--tokenizer", "tok", "-o", "ids.bin"],
+        ["check", "tok", "--against", "tok", "text.txt"],
+        ["prune", "tok", "text.txt", "-o", "small"],
+    ):
+        result = run(*command)
+        assert result.stderr and not result.stdout, command
+    for command in (
+        ["inspect", "tok", "text.txt"],
+        ["compare", "tok", "small", "--on", "text.txt"],
+        ["encode", "text.txt", "--tokenizer", "tok"],
+        ["decode", "ids.bin", "--tokenizer", "tok"],
+    ):
+        assert run(*command).stdout, command
+    assert json.loads(run(*train, "--force", "--json").stdout)
+
+
+@pytest.mark.parametrize("term", ["BOS, EOS", "Chat template", "Padding", "Windows"])
+def test_the_glossary_has_what_people_search_for(term):
+    assert f"\n**{term}.** " in (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
