@@ -6,12 +6,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
+from heapq import nlargest
 
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import WHITE_SPACE
 from .tables import Cell, Column, Table, Token
 from .usage import Usage, texts_of_tokens, token_cells
 
+MOST_LONGEST = 1000
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
 WHITE_SPACE_CHARACTERS = "".join(filter(_SPACE.match, map(chr, range(0x3001))))
 
@@ -52,10 +54,10 @@ def duplicates_tables(tok: Tokenizer) -> list[Table]:
         members = sum(map(len, groups.values()))
         spare = members - len(groups)
         summary.append((name, len(groups), members, spare, spare / total if total else None))
-        rows = [(form, len(members), tuple(members)) for form, members in groups.items()]
-        rows.sort(key=lambda row: (-row[1], row[2][0].id))
         group = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
-        if rows and name != "case and outer white space":  # thousands, and useful
+        if groups and name != "case and outer white space":  # thousands, and useful
+            rows = [(form, len(members), tuple(members)) for form, members in groups.items()]
+            rows.sort(key=lambda row: (-row[1], row[2][0].id))
             key = "duplicates_" + name.lower().replace(" ", "_")
             lists.append(Table(key, f"Duplicates: {name}", group, rows, listing=True))
     columns = (
@@ -119,14 +121,14 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
 
 
 def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
-    """All tokens, the longest first: long runs of one character or of white space show here."""
-    texts, uses = texts_of_tokens(tok), None if usage is None else usage.by_id.tolist()
+    """The longest tokens: long runs of one character or of white space show here."""
+    texts, uses = texts_of_tokens(tok), None if usage is None else usage.by_id
     rows: list[tuple[Cell, ...]] = []
-    for token in sorted(
-        token_cells(tok), key=lambda token: len(token.content), reverse=True
+    for token in nlargest(
+        MOST_LONGEST, token_cells(tok), key=lambda token: len(token.content)
     ):  # by id where equally long
         text = texts.get(token.id)
-        used = None if uses is None else uses[token.id]
+        used = None if uses is None else int(uses[token.id])
         rows.append((token, len(token.content), None if text is None else len(text), used))
     columns = (Column("token", "token"), *(Column(name, "count") for name in ("bytes", "characters", "used")))
     return Table("longest", "Longest tokens", columns, rows, listing=True)
