@@ -15,6 +15,7 @@ from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.spelling import canonical, from_oniguruma, to_oniguruma
 from tokenmill.split.syntax import POSIX
+from tokenmill.split.tree import expansions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -65,6 +66,10 @@ def test_named_patterns_cut_the_same_pretokens_there_on_every_code_point(name):
             f"{c} a{c}b 1{c}2 .{c} '{c}\n" for c in map(chr, range(start, start + 64)) if not "\ud800" <= c <= "\udfff"
         )
         assert [pretoken for pretoken, _ in theirs.pre_tokenize_str(text)] == ours.split(text), hex(start)
+
+
+def test_all_characters_that_fold_to_several_are_known():
+    assert expansions() == {char: char.casefold() for char in map(chr, range(0x110000)) if len(char.casefold()) > 1}
 
 
 def test_lines_and_texts_end_differently():
