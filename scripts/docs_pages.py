@@ -59,6 +59,8 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
         return f"]({target}{anchor})"
 
     markdown = LINK.sub(replace, markdown)
+    # GitHub needs `\|` in the code of a table, and the site shows its backslash.
+    markdown = re.sub(r"^\|.*", lambda row: row[0].replace("\\|", "|"), markdown, flags=re.MULTILINE)
     if str(here) == "benchmarks.md":
         for heading, drawn in charts().items():
             markdown = markdown.replace(f"\n## {heading}\n", f"\n## {heading}\n\n<div>{''.join(drawn)}</div>\n", 1)

@@ -89,6 +89,13 @@ def test_the_picture_of_the_readme_is_drawn_from_the_results(theme):
     assert picture.read_text(encoding="utf-8") == charts.training_chart(theme), "run python -m benchmarks.render"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_in_tables_does_not_end_a_cell_on_github(page):
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("|"):
+            assert not re.search(r"`<\|[^`]*`", line), line
+
+
 def section(page: str, heading: str) -> str:
     """The text below a heading of a page in docs/, to the next heading of the same level."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
@@ -99,7 +106,7 @@ def section(page: str, heading: str) -> str:
 
 def rows(markdown: str) -> list[list[str]]:
     """The rows of the first table, without its heading; `|` in code does not end a cell."""
-    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    lines = [line.replace("\\|", "|") for line in markdown.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in re.findall(r"(?:`[^`]*`|[^|`])+", line)] for line in lines[2:]]
 
 

@@ -76,7 +76,8 @@ def masked(lines: list[str], exact: bool) -> str:
     text = re.sub(r"\b\d[\d.,]*(?= ?(s|ms|MB/s|MiB)\b)", "#", text)
     text = re.sub(r"\b(tiktoken|tokenizers) \d[\d.]*\d", r"\1 #", text)
     if not exact:
-        text = re.sub(r'"[^"\n]*"|\d[\d,]*(\.\d+)?', "#", text)
+        text = re.sub(r'"[^"\n]*"|[+-]?\d[\d,]*(\.\d+)?', "#", text)
+        text = re.sub(r"#(,?\s+#)+", "#", re.sub(r"\[\s+", "[", text))  # as many tokens or columns as there are
     return " ".join(text.split())
 
 
