@@ -107,8 +107,8 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         if error.name and error.name.split(".")[0] != module.split(".")[0]:
             raise
         raise MissingExtraError(
-            f"{purpose} needs the module {module!r}, which is not installed. "
-            f"Install it with: pip install 'tokenmill[{extra}]'"
+            f"{purpose} needs the module {module!r}, which is not installed. Install tokenmill with the extra {extra!r}; "
+            f"in its repository: pip install '.[{extra}]'"
         ) from error
 
 

@@ -276,7 +276,7 @@ def test_parquet_without_pyarrow_is_one_message(tmp_path):
     )
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
-    assert "pip install 'tokenmill[corpus]'" in " ".join(result.stderr.split())
+    assert "pip install '.[corpus]'" in " ".join(result.stderr.split())
 
 
 def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok):

@@ -186,7 +186,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
     try:
         return fsspec.core.url_to_fs(url)
     except ImportError as error:  # s3fs, gcsfs, huggingface_hub: fsspec's message names the package
-        hint = "Install it with: pip install 'tokenmill[corpus]'" if "aiohttp" in str(error) else "Install it with pip."
+        hint = "Install tokenmill with the extra 'corpus'." if "aiohttp" in str(error) else "Install it with pip."
         raise MissingExtraError(f"reading {url} needs another package: {error}. {hint}") from error
     except ValueError as error:
         raise UsageError(
