@@ -41,4 +41,4 @@ git checkout --quiet "$commit"
 echo "Compiling the kernels: this takes about a minute on two cores."
 "$folder/venv/bin/python" setup.py --quiet build_ext --inplace >"$folder/log"
 if [ $# = 0 ]; then set -- tests; fi
-exec env PYTHONPATH=src "$folder/venv/bin/python" -m pytest -q "$@"
+exec env PYTHONPATH="$PWD/src" "$folder/venv/bin/python" -m pytest -q "$@"

@@ -74,7 +74,7 @@ def test_counts_are_weighted_exactly(corpus, pattern, num_threads, monkeypatch):
 def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
     options = CountOptions(weights=WEIGHTS, min_count=2)
     summary = count_to_folder(corpus, "whole", WORDS, options)
-    assert sum(each["share"] for each in summary.shares) == pytest.approx(1)
+    assert sum(each["share"] for each in summary.shares) == pytest.approx(1, abs=1e-5)  # each is rounded
     assert summary.shares[0]["share"] == pytest.approx(
         1.5 * summary.shares[0]["bytes"] / sum(Fraction(each["weight"]) * each["bytes"] for each in summary.shares),
         abs=1e-6,

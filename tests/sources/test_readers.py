@@ -123,7 +123,7 @@ def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
             "a.json, line 1: not JSON: the value goes on in the next line. Write each object on one line",
         ),
         ('{"text": "a",}\n', "a.json, line 1: not JSON: a comma after the last value, at 13. Remove it"),
-        ('{"text": "a"},\n{"text": "b"}\n', "a.json, line 1: not JSON: a comma after the last value, at 13. Remove it"),
+        ('{"text": "a"},\n{"text": "b"}\n', "a.json, line 1: not JSON: a comma after the last value, at 14. Remove it"),
         (
             '[{"text": "a"}, {"text": "b"},\n]\n',
             "a.json: not JSON: a comma after item 2, which is the last. Remove it.",

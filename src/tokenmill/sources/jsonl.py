@@ -75,9 +75,11 @@ def _read(data: bytes, field: str) -> tuple[str, int, dict[str, Any]]:
 
 def _why_not_json(line: str, error: ValueError) -> str:
     """What is wrong with a line, by Python's json or better."""
-    before, after = (line[: error.pos], line[error.pos :]) if isinstance(error, json.JSONDecodeError) else (line, "")
-    if (re.search(r",\s*\Z", before) and re.match(r"\s*[]}]", after)) or re.match(r"\s*,\s*([]}]|\Z)", after):
-        return f"a comma after the last value, at {len(before):,}. Remove it"
+    before = line[: error.pos] if isinstance(error, json.JSONDecodeError) else line
+    # Python 3.13 and later stop at the comma, earlier versions behind it.
+    comma = re.compile(r",\s*([]}]|\Z)").search(line, len(before.rstrip(" \t,")))
+    if comma is not None and not line[len(before) : comma.start()].strip():
+        return f"a comma after the last value, at {comma.start() + 1:,}. Remove it"
     if line.rstrip()[-1:] in ("{", "[", ","):
         return "the value goes on in the next line. Write each object on one line, or all in one array in a .json file"
     if str(error).startswith("Extra data"):
