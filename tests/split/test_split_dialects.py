@@ -68,6 +68,10 @@ def test_named_patterns_cut_the_same_pretokens_there_on_every_code_point(name):
         assert [pretoken for pretoken, _ in theirs.pre_tokenize_str(text)] == ours.split(text), hex(start)
 
 
+def test_a_property_that_no_table_has_is_translated_too():
+    assert from_oniguruma(r"\p{Nonsense}{2}+|$") == r"(?:\p{Nonsense}{2})+|(?![^\n])"
+
+
 def test_all_characters_that_fold_to_several_are_known():
     assert expansions() == {char: char.casefold() for char in map(chr, range(0x110000)) if len(char.casefold()) > 1}
 

@@ -115,9 +115,8 @@ class Spelling:
             has_plain = any(leaf.plain is not None for leaf in _inner(node.set))
             if has_plain:
                 return self.dialect == "rust" or not _folds_to_several(node.set)
-            caseless = all(
-                leaf.op == "ranges" and case_fold(leaf.args[0]) == leaf.args[0] for leaf in node.set.leaves()
-            )
+            leaves = [each for each in _inner(node.set) if each.op in ("ranges", "categories", "property")]
+            caseless = all(leaf.op == "ranges" and case_fold(leaf.args[0]) == leaf.args[0] for leaf in leaves)
             return None if caseless else False
         if self.dialect == "oniguruma" and folds_to_several(node):
             return False
