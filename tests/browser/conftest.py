@@ -72,9 +72,24 @@ class Problems(list):
             self.append(f"a request to {url}")
 
 
+class SettledPage:
+    """A page that is read and used only while nothing is awaited: the worker has answered, and all is drawn.
+
+    `raw` is the page without waiting, for tests of what happens meanwhile.
+    """
+
+    def __init__(self, page):
+        self.raw = page
+
+    def __getattr__(self, name):
+        if not name.startswith(("wait_for", "set_default", "on", "problems", "close", "goto")):
+            self.raw.wait_for_function("() => !globalThis.tokenmill?.busy")
+        return getattr(self.raw, name)
+
+
 @pytest.fixture
 def open_page(chromium):
-    """open_page(address, fragment="", **context options): a page that is ready. It must not complain by the end."""
+    """open_page(address, fragment="", **context options): a settled page. It must not complain by the end."""
     contexts, problems = [], Problems()
 
     def open(address, fragment="", **options):
@@ -86,7 +101,7 @@ def open_page(chromium):
         page.problems = problems
         page.goto(address + fragment)
         page.wait_for_selector("#tokens .t, #message.problem, #panel-tokens[hidden]", state="attached")
-        return page
+        return SettledPage(page)
 
     yield open
     for context in contexts:

@@ -12,7 +12,13 @@ from tokenmill.vocabulary import Vocabulary
 
 
 def trace(page, name, pretoken):
-    return page.evaluate("([pretoken, name]) => tokenmill.trace(pretoken, name)", [pretoken, name])
+    [found] = traces(page, name, [pretoken])
+    return found
+
+
+def traces(page, name, pretokens):
+    ask = "([pretokens, name]) => Promise.all(pretokens.map((one) => tokenmill.trace(one, name)))"
+    return page.evaluate(ask, [pretokens, name])
 
 
 def test_the_steps_end_in_the_librarys_ids(open_page, site, small_tokenizers):
@@ -28,8 +34,7 @@ def test_the_steps_end_in_the_librarys_ids(open_page, site, small_tokenizers):
     ]
     for name, vocabulary in small_tokenizers:
         tok = Tokenizer(vocabulary)
-        for word in words[:60]:
-            found = trace(page, name, word)
+        for word, found in zip(words[:60], traces(page, name, words[:60]), strict=True):
             parts = found["steps"][-1]["parts"] if found["steps"] else found["start"]
             parts = [found["whole"]] if found["whole"] else parts
             ids = [part["id"] for part in parts]

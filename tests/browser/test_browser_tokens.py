@@ -26,7 +26,7 @@ def number(page, name):
 
 
 def test_tokens_follow_as_you_type(open_page, local, toks):
-    page = open_page(local.address)
+    page = open_page(local.address).raw
     write(page, "")
     page.click("#text")
     page.keyboard.type("low lower lowest")
@@ -152,7 +152,7 @@ def paste(page, text):
 
 
 def test_a_megabyte_is_pasted_edited_deleted_and_restored(open_page, local, toks):
-    page = open_page(local.address)
+    page = open_page(local.address).raw
     line = "The quick brown fox, 日本 and naïve café 12345\tlow lower lowest. "
     text = "".join(f"{i} {line}\n" if i % 3 else f"{i} {line}" for i in range(14_000))
     size = len(text.encode())

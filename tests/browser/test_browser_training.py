@@ -160,7 +160,7 @@ def test_plain_text_is_split_and_counted(open_page, local):
 
 
 def test_a_step_right_after_typing_is_a_step_of_the_new_words_and_stays(open_page, local):
-    page = open_page(local.address, "#view=training")
+    page = open_page(local.address, "#view=training").raw
     page.fill("#words", "nab x5")
     page.click("#on")
     page.wait_for_timeout(400)  # the timer of the typing is over

@@ -300,7 +300,7 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
 
 
 def test_the_old_tokens_are_marked_while_another_tokenizer_loads(open_page, site):
-    page, held = open_page(site), []
+    page, held = open_page(site).raw, []
     page.context.route("**/packs/1.tmpack", lambda route: held.append(route))
     page.select_option("#tokenizer", "merges")
     page.wait_for_selector("#panel-tokens[aria-busy='true']")

@@ -72,6 +72,11 @@ export class Line {
     });
   }
 
+  /** Whether an answer is awaited. */
+  get busy(): boolean {
+    return this.waiting.size > 0;
+  }
+
   ask<Name extends keyof Calls>(name: Name, ...args: Parameters<Calls[Name]>): Promise<ReturnType<Calls[Name]>> {
     const id = this.next++;
     return new Promise((resolve, reject) => {

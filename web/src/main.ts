@@ -3,7 +3,7 @@
 import { Line } from "./calls";
 import { CompareTab } from "./ui/comparetab";
 import { changedControls, setControls, watchControls } from "./ui/controls";
-import { byId, copy, debounced, fill, grouped, h } from "./ui/dom";
+import { byId, copy, debounced, fill, grouped, h, undrawn } from "./ui/dom";
 import { fromFragment, LONGEST_LINKED, type Place, toFragment } from "./ui/fragment";
 import { notify } from "./ui/notices";
 import { type Catalog, Opening } from "./ui/opening";
@@ -42,6 +42,10 @@ Object.assign(globalThis, {
     set text(text: string) {
       tokens.edit(text);
     },
+    /** Whether the page will still change by itself: the worker has a question, or something waits to be drawn. */
+    get busy() {
+      return session.line.busy || undrawn.size > 0;
+    },
     select: (start: number, end: number) => tokens.select(start, end),
     samples: SAMPLES,
     names: () => session.choices.map((choice) => choice.name),
@@ -61,7 +65,7 @@ Object.assign(globalThis, {
 });
 
 async function start(): Promise<void> {
-  const remember = debounced(400, () => void rememberPlace());
+  const remember = debounced(400, () => void rememberPlace(), false);
   watchControls(remember);
   const place = await fromFragment(location.hash);
   try {

@@ -60,12 +60,19 @@ export function latest<Args extends unknown[]>(
   };
 }
 
+/** What `debounced` will still draw. */
+export const undrawn = new Set<() => void>();
+
 /** Calls `run` once, `wait` milliseconds after the last call. */
-export function debounced(wait: number, run: () => void): () => void {
+export function debounced(wait: number, run: () => void, draws = true): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {
     clearTimeout(timer);
-    timer = setTimeout(run, wait);
+    if (draws) undrawn.add(run);
+    timer = setTimeout(() => {
+      undrawn.delete(run);
+      run();
+    }, wait);
   };
 }
 
