@@ -547,3 +547,10 @@ def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:
     if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
         return ids.astype("int64")  # type: ignore[union-attr]
     return ids
+
+
+def expect_tokenizers(*values: object) -> None:
+    """UsageError for a value that is not a Tokenizer, such as a path."""
+    for value in values:
+        if not isinstance(value, Tokenizer):
+            raise UsageError(f"expected a Tokenizer, not {value!r}; for a file or a name: tokenmill.load")
