@@ -255,7 +255,8 @@ class Tokenizer:
         """The text of `ids`.
 
         errors: what to do with bytes that are not UTF-8, as in bytes.decode.
-        skip_special_tokens: leave out the special tokens, such as <|endoftext|>.
+        skip_special_tokens: leave out the special tokens, such as <|endoftext|>. Those of a tokenizer.model are left out in any
+            case, and its unknown token is " ⁇ ", as in sentencepiece.
         """
         if skip_special_tokens:
             ids = [id for id in ids if id not in self._core.special_ids]
