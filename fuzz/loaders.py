@@ -116,7 +116,7 @@ def use(vocabulary: Vocabulary, folder: Path) -> None:
     for form in formats.FORMATS:
         target = folder / f"out-{form}"
         try:
-            formats.write(vocabulary, target, form)
+            formats.write(vocabulary, target, form, tokenizer=Tokenizer)  # as Tokenizer.save
         except ConversionError:
             continue
         again = Tokenizer(formats.read(target))
