@@ -129,7 +129,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     try:
         again = tokenizer(reading.parse_content(data, "the converted tokenizer"))
         readers.append(("tokenmill", again.encode, True))
-        if (library := libraries.encoder_of_content(data)) is not None:
+        if (library := libraries.encoder_of_content(data, "the converted tokenizer")) is not None:
             readers.append(library)
     except MissingExtraError:
         pass
