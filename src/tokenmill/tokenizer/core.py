@@ -134,6 +134,11 @@ class Core:
         """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
         return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
 
+    @lazy
+    def ordered_tokens(self) -> list[tuple[bytes, int]]:
+        """The ordinary tokens with their ids, in the order of their bytes."""
+        return sorted((token, id) for id, token in enumerate(self.vocabulary.tokens) if token)
+
     # Decoding
 
     def decode(self, ids: Any, errors: str) -> str:

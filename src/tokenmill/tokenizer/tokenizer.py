@@ -223,6 +223,18 @@ class Tokenizer:
         pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
         return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
 
+    def encode_with_unstable(self, text: str, **special: Unpack[SpecialOptions]) -> tuple[list[int], list[list[int]]]:
+        """The ids that stay whatever text follows, and each sequence of ids that may come after them, as in tiktoken.
+
+        For a text that is still typed. It tries every token that may complete the last pretoken, so a long one takes long.
+
+        >>> tok.encode_with_unstable("low lowe")
+        ([258], [[262], [265]])
+        """
+        from .unstable import encode_with_unstable
+
+        return encode_with_unstable(self._core, text, self._checked_plan(text, special))
+
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The longest prefix of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
 
