@@ -103,11 +103,11 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
     """
     try:
         return importlib.import_module(module)
-    except ImportError as error:
-        if error.name and error.name.split(".")[0] != module.split(".")[0]:
-            raise
+    except Exception as error:  # protobuf has an error of its own for a release that is too old
+        own = isinstance(error, ImportError) and (error.name or module).split(".")[0] == module.split(".")[0]
+        problem = "is not installed" if own else f"cannot be imported ({error})"
         raise MissingExtraError(
-            f"{purpose} needs the module {module!r}, which is not installed. Install tokenmill with the extra {extra!r}; "
+            f"{purpose} needs the module {module!r}, which {problem}. Install tokenmill with the extra {extra!r}; "
             f"in its repository: pip install '.[{extra}]'"
         ) from error
 
