@@ -128,6 +128,12 @@ class Core:
         """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
         return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
 
+    @lazy
+    def affixes(self) -> tuple[list[int], list[int]]:
+        """The ids that the template puts before a text, and those after it."""
+        before, after = self.vocabulary.template.of_tokens(self.ids_by_spelling).affixes
+        return [self.ids_by_spelling[token] for token in before], [self.ids_by_spelling[token] for token in after]
+
     # Decoding
 
     def decode(self, ids: Any, errors: str) -> str:

@@ -6,9 +6,9 @@ import functools
 import itertools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from ..errors import UnknownTokenError, UsageError, printable
+from ..errors import UnknownTokenError, UsageError, printable, require
 from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .special import Plan
     from .stream_decoder import StreamDecoder
     from .stream_encoder import StreamEncoder
+    from .transformers_tokenizer import TransformersTokenizer
 
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
@@ -82,6 +83,7 @@ class Tokenizer:
         *,
         allowed_special: Specials = NONE,
         disallowed_special: Specials = "all",
+        add_special_tokens: bool = False,
         num_threads: int | None = None,
     ) -> list[int]:
         """The ids of `text`. Text that contains a special token is an error unless the caller says what it means.
@@ -89,12 +91,17 @@ class Tokenizer:
         allowed_special: the special tokens to encode as such, by their texts; "all" allows all.
         disallowed_special: the special tokens that raise SpecialTokenError (a ValueError) if the text contains them;
             "all" means all that are not allowed. Special tokens in neither set are ordinary text.
+        add_special_tokens: put the tokens of the file's template around the text, such as BOS and EOS.
         num_threads: the threads that encode a text of a million characters or more (None: all cores).
         Lone surrogates are encoded as U+FFFD.
 
         >>> tok.encode("low<|endoftext|>", allowed_special={"<|endoftext|>"})
         [310, 32767]
         """
+        if add_special_tokens:
+            before, after = self._core.affixes
+            special: SpecialOptions = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
+            return [*before, *self.encode(text, num_threads=num_threads, **special), *after]
         plan = self._default
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
@@ -139,13 +146,20 @@ class Tokenizer:
         return batches.arrow_array(ids)
 
     def encode_batch(
-        self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
+        self,
+        texts: Iterable[str],
+        *,
+        add_special_tokens: bool = False,
+        num_threads: int | None = None,
+        **special: Unpack[SpecialOptions],
     ) -> list[list[int]]:
         """The ids of each text, on several threads (None: all cores); options as for `encode`.
 
         texts: any iterable of str, also an array of PyArrow, NumPy or pandas.
         """
-        return batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
+        lists = batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
+        before, after = self._core.affixes if add_special_tokens else ((), ())
+        return [[*before, *ids, *after] for ids in lists] if before or after else lists
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, with special tokens as ordinary text, on several threads (None: all cores)."""
@@ -494,6 +508,20 @@ class Tokenizer:
         from .. import formats
 
         return formats.to_tiktoken(self.vocabulary, self._name, lossy=lossy)
+
+    def as_transformers(self, **settings: Any) -> TransformersTokenizer:
+        """Return this tokenizer as an object of transformers, for code that takes a PreTrainedTokenizerFast.
+
+        settings: those of the class there, such as pad_token, padding_side, model_max_length and chat_template. By default,
+            they are those of the file.
+
+        >>> tok.as_transformers(pad_token="<|pad|>")(["low", "low lower"], padding=True, return_tensors="pt").input_ids
+        tensor([[  310, 32768], [  310,   402]])
+        """
+        require("transformers", "transformers", "as_transformers")
+        from .transformers_tokenizer import TransformersTokenizer
+
+        return TransformersTokenizer(self, **settings)
 
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
