@@ -1,8 +1,7 @@
 """`TransformersTokenizer`: a Tokenizer as a PreTrainedTokenizerFast of transformers.
 
 The base class has transformers' interface: arguments, special tokens, chat templates, saving. This one encodes and decodes
-with tokenmill's kernels. A whole batch is one array of ids and a table of segments, which NumPy joins: a row is what the
-template makes of a text, and a segment is a text (perhaps cut), a control token, or padding.
+with tokenmill's kernels, a batch at a time; rows.py puts the rows together.
 
 The base class does the rest with `_tokenizer`, an object of the Rust library tokenizers. It is made on first use, for the words
 of tokens (`word_ids`), pairs of texts with overflow, and code that asks for `backend_tokenizer`.
@@ -13,10 +12,9 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from shutil import copyfile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tokenizers import AddedToken as RustAddedToken
@@ -31,23 +29,11 @@ from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
 from .core import repair
+from .rows import Rows, Texts
 from .tokenizer import Tokenizer
 
 _FLAGS = AddedToken._fields[2:]
 _ON_FIRST_USE = ("_tokenizer", "_texts_of_tokens", "_ids_of_texts", "_spaces")  # made of the vocabulary
-
-
-class Texts(NamedTuple):
-    """The encoded texts of a batch: first the texts 0 of all rows, then the texts 1 where they are pairs.
-
-    spans: for each id, where it begins and ends in its text, in characters; None if nobody asks for it.
-    starts, lengths: where the ids of each text are, of shape (1 or 2, rows).
-    """
-
-    ids: np.ndarray
-    spans: np.ndarray | None
-    starts: np.ndarray
-    lengths: np.ndarray
 
 
 class LazyEncoding(BatchEncoding):
@@ -91,14 +77,17 @@ class ChatEncoding(LazyEncoding):
     """
 
     spans: list[np.ndarray]
+    asked: list[tuple[int, int | None]] | None = []
 
     def char_to_token(self, row: int, character: int | None = None, sequence_index: int = 0) -> int:
-        self.__dict__.setdefault("_asked", []).append((row, character))
+        if self.asked is None:
+            return super().char_to_token(row, character, sequence_index)
+        self.asked = [*self.asked, (row, character)]
         return 0
 
     def assistant_masks(self) -> list[list[int]]:
         masks = [np.zeros(len(spans), np.int64) for spans in self.spans]
-        asked = self.__dict__.get("_asked", [])
+        asked, self.asked = self.asked or [], None
         for (row, first), (_, last) in zip(asked[::2], asked[1::2], strict=True):
             starts, ends = self.spans[row].T
             masks[row] |= (starts <= last) & (ends > first) & (starts < ends)
@@ -117,11 +106,10 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     slow_tokenizer_class = None
 
-    def __init__(self, mill: Tokenizer | None = None, *, tokenizer_object: Any = None, **settings: Any):
-        if mill is None:
-            mill = _tokenizer_of_rust(tokenizer_object)
-        self.mill = mill
-        vocabulary = mill.vocabulary
+    def __init__(self, *mill: Tokenizer, **settings: Any):
+        rust = settings.pop("tokenizer_object", None)
+        self.mill = settings.pop("mill", None) or (mill[0] if rust is None else _tokenizer_of_rust(rust))
+        vocabulary = self.mill.vocabulary
         config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
         settings = {**config, **roles_of(vocabulary), **settings}
         if not {"extra_special_tokens", "additional_special_tokens", "name_or_path"} & settings.keys():
@@ -132,7 +120,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         added: dict[int, RustAddedToken] = settings.pop("added_tokens_decoder", None) or {}
         self._add_bos_token = settings.get("add_bos_token", False)
         self._add_eos_token = settings.get("add_eos_token", False)
-        PreTrainedTokenizerBase.__init__(self, **settings)
+        PreTrainedTokenizerBase.__init__(self, **{"backend": "tokenizers", **settings})
+        self.add_prefix_space = settings.get("add_prefix_space", False)
         self._should_update_post_processor = "add_bos_token" in settings or "add_eos_token" in settings
         roles = [token for token in self._special_tokens_map.values() if token is not None]
         self._add_tokens([token for _, token in sorted(added.items())])
@@ -282,7 +271,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             return PreTrainedTokenizerFast._encode_plus(self, **options)
 
         batch, is_batch = _rows_of(text, text_pair, is_split_into_words)
-        n_texts = {len(row) for row in batch}
+        offsets, n_texts = return_offsets_mapping, {len(row) for row in batch}
         pair = n_texts == {2}
         truncates = truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None
         if len(n_texts) > 1 or (pair and truncates and return_overflowing_tokens) or more.get("sanitize_control_tokens"):
@@ -290,81 +279,50 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
         split_special_tokens = self.split_special_tokens if split_special_tokens is None else split_special_tokens
         sentences = [row[n] for n in range(2 if pair else 1) for row in batch]
-        texts = self._encode_texts(sentences, is_split_into_words, split_special_tokens, return_offsets_mapping or of_chat)
-        texts = texts._replace(starts=texts.starts.reshape(-1, len(batch)), lengths=texts.lengths.reshape(-1, len(batch)))
+        texts = self._encode_texts(sentences, len(batch), is_split_into_words, split_special_tokens, offsets or of_chat)
         items = self._items(pair, add_special_tokens)
+        control_ids = [self._ids_of_texts[item] for item, _ in items if isinstance(item, str)]
         sample = np.arange(len(batch))
         if truncates:
-            room = max(0, max_length - sum(isinstance(item, str) for item, _ in items))  # type: ignore[operator]
-            texts, sample = self._truncated(texts, room, truncation_strategy, stride, return_overflowing_tokens)
-
-        n = len(sample)
-        padding = padding_strategy != PaddingStrategy.DO_NOT_PAD
-        # A row is the items, then the padding. Segments are counted and placed in the ids, then the control tokens, then a pad.
-        lengths = np.ones((n, len(items) + 1), np.int64)
-        starts = np.empty_like(lengths)
-        control = [self._ids_of_texts[item] for item, _ in items if isinstance(item, str)]
-        next_control = len(texts.ids)
-        for column, (item, _) in enumerate(items):
-            if isinstance(item, str):
-                starts[:, column] = next_control
-                next_control += 1
+            room, from_left = max(0, (max_length or 0) - len(control_ids)), self.truncation_side == "left"
+            if return_overflowing_tokens and truncation_strategy != TruncationStrategy.ONLY_SECOND:
+                texts, sample = texts.windows(room, stride, from_left)
             else:
-                starts[:, column], lengths[:, column] = texts.starts[item], texts.lengths[item]
-        content = lengths[:, :-1].sum(1)
-        width = max_length or 0 if padding_strategy == PaddingStrategy.MAX_LENGTH else int(content.max(initial=0))
-        width += -width % (pad_to_multiple_of or 1)
-        starts[:, -1], lengths[:, -1] = next_control, np.maximum(width - content, 0) if padding else 0
-        columns = np.arange(len(items) + 1)
-        if (padding_side or self.padding_side) == "left":
-            columns = np.roll(columns, 1)
-        segments = lengths[:, columns].ravel()
-        ends = segments.cumsum()
-        column = np.repeat(np.tile(columns.astype(np.int8), n), segments)
-        places = np.arange(int(segments.sum())) + np.repeat(starts[:, columns].ravel() - (ends - segments), segments)
-        places[column == len(items)] = next_control
+                texts = texts.cut(room, truncation_strategy.value, from_left)
+        pads = padding_strategy != PaddingStrategy.DO_NOT_PAD
+        width = (max_length or 0) if padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
+        pad_left = (padding_side or self.padding_side) == "left"
+        rows = Rows(texts, items, control_ids, width, pad_to_multiple_of, pad_left)
 
-        kinds = [*(isinstance(item, str) for item, _ in items), True]
-        types = [*(type_id for _, type_id in items), self.pad_token_type_id]
-        pad = self.pad_token_id if padding else 0
-        row_ends = [0, *lengths.sum(1).cumsum().tolist()]
-        regular = n > 0 and row_ends == [*range(0, row_ends[-1] + 1, max(1, row_ends[1]))][: n + 1]
-
-        def rows_of(values: np.ndarray) -> Any:
-            if regular:
-                rows = values.reshape(n, row_ends[1], *values.shape[1:])
-                return rows if return_tensors is not None else rows.tolist()
-            values = values.tolist()
-            return [values[start:end] for start, end in pairwise(row_ends)]
-
-        ids = np.concatenate([texts.ids, control, [pad or 0]]).astype(np.int64)
-        data: dict[str, Any] = {"input_ids": rows_of(ids[places])}
+        ids = rows.ids(self.pad_token_id if pads else 0)
+        values = {"input_ids": ids}
         if "token_type_ids" in self.model_input_names if return_token_type_ids is None else return_token_type_ids:
-            data["token_type_ids"] = rows_of(np.array(types, np.int64)[column])
+            values["token_type_ids"] = rows.of_items([type_id for _, type_id in items], self.pad_token_type_id)
         if "attention_mask" in self.model_input_names if return_attention_mask is None else return_attention_mask:
-            data["attention_mask"] = rows_of((column < len(items)).astype(np.int64))
+            values["attention_mask"] = rows.of_items([1] * len(items), 0)
         if return_special_tokens_mask:
-            data["special_tokens_mask"] = rows_of(np.array(kinds, np.int64)[column])
-        if texts.spans is not None:
-            spans = np.concatenate([texts.spans, np.zeros((next_control + 1 - len(texts.ids), 2), np.int64)])
-        if return_offsets_mapping:
-            shown = rows_of(self._trimmed(spans, ids)[places])
-            data["offset_mapping"] = [[*map(tuple, row)] for row in shown] if isinstance(shown, list) else shown
+            values["special_tokens_mask"] = rows.of_items([int(isinstance(item, str)) for item, _ in items], 1)
+        if offsets:
+            values["offset_mapping"] = self._trimmed(rows.spans(), ids)
+        data = {name: rows.nested(value, return_tensors is not None) for name, value in values.items()}
+        if offsets and not isinstance(data["offset_mapping"], np.ndarray):
+            data["offset_mapping"] = [[*map(tuple, row)] for row in data["offset_mapping"]]
+        lengths = rows.lengths()
         if return_length:
-            data["length"] = [end - start for start, end in pairwise(row_ends)]
+            data["length"] = lengths
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = sample.tolist()
-        self._eventual_warn_about_too_long_sequence(range(int(lengths.sum(1).max(initial=0))), max_length, verbose)
+        self._eventual_warn_about_too_long_sequence(range(max(lengths, default=0)), max_length, verbose)  # type: ignore[arg-type]
         if not is_batch and return_tensors is None and not return_overflowing_tokens:
             data = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
-        if not of_chat:
-            return LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=2 if pair else 1)
-        chat = ChatEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
-        chat.spans = [spans[places[start:end]] for start, end in pairwise(row_ends)]
-        return chat
+        kind = ChatEncoding if of_chat else LazyEncoding
+        encoding = kind(data, by_rust, tensor_type=return_tensors, n_sequences=2 if pair else 1)
+        if of_chat:
+            encoding.spans = np.split(rows.spans(), rows.ends[1:-1])
+        return encoding
 
-    def _encode_texts(self, sentences: list[Any], are_words: bool, split_special_tokens: bool, spans: bool) -> Texts:
-        """Encode texts, or lists of words, with their offsets if `spans`."""
+    def _encode_texts(self, sentences: list[Any], n: int, are_words: bool, split_special_tokens: bool, spans: bool) -> Texts:
+        """Encode the texts of `n` rows, which may be lists of words, with their offsets if `spans`."""
         core = self.mill.core
         plan = core.plan((), ()) if split_special_tokens else core.plan("all", ())
         flat = [word for words in sentences for word in words] if are_words else sentences
@@ -380,36 +338,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             ids, bounds = encode_flat(core, flat, plan, None)
         if are_words:
             bounds = bounds[np.cumsum([0, *map(len, sentences)])]
-        return Texts(ids, all_spans if spans else None, bounds[:-1], np.diff(bounds))
-
-    def _truncated(
-        self, texts: Texts, room: int, strategy: TruncationStrategy, stride: int, overflow: bool
-    ) -> tuple[Texts, np.ndarray]:
-        """The texts cut so that those of a row have at most `room` ids, and the row of the batch that each row is of.
-
-        overflow: what is cut off becomes further rows, which begin with `stride` ids of the row before.
-        """
-        starts, lengths = texts.starts, texts.lengths
-        from_left = self.truncation_side == "left"
-        sample = np.arange(lengths.shape[1])
-        if not overflow:
-            kept = _kept_lengths(lengths, room, strategy)
-            starts = starts + (lengths - kept) * from_left
-            return texts._replace(starts=starts, lengths=kept), sample
-        if strategy == TruncationStrategy.ONLY_SECOND:
-            raise ValueError("truncation is only_second, and there is no second text")
-        if (lengths <= room).all():
-            return texts, sample
-        if stride >= room:
-            raise ValueError(f"stride is {stride}; it must be less than {room}, which max_length leaves for the text")
-        extra = np.maximum(lengths[0] - room, 0)
-        counts = 1 - (-extra // (room - stride))
-        sample = np.repeat(sample, counts)
-        whole = lengths[0][sample]
-        first = (np.arange(len(sample)) - np.repeat(counts.cumsum() - counts, counts)) * (room - stride)
-        size = np.minimum(room, whole - first)
-        begins = starts[0][sample] + (whole - first - size if from_left else first)
-        return texts._replace(starts=begins[None], lengths=size[None]), sample
+        starts, lengths = bounds[:-1].reshape(-1, n), np.diff(bounds).reshape(-1, n)
+        return Texts(ids, all_spans if spans else None, starts, lengths)
 
     @lazy
     def _spaces(self) -> np.ndarray:
@@ -422,7 +352,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     def _trimmed(self, spans: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """The spans of text, without the spaces at their ends if the template says so."""
         trims = self.mill.vocabulary.template.trims
-        if not trims:
+        if not trims or self.mill.vocabulary.library is not None:  # the library has done it
             return spans
         start, end = spans.T
         before, after = self._spaces[ids].T
@@ -446,7 +376,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         masks: Any = chat.assistant_masks()
         if options.get("return_tensors"):
             masks = BatchEncoding({"masks": masks}, tensor_type=options["return_tensors"])["masks"]
-        chat["assistant_masks"] = masks if len(np.shape(chat["assistant_masks"])) != 1 else masks[0]
+        one_row = isinstance(chat["input_ids"], list) and not isinstance(chat["input_ids"][0], list)
+        chat["assistant_masks"] = masks[0] if one_row else masks
         return chat
 
     # Decoding
@@ -521,28 +452,3 @@ def _rows_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[tuple[Any
         return [*zip(text, text_pair, strict=True)], True
     is_pair = (lambda row: row and not isinstance(row[0], str)) if are_words else (lambda row: isinstance(row, sequence))
     return [tuple(row) if is_pair(row) else (row,) for row in text], True
-
-
-def _kept_lengths(lengths: np.ndarray, room: int, strategy: TruncationStrategy) -> np.ndarray:
-    """The lengths of the texts of each row once they have together at most `room` ids."""
-    extra = np.maximum(lengths.sum(0) - room, 0)
-    if strategy != TruncationStrategy.LONGEST_FIRST:
-        target = int(strategy == TruncationStrategy.ONLY_SECOND)
-        if not extra.any():
-            return lengths
-        if target >= len(lengths):
-            raise ValueError("truncation is only_second, and there is no second text")
-        kept = lengths.copy()
-        kept[target] -= extra
-        if (kept[target] < 0).any() or ((kept[target] == 0) & (extra > 0) & (len(lengths) > 1)).any():
-            raise ValueError(f"truncation is {strategy.value}, and that text is shorter than what is to be cut")
-        return kept
-    if len(lengths) == 1:
-        return lengths - extra
-    short, long = np.sort(lengths, axis=0)
-    long = np.where(short > room, short, np.maximum(short, room - short))
-    half = short + long > room
-    short, long = np.where(half, room // 2, short), np.where(half, room // 2 + room % 2, long)
-    swapped = lengths[0] > lengths[1]
-    kept = np.where(swapped, [long, short], [short, long])
-    return np.where(extra > 0, kept, lengths)
