@@ -20,7 +20,7 @@ import numpy as np
 from tokenizers import AddedToken as RustAddedToken
 from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
-from transformers.utils import PaddingStrategy
+from transformers.utils import PaddingStrategy, TensorType
 
 from ..errors import UnknownTokenError
 from ..formats.huggingface import parse_tokenizer_json
@@ -33,7 +33,49 @@ from .rows import Rows, Texts
 from .tokenizer import Tokenizer
 
 _FLAGS = AddedToken._fields[2:]
-_ON_FIRST_USE = ("_tokenizer", "_texts_of_tokens", "_ids_of_texts", "_spaces")  # made of the vocabulary
+
+
+class TokenTables:
+    """What is made of a Tokenizer on first use. Pickles, and the hashes of datasets, are without it."""
+
+    def __init__(self, mill: Tokenizer):
+        self.mill = mill
+
+    @lazy
+    def rust(self) -> Any:
+        """The object of tokenizers. ConversionError if none gives the same ids."""
+        return self.mill.to_hf()
+
+    @lazy
+    def texts(self) -> list[str | None]:
+        """Each token by id as transformers spells it, with SentencePiece's mark for a space."""
+        core, vocabulary = self.mill.core, self.mill.vocabulary
+        texts = list(core.spelt)
+        if vocabulary.alphabet == "characters" and vocabulary.library is None:
+            mark = vocabulary.space_mark or " "
+            texts = [text and text.replace(" ", mark) for text in texts]
+            for byte, id in enumerate(vocabulary.byte_tokens):
+                if id is not None:
+                    texts[id] = f"<0x{byte:02X}>"
+            for token in vocabulary.added_tokens:
+                texts[token.id] = token.content
+        return texts
+
+    @lazy
+    def ids(self) -> dict[str, int]:
+        """The id of each token as transformers spells it."""
+        return {text: id for id, text in reversed([*enumerate(self.texts)]) if text is not None}
+
+    @lazy
+    def spaces(self) -> np.ndarray:
+        """How many spaces each token begins and ends with."""
+        texts = [text or "" for text in self.texts]
+        space = "Ġ \t\n\r" if self.mill.vocabulary.alphabet == "bytes" else " \t\n\r"
+        counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
+        return np.array(counts, np.int64).reshape(-1, 2)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TokenTables, (self.mill,)
 
 
 class LazyEncoding(BatchEncoding):
@@ -109,6 +151,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     def __init__(self, *mill: Tokenizer, **settings: Any):
         rust = settings.pop("tokenizer_object", None)
         self.mill = settings.pop("mill", None) or (mill[0] if rust is None else _tokenizer_of_rust(rust))
+        self.tables = TokenTables(self.mill)
         vocabulary = self.mill.vocabulary
         config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
         settings = {**config, **roles_of(vocabulary), **settings}
@@ -140,8 +183,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     def _change(self, vocabulary: Vocabulary) -> None:
         """Go on with another vocabulary."""
         self.mill = Tokenizer(vocabulary, name=self.mill.name, cache_bytes=self.mill.core.cache_bytes)
-        for name in _ON_FIRST_USE:
-            self.__dict__.pop(name, None)
+        self.tables = TokenTables(self.mill)
 
     def _add_tokens(self, new_tokens: Iterable[Any], special_tokens: bool = False) -> int:
         vocabulary = self.mill.vocabulary
@@ -152,7 +194,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
                 token = RustAddedToken(token, special=special_tokens, normalized=not special_tokens)
             if token.content in added or not token.content:
                 continue
-            id = self._ids_of_texts.get(token.content, next_id)
+            id = self.tables.ids.get(token.content, next_id)
             next_id = max(next_id, id + 1)
             flags = {name: getattr(token, name) for name in _FLAGS}
             added[token.content] = AddedToken(token.content, id, **{**flags, "special": token.special or special_tokens})
@@ -175,28 +217,13 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         vocabulary = self.mill.vocabulary
         self._change(vocabulary.with_settings(template=Template(single, pair, vocabulary.template.trims)))
 
-    @lazy
+    @property
     def _tokenizer(self) -> Any:
-        return self.mill.to_hf()
+        return self.tables.rust
 
-    @lazy
-    def _texts_of_tokens(self) -> list[str | None]:
-        """Each token by id as transformers spells it, with SentencePiece's mark for a space."""
-        core, vocabulary = self.mill.core, self.mill.vocabulary
-        texts = list(core.spelt)
-        if vocabulary.alphabet == "characters" and vocabulary.library is None:
-            mark = vocabulary.space_mark or " "
-            texts = [text and text.replace(" ", mark) for text in texts]
-            for byte, id in enumerate(vocabulary.byte_tokens):
-                if id is not None:
-                    texts[id] = f"<0x{byte:02X}>"
-            for token in vocabulary.added_tokens:
-                texts[token.id] = token.content
-        return texts
-
-    @lazy
-    def _ids_of_texts(self) -> dict[str, int]:
-        return {text: id for id, text in reversed([*enumerate(self._texts_of_tokens)]) if text is not None}
+    @_tokenizer.setter
+    def _tokenizer(self, rust: Any) -> None:
+        self._change(_tokenizer_of_rust(rust).vocabulary)
 
     @property
     def vocab_size(self) -> int:
@@ -207,10 +234,10 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return size
 
     def __len__(self) -> int:
-        return len(self._ids_of_texts)
+        return len(self.tables.ids)
 
     def get_vocab(self) -> dict[str, int]:
-        return dict(self._ids_of_texts)
+        return dict(self.tables.ids)
 
     @property
     def added_tokens_decoder(self) -> dict[int, Any]:
@@ -218,11 +245,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return {t.id: RustAddedToken(t.content, **{flag: getattr(t, flag) for flag in _FLAGS}) for t in tokens}
 
     def _convert_token_to_id_with_added_voc(self, token: str) -> int | None:
-        id = self._ids_of_texts.get(token)
+        id = self.tables.ids.get(token)
         return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
 
     def _convert_id_to_token(self, index: int) -> str | None:
-        return self._texts_of_tokens[index] if 0 <= index < self.mill.n_vocab else None
+        return self.tables.texts[index] if 0 <= index < self.mill.n_vocab else None
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         if isinstance(ids, int):
@@ -235,7 +262,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _items(self, pair: bool, add_special_tokens: bool) -> tuple[tuple[str | int, int], ...]:
         """The items that a row consists of."""
-        template = self.mill.vocabulary.template.of_tokens(self._ids_of_texts) if add_special_tokens else Template()
+        template = self.mill.vocabulary.template.of_tokens(self.tables.ids) if add_special_tokens else Template()
         return template.pair if pair else template.single
 
     # Encoding
@@ -281,7 +308,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         sentences = [row[n] for n in range(2 if pair else 1) for row in batch]
         texts = self._encode_texts(sentences, len(batch), is_split_into_words, split_special_tokens, offsets or of_chat)
         items = self._items(pair, add_special_tokens)
-        control_ids = [self._ids_of_texts[item] for item, _ in items if isinstance(item, str)]
+        control_ids = [self.tables.ids[item] for item, _ in items if isinstance(item, str)]
         sample = np.arange(len(batch))
         if truncates:
             room, from_left = max(0, (max_length or 0) - len(control_ids)), self.truncation_side == "left"
@@ -307,6 +334,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         data = {name: rows.nested(value, return_tensors is not None) for name, value in values.items()}
         if offsets and not isinstance(data["offset_mapping"], np.ndarray):
             data["offset_mapping"] = [[*map(tuple, row)] for row in data["offset_mapping"]]
+        if return_tensors in ("pt", TensorType.PYTORCH):  # BatchEncoding takes a list of arrays as it is, and flattens an array
+            data = {name: [*value] for name, value in data.items()}
         lengths = rows.lengths()
         if return_length:
             data["length"] = lengths
@@ -341,21 +370,13 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         starts, lengths = bounds[:-1].reshape(-1, n), np.diff(bounds).reshape(-1, n)
         return Texts(ids, all_spans if spans else None, starts, lengths)
 
-    @lazy
-    def _spaces(self) -> np.ndarray:
-        """How many spaces each token begins and ends with."""
-        texts = [text or "" for text in self._texts_of_tokens]
-        space = "Ġ \t\n\r" if self.mill.vocabulary.alphabet == "bytes" else " \t\n\r"
-        counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
-        return np.array(counts, np.int64).reshape(-1, 2)
-
     def _trimmed(self, spans: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """The spans of text, without the spaces at their ends if the template says so."""
         trims = self.mill.vocabulary.template.trims
         if not trims or self.mill.vocabulary.library is not None:  # the library has done it
             return spans
         start, end = spans.T
-        before, after = self._spaces[ids].T
+        before, after = self.tables.spaces[ids].T
         if trims == "prefix":
             before = np.maximum(before - (start == 0), 0)
         start = np.minimum(start + before, end)
@@ -426,9 +447,6 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
                     copyfile(path, target)
                     file_names = (*file_names, str(target))
         return file_names
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _ON_FIRST_USE}
 
 
 def _tokenizer_of_rust(rust: Any) -> Tokenizer:
