@@ -34,7 +34,7 @@ ROLES = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_tok
 def folder(request, tmp_path_factory):
     """A tokenizer of bytes with a token for each role; "template" adds <s> and </s> to each text."""
     path = tmp_path_factory.mktemp("tokenizer")
-    text = open(tokenmill.__file__, encoding="utf-8").read() + "This is a test, encode this. Hello, how are you? " * 9
+    text = Path(tokenmill.__file__).read_text() + "This is a test, encode this. Hello, how are you? " * 9
     tok = tokenmill.train_from_iterator([text] * 3, vocab_size=700, special_tokens=[*ROLES.values()])
     if request.param == "template":
         pair = (("<s>", 0), (0, 0), ("</s>", 0), (1, 1), ("</s>", 1))
@@ -55,7 +55,12 @@ def cases():
     modules = {name: importlib.import_module(f"transformers_tests.{name}") for name in MIXINS}
     modules["test_tokenization_common"].get_tests_dir = lambda: str(SAMPLE)
     mixins = [getattr(modules[module], name) for module, name in MIXINS.items()]
-    return [(mixin, name) for mixin in mixins for name in dir(mixin) if name.startswith("test_") and callable(getattr(mixin, name))]
+    return [
+        (mixin, name)
+        for mixin in mixins
+        for name in dir(mixin)
+        if name.startswith("test_") and callable(getattr(mixin, name))
+    ]
 
 
 @pytest.mark.parametrize(("mixin", "name"), cases(), ids=lambda value: getattr(value, "__name__", value))
@@ -74,7 +79,11 @@ def test_as_in_transformers(folder, mixin, name):
 
 def problem_of(mixin, name, folder, tokenizer_class):
     """The traceback of a test of `mixin`, with a class of tokenizers; None if it passes."""
-    settings = {"tokenizer_class": tokenizer_class, "rust_tokenizer_class": tokenizer_class, "from_pretrained_id": folder}
+    settings = {
+        "tokenizer_class": tokenizer_class,
+        "rust_tokenizer_class": tokenizer_class,
+        "from_pretrained_id": folder,
+    }
     case = type("Case", (mixin, unittest.TestCase), settings)
     result = unittest.TextTestRunner(io.StringIO()).run(unittest.TestSuite([case(name)]))
     return next((text for _, text in result.failures + result.errors), "skipped" if result.skipped else None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..vocabulary import Template
-from ..vocabulary.template import Items
+from ..vocabulary.template import NO_TEMPLATE, Items
 from .file_content import Json
 
 Trims = Literal["", "all", "prefix"]
@@ -15,12 +15,12 @@ Trims = Literal["", "all", "prefix"]
 def read_post_processor(node: Json) -> Template:
     """The template of a post-processor, which may be none or a sequence."""
     if node.absent:
-        return Template()
+        return NO_TEMPLATE
     kind = node["type"].expect(str)
     if kind == "Sequence":
         steps = [read_post_processor(step) for step in node["processors"]]
-        templates = [step for step in steps if step[:2] != Template()[:2]]
-        return Template(*(templates or [Template()])[-1][:2], next((step.trims for step in steps if step.trims), ""))  # type: ignore[arg-type]
+        template = next((step for step in reversed(steps) if step[:2] != NO_TEMPLATE[:2]), NO_TEMPLATE)
+        return template._replace(trims=next((step.trims for step in steps if step.trims), ""))
     if kind == "TemplateProcessing":
         return Template(_read_items(node, "single"), _read_items(node, "pair"))
     if kind == "ByteLevel":
@@ -64,7 +64,7 @@ def post_processor_json(template: Template, ids: Mapping[str, int]) -> dict[str,
         prefix = template.trims == "prefix"
         steps.append({"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": True})
     template = template.of_tokens(ids)
-    if template[:2] != Template()[:2]:
+    if template[:2] != NO_TEMPLATE[:2]:
         names = {item: {"id": item, "ids": [ids[item]], "tokens": [item]} for item, _ in (*template.single, *template.pair) if isinstance(item, str)}  # fmt: skip
         single, pair = (
             [

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -119,17 +119,17 @@ class ChatEncoding(LazyEncoding):
     """
 
     spans: list[np.ndarray]
-    asked: list[tuple[int, int | None]] | None = []
+    asked: tuple[tuple[int, int | None], ...] | None = ()
 
     def char_to_token(self, row: int, character: int | None = None, sequence_index: int = 0) -> int:
         if self.asked is None:
             return super().char_to_token(row, character, sequence_index)
-        self.asked = [*self.asked, (row, character)]
+        self.asked = (*self.asked, (row, character))
         return 0
 
     def assistant_masks(self) -> list[list[int]]:
         masks = [np.zeros(len(spans), np.int64) for spans in self.spans]
-        asked, self.asked = self.asked or [], None
+        asked, self.asked = self.asked or (), None
         for (row, first), (_, last) in zip(asked[::2], asked[1::2], strict=True):
             starts, ends = self.spans[row].T
             masks[row] |= (starts <= last) & (ends > first) & (starts < ends)
@@ -188,22 +188,22 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     def _add_tokens(self, new_tokens: Iterable[Any], special_tokens: bool = False) -> int:
         vocabulary = self.mill.vocabulary
         added = {token.content: token for token in vocabulary.added_tokens}
-        known, next_id = len(added), vocabulary.n_vocab
+        new, next_id = {}, vocabulary.n_vocab
         for token in new_tokens:
             if isinstance(token, str):
                 token = RustAddedToken(token, special=special_tokens, normalized=not special_tokens)
-            if token.content in added or not token.content:
+            known, special = added.get(token.content), token.special or special_tokens
+            if not token.content or (known and known.special >= special):
                 continue
             id = self.tables.ids.get(token.content, next_id)
             next_id = max(next_id, id + 1)
-            flags = {name: getattr(token, name) for name in _FLAGS}
-            added[token.content] = AddedToken(token.content, id, **{**flags, "special": token.special or special_tokens})
-        new = list(added.values())[known:]
+            flags = {name: getattr(token, name) for name in _FLAGS} | {"special": special}
+            added[token.content] = new[token.content] = AddedToken(token.content, id, **flags)
         if new and vocabulary.library is None:
             self._change(vocabulary.with_settings(added_tokens=(*added.values(),)))
         elif new:
             rust = self.mill.to_hf()
-            rust.add_tokens([RustAddedToken(token.content, **{f: getattr(token, f) for f in _FLAGS}) for token in new])
+            rust.add_tokens([_rust_token(token) for token in new.values()])
             self._change(_tokenizer_of_rust(rust).vocabulary)
         return len(new)
 
@@ -242,9 +242,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     @property
     def added_tokens_decoder(self) -> dict[int, Any]:
         tokens = sorted(self.mill.vocabulary.added_tokens, key=lambda token: token.id)
-        return {t.id: RustAddedToken(t.content, **{flag: getattr(t, flag) for flag in _FLAGS}) for t in tokens}
+        return {token.id: _rust_token(token) for token in tokens}
 
-    def _convert_token_to_id_with_added_voc(self, token: str) -> int | None:
+    def _convert_token_to_id_with_added_voc(self, token: str) -> Any:
         id = self.tables.ids.get(token)
         return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
 
@@ -301,7 +301,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         offsets, n_texts = return_offsets_mapping, {len(row) for row in batch}
         pair = n_texts == {2}
         truncates = truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None
-        if len(n_texts) > 1 or (pair and truncates and return_overflowing_tokens) or more.get("sanitize_control_tokens"):
+        if (
+            len(n_texts) > 1
+            or (pair and truncates and return_overflowing_tokens)
+            or more.get("sanitize_control_tokens")
+        ):
             return PreTrainedTokenizerFast._encode_plus(self, **arguments, **more)
 
         split_special_tokens = self.split_special_tokens if split_special_tokens is None else split_special_tokens
@@ -334,7 +338,10 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         data = {name: rows.nested(value, return_tensors is not None) for name, value in values.items()}
         if offsets and not isinstance(data["offset_mapping"], np.ndarray):
             data["offset_mapping"] = [[*map(tuple, row)] for row in data["offset_mapping"]]
-        if return_tensors in ("pt", TensorType.PYTORCH):  # BatchEncoding takes a list of arrays as it is, and flattens an array
+        if return_tensors in (
+            "pt",
+            TensorType.PYTORCH,
+        ):  # BatchEncoding takes a list of arrays as it is, and flattens an array
             data = {name: [*value] for name, value in data.items()}
         lengths = rows.lengths()
         if return_length:
@@ -345,12 +352,14 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if not is_batch and return_tensors is None and not return_overflowing_tokens:
             data = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
         kind = ChatEncoding if of_chat else LazyEncoding
-        encoding = kind(data, by_rust, tensor_type=return_tensors, n_sequences=2 if pair else 1)
+        encoding: Any = kind(data, by_rust, tensor_type=return_tensors, n_sequences=2 if pair else 1)
         if of_chat:
             encoding.spans = np.split(rows.spans(), rows.ends[1:-1])
         return encoding
 
-    def _encode_texts(self, sentences: list[Any], n: int, are_words: bool, split_special_tokens: bool, spans: bool) -> Texts:
+    def _encode_texts(
+        self, sentences: list[Any], n: int, are_words: bool, split_special_tokens: bool, spans: bool
+    ) -> Texts:
         """Encode the texts of `n` rows, which may be lists of words, with their offsets if `spans`."""
         core = self.mill.core
         plan = core.plan((), ()) if split_special_tokens else core.plan("all", ())
@@ -382,7 +391,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         start = np.minimum(start + before, end)
         return np.stack([start, np.where(end >= after, np.maximum(end - after, start), end)], 1)
 
-    def tokenize(self, text: str, pair: str | None = None, add_special_tokens: bool = False, **options: Any) -> list[str]:
+    def tokenize(
+        self, text: str, pair: str | None = None, add_special_tokens: bool = False, **options: Any
+    ) -> list[str]:
         return self.convert_ids_to_tokens(self.encode(text, pair, add_special_tokens=add_special_tokens, **options))
 
     def _encode_without_added_tokens(self, text: str) -> list[int]:
@@ -393,7 +404,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if not options.get("return_assistant_tokens_mask"):
             return super().apply_chat_template(conversation, *arguments, **options)
         options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
-        chat = super().apply_chat_template(conversation, *arguments, **options)
+        chat: Any = super().apply_chat_template(conversation, *arguments, **options)
         masks: Any = chat.assistant_masks()
         if options.get("return_tensors"):
             masks = BatchEncoding({"masks": masks}, tensor_type=options["return_tensors"])["masks"]
@@ -405,7 +416,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _decode(
         self,
-        token_ids: int | Sequence[int],
+        token_ids: Any,
         skip_special_tokens: bool = False,
         clean_up_tokenization_spaces: bool | None = None,
         **more: Any,
@@ -418,7 +429,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         except UnknownTokenError:  # left out, as in transformers
             ids = [id for id in ids if self._convert_id_to_token(id) is not None]
             text = self.mill.decode(ids, skip_special_tokens=skip_special_tokens)
-        clean = self.clean_up_tokenization_spaces if clean_up_tokenization_spaces is None else clean_up_tokenization_spaces
+        clean = (
+            self.clean_up_tokenization_spaces if clean_up_tokenization_spaces is None else clean_up_tokenization_spaces
+        )
         for_bpe = self.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output
         library = self.mill.vocabulary.library
         if clean and (for_bpe or (library is not None and library.kind != "BPE")):
@@ -449,6 +462,10 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return file_names
 
 
+def _rust_token(token: AddedToken) -> Any:
+    return RustAddedToken(token.content, **{flag: getattr(token, flag) for flag in _FLAGS})
+
+
 def _tokenizer_of_rust(rust: Any) -> Tokenizer:
     """The Tokenizer of an object of tokenizers."""
     return Tokenizer(parse_tokenizer_json(rust.to_str().encode(), "tokenizer_object"))
@@ -468,5 +485,7 @@ def _rows_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[tuple[Any
         if len(text) != len(text_pair):
             raise ValueError(f"there are {len(text)} texts and {len(text_pair)} second texts; give as many")
         return [*zip(text, text_pair, strict=True)], True
-    is_pair = (lambda row: row and not isinstance(row[0], str)) if are_words else (lambda row: isinstance(row, sequence))
+    is_pair = (
+        (lambda row: row and not isinstance(row[0], str)) if are_words else (lambda row: isinstance(row, sequence))
+    )
     return [tuple(row) if is_pair(row) else (row,) for row in text], True

@@ -6,4 +6,14 @@ from .template import Template
 from .validation import MAX_ID, NORMALIZERS
 from .vocabulary import AddedToken, Event, Order, Vocabulary
 
-__all__ = ["MAX_ID", "NORMALIZERS", "PATTERNS", "AddedToken", "Event", "LibraryModel", "Order", "Template", "Vocabulary"]
+__all__ = [
+    "MAX_ID",
+    "NORMALIZERS",
+    "PATTERNS",
+    "AddedToken",
+    "Event",
+    "LibraryModel",
+    "Order",
+    "Template",
+    "Vocabulary",
+]

@@ -36,3 +36,6 @@ class Template(NamedTuple):
             for items in (self.single, self.pair)
         )
         return self._replace(single=single, pair=pair)
+
+
+NO_TEMPLATE = Template()

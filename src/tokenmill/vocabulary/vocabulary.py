@@ -14,7 +14,7 @@ from . import validation
 from ._packed_cy import pack_tokens
 from .lazy import lazy
 from .library_model import LibraryModel
-from .template import Template
+from .template import NO_TEMPLATE, Template
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Vocabulary:
     superwords: np.ndarray = ()  # type: ignore[assignment]
     config: Mapping[str, Any] = field(default_factory=dict)
     event_counts: np.ndarray = ()  # type: ignore[assignment]
-    template: Template = Template()
+    template: Template = NO_TEMPLATE
     removed: frozenset[int] = field(default=frozenset(), init=False)
 
     def __post_init__(self) -> None:
