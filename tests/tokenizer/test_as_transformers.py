@@ -198,6 +198,10 @@ def test_what_is_no_text_is_an_error(pair, call):
             tokenizer(**call)
 
 
+def test_an_empty_batch_has_empty_results(pair):
+    assert dict(pair[1]([], padding=True)) == {"input_ids": [], "attention_mask": []}
+
+
 def test_the_template_is_read_applied_and_written(tmp_path):
     tok = small()
     assert tok.encode("low", add_special_tokens=True) == [260, 257, 261] and tok.encode("low") == [257]

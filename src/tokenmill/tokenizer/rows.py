@@ -104,7 +104,8 @@ class Rows:
         to = int(content.max(initial=0)) if width == "longest" else int(width)
         to += -to % (multiple or 1)
         starts[:, -1], lengths[:, -1] = self.pad_place, np.maximum(to - content, 0) if width else 0
-        columns = np.roll(np.arange(len(items) + 1), int(pad_left))
+        order = [*range(len(items) + 1)]
+        columns = np.array([len(items), *order[:-1]] if pad_left else order)
         sizes = lengths[:, columns].ravel()
         self.ends = [0, *lengths.sum(1).cumsum().tolist()]
         # For each id of the result: the column of its segment, and its place in the ids.

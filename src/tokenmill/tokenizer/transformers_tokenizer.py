@@ -30,6 +30,7 @@ from ..vocabulary.lazy import lazy
 from .batches import encode_flat
 from .core import repair
 from .rows import Rows, Texts
+from .special import Plan
 from .tokenizer import Tokenizer
 
 _FLAGS = AddedToken._fields[2:]
@@ -309,8 +310,35 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             return PreTrainedTokenizerFast._encode_plus(self, **arguments, **more)
 
         split_special_tokens = self.split_special_tokens if split_special_tokens is None else split_special_tokens
+        plan = self.mill.core.plan((), ()) if split_special_tokens else self.mill.core.plan("all", ())
+        pads = padding_strategy != PaddingStrategy.DO_NOT_PAD
+        with_types = (
+            "token_type_ids" in self.model_input_names if return_token_type_ids is None else return_token_type_ids
+        )
+        with_mask = (
+            "attention_mask" in self.model_input_names if return_attention_mask is None else return_attention_mask
+        )
+        other = (
+            pads or with_types or return_special_tokens_mask or return_length or return_overflowing_tokens or offsets
+        )
+        if isinstance(text, str) and not (
+            other or pair or of_chat or truncation_strategy == TruncationStrategy.ONLY_SECOND
+        ):
+            before, after = self.mill.core.affixes if add_special_tokens else ([], [])
+            one = self.mill.core.encode(text, plan)
+            if truncates and len(one) > (room := max(0, (max_length or 0) - len(before + after))):
+                one = one[len(one) - room :] if self.truncation_side == "left" else one[:room]
+            one = [*before, *one, *after]
+            self._eventual_warn_about_too_long_sequence(one, max_length, verbose)
+            data: dict[str, Any] = (
+                {"input_ids": one, "attention_mask": [1] * len(one)} if with_mask else {"input_ids": one}
+            )
+            if return_tensors is not None:
+                data = {name: [np.array(row, np.int64)] for name, row in data.items()}
+            return LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
+
         sentences = [row[n] for n in range(2 if pair else 1) for row in batch]
-        texts = self._encode_texts(sentences, len(batch), is_split_into_words, split_special_tokens, offsets or of_chat)
+        texts = self._encode_texts(sentences, 1 + pair, is_split_into_words, plan, offsets or of_chat)
         items = self._items(pair, add_special_tokens)
         control_ids = [self.tables.ids[item] for item, _ in items if isinstance(item, str)]
         sample = np.arange(len(batch))
@@ -320,16 +348,15 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
                 texts, sample = texts.windows(room, stride, from_left)
             else:
                 texts = texts.cut(room, truncation_strategy.value, from_left)
-        pads = padding_strategy != PaddingStrategy.DO_NOT_PAD
         width = (max_length or 0) if padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
         pad_left = (padding_side or self.padding_side) == "left"
         rows = Rows(texts, items, control_ids, width, pad_to_multiple_of, pad_left)
 
         ids = rows.ids(self.pad_token_id if pads else 0)
         values = {"input_ids": ids}
-        if "token_type_ids" in self.model_input_names if return_token_type_ids is None else return_token_type_ids:
+        if with_types:
             values["token_type_ids"] = rows.of_items([type_id for _, type_id in items], self.pad_token_type_id)
-        if "attention_mask" in self.model_input_names if return_attention_mask is None else return_attention_mask:
+        if with_mask:
             values["attention_mask"] = rows.of_items([1] * len(items), 0)
         if return_special_tokens_mask:
             values["special_tokens_mask"] = rows.of_items([int(isinstance(item, str)) for item, _ in items], 1)
@@ -341,7 +368,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if return_tensors in (
             "pt",
             TensorType.PYTORCH,
-        ):  # BatchEncoding takes a list of arrays as it is, and flattens an array
+        ):  # a list of arrays is taken as it is, an array is flattened first
             data = {name: [*value] for name, value in data.items()}
         lengths = rows.lengths()
         if return_length:
@@ -357,12 +384,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             encoding.spans = np.split(rows.spans(), rows.ends[1:-1])
         return encoding
 
-    def _encode_texts(
-        self, sentences: list[Any], n: int, are_words: bool, split_special_tokens: bool, spans: bool
-    ) -> Texts:
-        """Encode the texts of `n` rows, which may be lists of words, with their offsets if `spans`."""
+    def _encode_texts(self, sentences: list[Any], per_row: int, are_words: bool, plan: Plan, spans: bool) -> Texts:
+        """Encode texts, or lists of words, first those that begin a row, with their offsets if `spans`."""
         core = self.mill.core
-        plan = core.plan((), ()) if split_special_tokens else core.plan("all", ())
         flat = [word for words in sentences for word in words] if are_words else sentences
         for each in flat:
             if not isinstance(each, str):
@@ -376,8 +400,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             ids, bounds = encode_flat(core, flat, plan, None)
         if are_words:
             bounds = bounds[np.cumsum([0, *map(len, sentences)])]
-        starts, lengths = bounds[:-1].reshape(-1, n), np.diff(bounds).reshape(-1, n)
-        return Texts(ids, all_spans if spans else None, starts, lengths)
+        shape = (per_row, len(sentences) // per_row)
+
+        return Texts(ids, all_spans if spans else None, bounds[:-1].reshape(shape), np.diff(bounds).reshape(shape))
 
     def _trimmed(self, spans: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """The spans of text, without the spaces at their ends if the template says so."""
