@@ -249,7 +249,9 @@ def test_it_is_pickled_and_hashed_without_what_it_made(pair):
     ours("low").tokens()
     again = pickle.loads(pickle.dumps(ours))
     assert len(pickle.dumps(ours)) == size and again("low").input_ids == ours("low").input_ids
-    assert isinstance(again, transformers.PreTrainedTokenizerFast) and again.mill == ours.mill
+    assert isinstance(again, transformers.PreTrainedTokenizerFast) and Tokenizer(again.vocabulary) == Tokenizer(
+        ours.vocabulary
+    )
 
 
 def test_tokenizers_that_no_other_engine_has_work_too(tmp_path):
@@ -294,7 +296,7 @@ def test_the_mask_of_a_chat_has_the_tokens_of_the_assistant():
     ours.truncation_side = "left"
     for length in range(1, 30):
         cut, mask = mask_of(ours, messages, truncation=True, max_length=length)
-        kept = ours.mill.decode_bytes([id for id, marked in zip(cut["input_ids"], mask, strict=True) if marked])
+        kept = ours.tables.core.decode_bytes([id for id, marked in zip(cut["input_ids"], mask, strict=True) if marked])
         assert "🦜".encode().endswith(kept) and len(kept) == min(4, max(0, length - len("</s>user: er</s>") + 7))
     batch, masks = mask_of(ours, [messages, messages[:2]], padding=True, return_tensors="np")
     assert masks.shape == batch["input_ids"].shape and masks.sum(1).tolist() == [4, 4]
@@ -325,6 +327,6 @@ def test_datasets_and_trainer_take_it(pair, tmp_path):
         model, settings, train_dataset=encoded[1], data_collator=collate, processing_class=ours
     )
     trainer.train()
-    assert tokenmill.load(tmp_path / "checkpoint-2") == ours.mill
+    assert tokenmill.load(tmp_path / "checkpoint-2") == Tokenizer(ours.vocabulary)
     assert ours(["low", "low lower"], padding=True, return_tensors="pt").input_ids.dtype == torch.int64
     assert np.array_equal(ours(["low"], return_tensors="pt").input_ids, ours(["low"], return_tensors="np").input_ids)

@@ -13,6 +13,7 @@ from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .core import Core
+from .cores import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import tiktoken
     import tokenizers
+    import transformers
 
     from ..counting import WordCounts
     from ..formats.finding import Origin
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from .special import Plan
     from .stream_decoder import StreamDecoder
     from .stream_encoder import StreamEncoder
-    from .transformers_tokenizer import TransformersTokenizer
 
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
@@ -59,7 +60,7 @@ class Tokenizer:
         vocabulary: Vocabulary,
         *,
         name: str = "tokenmill",
-        cache_bytes: int = 256 << 20,
+        cache_bytes: int = CACHE_BYTES,
         source: Origin | None = None,
     ):
         if not isinstance(vocabulary, Vocabulary):
@@ -67,7 +68,7 @@ class Tokenizer:
                 f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
             )
         self._name, self._source = name, source
-        self._core = _core_of(vocabulary, cache_bytes)
+        self._core = core_of(vocabulary, cache_bytes)
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
 
     @property
@@ -509,7 +510,7 @@ class Tokenizer:
 
         return formats.to_tiktoken(self.vocabulary, self._name, lossy=lossy)
 
-    def as_transformers(self, **settings: Any) -> TransformersTokenizer:
+    def as_transformers(self, **settings: Any) -> transformers.PreTrainedTokenizerFast:
         """Return this tokenizer as an object of transformers, for code that takes a PreTrainedTokenizerFast.
 
         settings: those of the class there, such as pad_token, padding_side, model_max_length and chat_template. By default,
@@ -519,9 +520,9 @@ class Tokenizer:
         tensor([[  310, 32768], [  310,   402]])
         """
         require("transformers", "transformers", "as_transformers")
-        from .transformers_tokenizer import TransformersTokenizer
+        from .transformers_tokenizer import tokenizer_of
 
-        return TransformersTokenizer(self, **settings)
+        return tokenizer_of(self._core, settings)
 
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
@@ -560,14 +561,6 @@ class Tokenizer:
         plan = self._core.plan(**special)
         self._core.added.check(text, plan)
         return self._core.plan(plan.allowed, NONE)
-
-
-def _core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
-    if vocabulary.library is None:
-        return Core(vocabulary, cache_bytes)
-    from .library_core import LibraryCore  # late: few tokenizers need it
-
-    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:

@@ -1,4 +1,4 @@
-"""`TransformersTokenizer`: a Tokenizer as a PreTrainedTokenizerFast of transformers.
+"""`TransformersTokenizer`: a tokenizer as a PreTrainedTokenizerFast of transformers.
 
 The base class has transformers' interface: arguments, special tokens, chat templates, saving. This one encodes and decodes
 with tokenmill's kernels, a batch at a time; rows.py puts the rows together.
@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from shutil import copyfile
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,35 +24,42 @@ from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
 
 from ..errors import UnknownTokenError
+from ..formats import read, to_hf, write
 from ..formats.huggingface import parse_tokenizer_json
 from ..formats.merges_txt import roles_of
 from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
-from .core import repair
+from .core import Core, repair
+from .cores import CACHE_BYTES, core_of
+from .lazy_encoding import ChatEncoding, LazyEncoding
 from .rows import Rows, Texts
 from .special import Plan
-from .tokenizer import Tokenizer
 
 _FLAGS = AddedToken._fields[2:]
 
 
 class TokenTables:
-    """What is made of a Tokenizer on first use. Pickles, and the hashes of datasets, are without it."""
+    """What is made of a vocabulary on first use. Pickles, and the hashes of datasets, are without it."""
 
-    def __init__(self, mill: Tokenizer):
-        self.mill = mill
+    def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
+        self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
+
+    @lazy
+    def core(self) -> Core:
+        """Encodes and decodes."""
+        return core_of(self.vocabulary, self.cache_bytes)
 
     @lazy
     def rust(self) -> Any:
         """The object of tokenizers. ConversionError if none gives the same ids."""
-        return self.mill.to_hf()
+        return to_hf(self.vocabulary)
 
     @lazy
     def texts(self) -> list[str | None]:
         """Each token by id as transformers spells it, with SentencePiece's mark for a space."""
-        core, vocabulary = self.mill.core, self.mill.vocabulary
-        texts = list(core.spelt)
+        vocabulary = self.vocabulary
+        texts = list(self.core.spelt)
         if vocabulary.alphabet == "characters" and vocabulary.library is None:
             mark = vocabulary.space_mark or " "
             texts = [text and text.replace(" ", mark) for text in texts]
@@ -71,76 +79,18 @@ class TokenTables:
     def spaces(self) -> np.ndarray:
         """How many spaces each token begins and ends with."""
         texts = [text or "" for text in self.texts]
-        space = "Ġ \t\n\r" if self.mill.vocabulary.alphabet == "bytes" else " \t\n\r"
+        space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
         counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
         return np.array(counts, np.int64).reshape(-1, 2)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TokenTables, (self.mill,)
-
-
-class LazyEncoding(BatchEncoding):
-    """A BatchEncoding whose `encodings` are made on first use, by encoding again with the Rust library.
-
-    encode: does that.
-    """
-
-    def __init__(self, data: dict[str, Any], encode: Callable[[], Any] | None = None, **options: Any):
-        self._encode, self._made = encode, None
-        super().__init__(data, **options)
-
-    @property
-    def _encodings(self) -> Any:
-        if self._made is None and self._encode is not None:
-            self._made = self._encode().encodings
-        return self._made
-
-    @_encodings.setter
-    def _encodings(self, encodings: Any) -> None:
-        self._made = encodings
-
-    is_fast = True
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"data": self.data, "encodings": self._made}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._encode = None
-        super().__setstate__(state)
-
-
-class ChatEncoding(LazyEncoding):
-    """Encoded chats, and the spans of text that the assistant wrote, for the loss mask.
-
-    The base class asks `char_to_token` for the first and the last character of each span, row by row. Its own mask takes all
-    tokens to the end of a row for the assistant's if the answer is token 0 or none. So the questions are kept, and
-    `assistant_masks` has the tokens that share a character with a span, wherever the row is truncated.
-
-    spans: for each row, the first character of each token and the one after its last; 0 and 0 for control tokens and padding.
-    """
-
-    spans: list[np.ndarray]
-    asked: tuple[tuple[int, int | None], ...] | None = ()
-
-    def char_to_token(self, row: int, character: int | None = None, sequence_index: int = 0) -> int:
-        if self.asked is None:
-            return super().char_to_token(row, character, sequence_index)
-        self.asked = (*self.asked, (row, character))
-        return 0
-
-    def assistant_masks(self) -> list[list[int]]:
-        masks = [np.zeros(len(spans), np.int64) for spans in self.spans]
-        asked, self.asked = self.asked or (), None
-        for (row, first), (_, last) in zip(asked[::2], asked[1::2], strict=True):
-            starts, ends = self.spans[row].T
-            masks[row] |= (starts <= last) & (ends > first) & (starts < ends)
-        return [mask.tolist() for mask in masks]
+        return TokenTables, (self.vocabulary, self.cache_bytes)
 
 
 class TransformersTokenizer(PreTrainedTokenizerFast):
-    """A Tokenizer with the methods of transformers. Special tokens in texts are found, as in transformers.
+    """A tokenizer with the methods of transformers. Special tokens in texts are found, as in transformers.
 
-    mill: the Tokenizer.
+    tables: the vocabulary, with its core.
     settings: those of transformers' class. By default, they are those of the file.
 
     >>> tok.as_transformers()("low lower").input_ids
@@ -149,17 +99,19 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     slow_tokenizer_class = None
 
-    def __init__(self, *mill: Tokenizer, **settings: Any):
-        rust = settings.pop("tokenizer_object", None)
-        self.mill = settings.pop("mill", None) or (mill[0] if rust is None else _tokenizer_of_rust(rust))
-        self.tables = TokenTables(self.mill)
-        vocabulary = self.mill.vocabulary
+    def __init__(self, *tables: TokenTables, **settings: Any):
+        rust, path = settings.pop("tokenizer_object", None), settings.pop("tokenizer_file", None)
+        if not tables:
+            vocabulary = _vocabulary_of(rust) if rust is not None else read(path or settings["vocab_file"])
+            tables = (TokenTables(vocabulary, CACHE_BYTES),)
+        self.tables = tables[0]
+        vocabulary = self.vocabulary
         config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
         settings = {**config, **roles_of(vocabulary), **settings}
         if not {"extra_special_tokens", "additional_special_tokens", "name_or_path"} & settings.keys():
             named = [str(settings.get(role)) for role in self.SPECIAL_TOKENS_ATTRIBUTES]
             settings["extra_special_tokens"] = [text for text in vocabulary.special_tokens if text not in named]
-        for name in ("tokenizer_file", "vocab_file", "merges_file", "post_processor", "vocab", "merges"):
+        for name in ("vocab_file", "merges_file", "post_processor", "vocab", "merges"):
             settings.pop(name, None)
         added: dict[int, RustAddedToken] = settings.pop("added_tokens_decoder", None) or {}
         self._add_bos_token = settings.get("add_bos_token", False)
@@ -175,19 +127,22 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     @classmethod
     def convert_to_native_format(cls, trust_remote_code: bool = False, **settings: Any) -> dict[str, Any]:
-        """What `from_pretrained` passes on: the Tokenizer of the file that it found."""
-        path = settings.pop("tokenizer_file", None) or settings.pop("vocab_file", None)
-        return {**settings, "mill": Tokenizer.from_file(path)}
+        """What `from_pretrained` passes on: all that it found."""
+        return settings
 
     # The vocabulary
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary, with the tokens that were added here."""
+        return self.tables.vocabulary
+
     def _change(self, vocabulary: Vocabulary) -> None:
         """Go on with another vocabulary."""
-        self.mill = Tokenizer(vocabulary, name=self.mill.name, cache_bytes=self.mill.core.cache_bytes)
-        self.tables = TokenTables(self.mill)
+        self.tables = TokenTables(vocabulary, self.tables.cache_bytes)
 
     def _add_tokens(self, new_tokens: Iterable[Any], special_tokens: bool = False) -> int:
-        vocabulary = self.mill.vocabulary
+        vocabulary = self.vocabulary
         added = {token.content: token for token in vocabulary.added_tokens}
         new, next_id = {}, vocabulary.n_vocab
         for token in new_tokens:
@@ -203,9 +158,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if new and vocabulary.library is None:
             self._change(vocabulary.with_settings(added_tokens=(*added.values(),)))
         elif new:
-            rust = self.mill.to_hf()
+            rust = to_hf(vocabulary)
             rust.add_tokens([_rust_token(token) for token in new.values()])
-            self._change(_tokenizer_of_rust(rust).vocabulary)
+            self._change(_vocabulary_of(rust))
         return len(new)
 
     def update_post_processor(self) -> None:
@@ -215,7 +170,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         self._add_bos_token, self._add_eos_token = bool(bos), bool(eos)
         single = (*bos, (0, 0), *eos)
         pair = (*single, *((token, 1) for token, _ in bos), (1, 1), *((token, 1) for token, _ in eos))
-        vocabulary = self.mill.vocabulary
+        vocabulary = self.vocabulary
         self._change(vocabulary.with_settings(template=Template(single, pair, vocabulary.template.trims)))
 
     @property
@@ -224,12 +179,12 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     @_tokenizer.setter
     def _tokenizer(self, rust: Any) -> None:
-        self._change(_tokenizer_of_rust(rust).vocabulary)
+        self._change(_vocabulary_of(rust))
 
     @property
     def vocab_size(self) -> int:
         """The number of tokens before the added ones that have the last ids."""
-        added, size = {token.id for token in self.mill.vocabulary.added_tokens}, self.mill.n_vocab
+        added, size = {token.id for token in self.vocabulary.added_tokens}, self.vocabulary.n_vocab
         while size - 1 in added:
             size -= 1
         return size
@@ -242,7 +197,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     @property
     def added_tokens_decoder(self) -> dict[int, Any]:
-        tokens = sorted(self.mill.vocabulary.added_tokens, key=lambda token: token.id)
+        tokens = sorted(self.vocabulary.added_tokens, key=lambda token: token.id)
         return {token.id: _rust_token(token) for token in tokens}
 
     def _convert_token_to_id_with_added_voc(self, token: str) -> Any:
@@ -250,7 +205,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
 
     def _convert_id_to_token(self, index: int) -> str | None:
-        return self.tables.texts[index] if 0 <= index < self.mill.n_vocab else None
+        return self.tables.texts[index] if 0 <= index < self.vocabulary.n_vocab else None
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         if isinstance(ids, int):
@@ -263,7 +218,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _items(self, pair: bool, add_special_tokens: bool) -> tuple[tuple[str | int, int], ...]:
         """The items that a row consists of."""
-        template = self.mill.vocabulary.template.of_tokens(self.tables.ids) if add_special_tokens else Template()
+        template = self.vocabulary.template.of_tokens(self.tables.ids) if add_special_tokens else Template()
         return template.pair if pair else template.single
 
     # Encoding
@@ -310,7 +265,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             return PreTrainedTokenizerFast._encode_plus(self, **arguments, **more)
 
         split_special_tokens = self.split_special_tokens if split_special_tokens is None else split_special_tokens
-        plan = self.mill.core.plan((), ()) if split_special_tokens else self.mill.core.plan("all", ())
+        plan = self.tables.core.plan((), ()) if split_special_tokens else self.tables.core.plan("all", ())
         pads = padding_strategy != PaddingStrategy.DO_NOT_PAD
         with_types = (
             "token_type_ids" in self.model_input_names if return_token_type_ids is None else return_token_type_ids
@@ -324,8 +279,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if isinstance(text, str) and not (
             other or pair or of_chat or truncation_strategy == TruncationStrategy.ONLY_SECOND
         ):
-            before, after = self.mill.core.affixes if add_special_tokens else ([], [])
-            one = self.mill.core.encode(text, plan)
+            before, after = self.tables.core.affixes if add_special_tokens else ([], [])
+            one = self.tables.core.encode(text, plan)
             if truncates and len(one) > (room := max(0, (max_length or 0) - len(before + after))):
                 one = one[len(one) - room :] if self.truncation_side == "left" else one[:room]
             one = [*before, *one, *after]
@@ -386,7 +341,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _encode_texts(self, sentences: list[Any], per_row: int, are_words: bool, plan: Plan, spans: bool) -> Texts:
         """Encode texts, or lists of words, first those that begin a row, with their offsets if `spans`."""
-        core = self.mill.core
+        core = self.tables.core
         flat = [word for words in sentences for word in words] if are_words else sentences
         for each in flat:
             if not isinstance(each, str):
@@ -406,8 +361,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _trimmed(self, spans: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """The spans of text, without the spaces at their ends if the template says so."""
-        trims = self.mill.vocabulary.template.trims
-        if not trims or self.mill.vocabulary.library is not None:  # the library has done it
+        trims = self.vocabulary.template.trims
+        if not trims or self.vocabulary.library is not None:  # the library has done it
             return spans
         start, end = spans.T
         before, after = self.tables.spaces[ids].T
@@ -422,7 +377,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.convert_ids_to_tokens(self.encode(text, pair, add_special_tokens=add_special_tokens, **options))
 
     def _encode_without_added_tokens(self, text: str) -> list[int]:
-        return self.mill.encode_ordinary(text)
+        return self.tables.core.encode(text, self.tables.core.plan((), ()))
 
     def apply_chat_template(self, conversation: Any, *arguments: Any, **options: Any) -> Any:
         """As in transformers. The mask of the assistant's tokens is right for every span and every truncation."""
@@ -449,16 +404,18 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if isinstance(token_ids, dict):
             token_ids = token_ids["input_ids"]
         ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
+        core = self.tables.core
+        if skip_special_tokens:
+            ids = [id for id in ids if id not in core.special_ids]
         try:
-            text = self.mill.decode(ids, skip_special_tokens=skip_special_tokens)
+            text = core.decode(ids, "replace")
         except UnknownTokenError:  # left out, as in transformers
-            ids = [id for id in ids if self._convert_id_to_token(id) is not None]
-            text = self.mill.decode(ids, skip_special_tokens=skip_special_tokens)
+            text = core.decode([id for id in ids if self._convert_id_to_token(id) is not None], "replace")
         clean = (
             self.clean_up_tokenization_spaces if clean_up_tokenization_spaces is None else clean_up_tokenization_spaces
         )
         for_bpe = self.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output
-        library = self.mill.vocabulary.library
+        library = self.vocabulary.library
         if clean and (for_bpe or (library is not None and library.kind != "BPE")):
             text = self.clean_up_tokenization(text)
         return text
@@ -478,7 +435,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         Path(file_names[0]).write_text(json.dumps(config, ensure_ascii=False, indent=2) + "\n")
         prefix = f"{filename_prefix}-" if filename_prefix else ""
         with tempfile.TemporaryDirectory() as folder:
-            self.mill.save(folder, overwrite=True)
+            write(self.vocabulary, folder, overwrite=True, tokenizer=_encoder_of)
             for path in sorted(Path(folder).iterdir()):
                 if path.name != "tokenizer_config.json":
                     target = Path(save_directory) / f"{prefix}{path.name}"
@@ -487,13 +444,26 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return file_names
 
 
+def tokenizer_of(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
+    """The tokenizer that encodes with `core`."""
+    tables = TokenTables(core.vocabulary, core.cache_bytes)
+    tables.core = core
+    return TransformersTokenizer(tables, **settings)
+
+
 def _rust_token(token: AddedToken) -> Any:
     return RustAddedToken(token.content, **{flag: getattr(token, flag) for flag in _FLAGS})
 
 
-def _tokenizer_of_rust(rust: Any) -> Tokenizer:
-    """The Tokenizer of an object of tokenizers."""
-    return Tokenizer(parse_tokenizer_json(rust.to_str().encode(), "tokenizer_object"))
+def _vocabulary_of(rust: Any) -> Vocabulary:
+    """The vocabulary of an object of tokenizers."""
+    return parse_tokenizer_json(rust.to_str().encode(), "tokenizer_object")
+
+
+def _encoder_of(vocabulary: Vocabulary) -> Any:
+    """What `formats.write` checks a file with."""
+    core = core_of(vocabulary, 0)
+    return SimpleNamespace(encode=lambda text, **special: core.encode(text, core.plan(**special)))
 
 
 def _rows_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[tuple[Any, ...]], bool]:
