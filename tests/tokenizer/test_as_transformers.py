@@ -220,6 +220,14 @@ def test_the_template_is_read_applied_and_written(tmp_path):
     theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
     for texts in (("low",), ("low", "er")):
         assert dict(bert(*texts, return_token_type_ids=True)) == dict(theirs(*texts, return_token_type_ids=True))
+    roberta = {**sep, "type": "RobertaProcessing", "trim_offsets": True, "add_prefix_space": False}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(root | {"post_processor": roberta}))
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    ours = tokenmill.load(tmp_path / "tokenizer.json").as_transformers()
+    for add in (True, False):
+        options = {"return_token_type_ids": True, "return_offsets_mapping": True, "add_special_tokens": add}
+        assert dict(ours("low  low", "er", **options)) == dict(theirs("low  low", "er", **options))
+    assert ours("low", "low", truncation=True, max_length=4).input_ids == [260, 261, 261, 261]
 
 
 def test_tokens_are_added(pair, tmp_path):

@@ -35,7 +35,9 @@ class Texts(NamedTuple):
         extra = np.maximum(self.lengths.sum(0) - room, 0)
         if not extra.any():
             return self
-        if strategy == "longest_first":
+        if not room:
+            kept = np.zeros_like(self.lengths)
+        elif strategy == "longest_first":
             kept = np.where(extra > 0, _longest_cut(self.lengths, room), self.lengths)
         else:
             target = int(strategy == "only_second")

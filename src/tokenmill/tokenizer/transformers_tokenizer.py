@@ -218,7 +218,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _items(self, pair: bool, add_special_tokens: bool) -> tuple[tuple[str | int, int], ...]:
         """The items that a row consists of."""
-        template = self.vocabulary.template.of_tokens(self.tables.ids) if add_special_tokens else Template()
+        template = self.vocabulary.template.of_tokens(self.tables.ids if add_special_tokens else ())
         return template.pair if pair else template.single
 
     # Encoding
