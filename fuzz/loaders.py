@@ -116,7 +116,7 @@ def use(vocabulary: Vocabulary, folder: Path) -> None:
     for form in formats.FORMATS:
         target = folder / f"out-{form}"
         try:
-            formats.write(vocabulary, target, form)
+            formats.write(vocabulary, target, form, tokenizer=Tokenizer)  # as Tokenizer.save
         except ConversionError:
             continue
         again = Tokenizer(formats.read(target))
@@ -332,16 +332,22 @@ def _changed_file(chosen: random.Random, layout: str, data: bytes) -> bytes:
     if layout in GGUF_VALUES:
         return gguf(values) if isinstance(values := any_change(chosen, GGUF_VALUES[layout]), dict) else b"GGUF"
     if data.startswith(b"{"):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             return json.dumps(any_change(chosen, json.loads(data)), ensure_ascii=chosen.random() < 0.5).encode("utf-8", "surrogatepass")  # fmt: skip
     if layout.startswith("sentencepiece"):
+        from google.protobuf.message import DecodeError
         from sentencepiece import sentencepiece_model_pb2 as messages
 
-        model = messages.ModelProto.FromString(data)
+        try:
+            model = messages.ModelProto.FromString(data)
+        except DecodeError:  # of an earlier change
+            return data
         for _ in range(chosen.choice((1, 1, 3))):
-            piece, spec = chosen.choice(model.pieces), chosen.choice((model.trainer_spec, model.normalizer_spec))
-            field = chosen.choice([*piece.DESCRIPTOR.fields, *spec.DESCRIPTOR.fields])
-            holder = piece if field in piece.DESCRIPTOR.fields else spec
+            holders = [
+                chosen.choice((model.trainer_spec, model.normalizer_spec)),
+                *chosen.sample(model.pieces, len(model.pieces) > 0),
+            ]
+            holder, field = chosen.choice([(holder, field) for holder in holders for field in holder.DESCRIPTOR.fields])
             for _ in range(9):
                 value = chosen.choice((*_VALUES, chosen.randbytes(9), chosen.randint(0, 6)))
                 with contextlib.suppress(TypeError, ValueError, AttributeError, OverflowError):  # not all fit

@@ -1,5 +1,6 @@
 """Short texts are encoded in the key's own event, by the page itself: with the library's ids, before any frame."""
 
+import os
 import random
 
 import pytest
@@ -57,7 +58,8 @@ def test_typed_text_has_the_librarys_ids_at_once(page, small_tokenizers, special
         write(page, "1")
         page.wait_for_function(IS_NEAR)
         dice = random.Random(seed)
-        texts = [*EDGE_CASES, *HERE, TEXT, *edits(TEXT[seed * 50 :][:600], 40, dice)]
+        some = slice(None) if "TOKENMILL_SWEEP" in os.environ else slice(seed % 4, None, 4)
+        texts = [*EDGE_CASES[some], *HERE[some], TEXT, *edits(TEXT[seed * 50 :][:600], 20, dice)]
         for text, ids in zip(texts, page.evaluate(TYPE, [units(text) for text in texts]), strict=True):
             if len(text) > 32_768:
                 continue  # the worker's
@@ -78,7 +80,7 @@ def test_what_is_drawn_is_what_was_typed(page, small_tokenizers):
     read = (
         """() => Array.from(document.querySelectorAll("#tokens .t"), (token) => [token.textContent, token.ariaLabel])"""
     )
-    for text in edits(TEXT[:1000], 40, random.Random(8)):
+    for text in edits(TEXT[:1000], 20, random.Random(8)):
         page.evaluate(TYPE, [units(text)])
         kept = page.evaluate(read)
         page.evaluate(TYPE, [units(""), units(text)])

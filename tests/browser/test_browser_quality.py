@@ -169,7 +169,7 @@ class Heaps:
 
 def test_memory_is_flat_over_thousands_of_edits(open_page, local):
     """The memory of the page and of its worker after all edits is hardly larger than after the first tenth."""
-    page = open_page(local.address)
+    page = open_page(local.address).raw
     heaps = Heaps(page)
     write(page, TEXT[:300])
     dice = random.Random(4)

@@ -326,14 +326,16 @@ def test_words_may_stand_in_any_order_and_form(folder, tmp_path):
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize(
-    "words", ["--version", "--completion zsh", "decode --tokenizer tok", "check tok --against tok --fuzz 0"]
+    "words",
+    ["--version", "--completion zsh", "decode --tokenizer tok", "inspect tok", "check tok --against tok --fuzz 0"],
 )
 def test_closed_streams(folder, words, closed):
     command = f"cd {shlex.quote(str(folder))}; {sys.executable} -m tokenmill {words} {closed}"
     ended = program_of(command)
-    writes = words.startswith("--")
+    writes = words.startswith(("--", "inspect"))
     assert ended.returncode == int(writes and closed.startswith(">")), ended.stderr
     assert "Traceback" not in ended.stderr and "Errno" not in ended.stderr
+    assert ended.stderr.count("error:") <= 1
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are UTF-8 there")

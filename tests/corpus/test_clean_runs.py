@@ -166,7 +166,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(corpus, expected,
         command = [sys.executable, "-c", RUN, str(left), str(seconds), str(folder), *map(str, corpus)]
         return subprocess.run(command, stdout=subprocess.DEVNULL, start_new_session=True).returncode
 
-    for _ in range(3 * SWEEP):
+    for _ in range(SWEEP):
         resumed = 0
         # A shard has some seven of the sixty batches, so each run that is killed leaves at least one more shard.
         while not report_path(folder).exists():

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import shutil
+import struct
 import tracemalloc
 
 import pytest
@@ -169,3 +170,14 @@ def test_symbols_of_white_space_give_the_ids_of_sentencepiece(tmp_path, rule, op
     tok = Tokenizer.from_file(tmp_path / "tokenizer.model")
     for text in ("", "\n", " \n", "  low  \n the", "\nlow", " \u2581a", "low   ", "½\n½"):
         assert tok.encode(text) == model.encode(text), text
+
+
+def test_a_converted_file_that_its_library_cannot_read_is_not_written(tmp_path):
+    messages = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
+    model = messages.ModelProto.FromString(trained_model(["[A]"], normalization_rule_name="identity"))
+    model.normalizer_spec.precompiled_charsmap = struct.pack("<I", 1024) + bytes(1026)
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ConversionError, match="sentencepiece cannot read it"):
+        Tokenizer.from_file(path).save(tmp_path / "again.model", format="sentencepiece")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.model"]

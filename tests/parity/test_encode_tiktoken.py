@@ -195,3 +195,22 @@ def test_special_tokens_are_refused_as_in_tiktoken(tiktoken_pairs):
         {"allowed_special": {"<|fim_prefix|>"}, "disallowed_special": {"<|fim_suffix|>"}},
     ):
         assert ours.encode(text, **options) == theirs.encode(text, **options)
+
+
+PIECES = ["low", " low", "est", " ", "  ", "\n", " \n\n", "\t", "12", "é", " 漢", "'s", "!", "<|endoftext|>", "x"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=5).map("".join), st.booleans())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_encode_with_unstable(trained, text, specials):
+    ours, theirs = trained
+    options = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
+    stable, completions = theirs.encode_with_unstable(text, **options)
+    assert ours.encode_with_unstable(text, **options) == (stable, sorted(completions))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    texts = ["low lower lowest newest 12 123 é 漢字 it's\n\n  \t!"] * 3
+    tok = tokenmill.train_from_iterator(texts, vocab_size=300, split="cl100k", special_tokens=["<|endoftext|>"])
+    return tok, tok.to_tiktoken()

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import random
 
 import pytest
 from family_examples import (
@@ -257,7 +258,7 @@ MODELS = {
     "user symbols": {"byte_fallback": True, "user_defined_symbols": ["<sep>", "the", "  "], "normalization_rule_name": "identity",
                      "remove_extra_whitespaces": False},
     "nmt_nfkc": {"byte_fallback": True},
-    "no byte fallback": {"normalization_rule_name": "nfkc"},
+    "no byte fallback": {"normalization_rule_name": "nfkc", "unk_surface": " [?]"},
     "unigram": {"model_type": "unigram", "byte_fallback": True, "normalization_rule_name": "identity"},
     "unigram, user symbols": {"model_type": "unigram", "user_defined_symbols": ["<sep>", "the"], "normalization_rule_name": "identity"},
     "user symbols, nmt_nfkc": {"byte_fallback": True, "user_defined_symbols": ["<sep>", "\ufb01", "½ the"]},
@@ -286,6 +287,13 @@ def test_small_sentencepiece_models(tmp_path, name):
         if "\x00" not in text and tok.encode_ordinary(text) != (expected := engine.encode(text)):
             wrong.append((text[:50], tok.encode_ordinary(text)[:30], expected[:30]))
     assert not wrong, "\n".join(map(str, wrong[:5]))
+    # Any ids decode to the library's text: control tokens to none, unknown ones to the model's surface, bytes one by one.
+    dice = random.Random(5)
+    for _ in range(1000):
+        ids = [dice.choice((dice.randrange(3), dice.randrange(tok.n_vocab))) for _ in range(dice.randrange(1, 8))]
+        stream = tok.stream_decoder()
+        assert tok.decode(ids) == engine.decode(ids), ids
+        assert "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids), ids
 
 
 def test_equal_scores_are_resolved_as_sentencepiece_does(tmp_path):

@@ -37,6 +37,8 @@ def test_texts_are_texts_or_pairs_with_their_source():
         assert (found.difference.source, found.difference.text) == (source, "he")
     with pytest.raises(UsageError, match="one string"):
         check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), "he")
+    with pytest.raises(UsageError, match="expected a Tokenizer"):
+        check(Tokenizer(ranks([])), "gpt2")
 
 
 def test_the_own_tokens_are_tried_before_generated_texts():

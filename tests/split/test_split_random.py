@@ -48,7 +48,7 @@ def test_named_patterns_on_any_bytes(name, text, room):
 
 
 @given(patterns(), data(), ROOMS, ROOMS)
-@settings(max_examples=60 * FACTOR, deadline=None)
+@settings(max_examples=30 * FACTOR, deadline=None)
 def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room):
     scanner = scanner_of(pattern)
     scalar = Scanner(scanner.tables, None, True)

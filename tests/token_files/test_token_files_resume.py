@@ -151,7 +151,7 @@ def test_killed_at_random_moments_and_still_the_same(made, tmp_path, format):
 def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens):
     _, folder, _ = made
     (tmp_path / "out").mkdir()
-    arguments = [folder / "tok", folder / "sources", tmp_path / "out", format, 1 if SWEEP > 1 else 4, shard_tokens]
+    arguments = [folder / "tok", folder / "sources", tmp_path / "out", format, 1 if SWEEP > 1 else 7, shard_tokens]
     result = subprocess.run(
         [sys.executable, "-c", CRASHES, *map(str, arguments)], env=ENVIRONMENT, capture_output=True, text=True
     )

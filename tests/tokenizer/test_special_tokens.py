@@ -3,11 +3,12 @@
 import pytest
 import tokenizers
 
+from code_points import code_points
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
 from tokenmill.tokenizer.special import has_word_character
 
-CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+CODES = list(map(ord, code_points()))
 BYTES = tuple(bytes([i]) for i in range(256))
 EOT = "<|endoftext|>"
 
@@ -139,9 +140,8 @@ def test_single_word_knows_every_code_point_as_tokenizers_does():
     hf.add_tokens([tokenizers.AddedToken("<m>", single_word=True, normalized=False)])
     found = {c for c in CODES if hf.encode(f"{chr(c)}<m>").tokens[-1:] == ["<m>"]}
     assert {c for c in CODES if not has_word_character(chr(c))} == found
-    assert {c for c in range(0, 0x110000, 97) if not 0xD800 <= c < 0xE000 and tok.encode(f"<m>{chr(c)}")[0] == 300} == {
-        c for c in found if c % 97 == 0
-    }
+    some = [c for c in CODES if c % 97 == 0]
+    assert {c for c in some if tok.encode(f"<m>{chr(c)}")[0] == 300} == found.intersection(some)
 
 
 def test_lone_surrogates(tok):

@@ -127,7 +127,7 @@ def _leave(code: Any) -> None:
         try:
             stream.flush()
         except OSError as error:
-            code = code or 1
-            if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            if code == 0 and stream is sys.stdout and not isinstance(error, BrokenPipeError):
                 print(f"error: cannot write the output: {error.strerror}.", file=sys.stderr, flush=True)
+            code = code or 1
     os._exit(code)

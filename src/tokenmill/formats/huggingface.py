@@ -89,8 +89,10 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
             )
         rows = [row for row in rows if texts[row[0]] is not None and texts[row[1]] is not None]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
+    special = {token.id for token in vocabulary.added_tokens}
     for id, token in vocabulary.decode_only:
-        table.put_added(vocab, token.decode(), id, "tokenizer.json")
+        if id not in special:
+            table.put_added(vocab, token.decode(), id, "tokenizer.json")
     added = _one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
 

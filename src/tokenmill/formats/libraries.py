@@ -10,8 +10,9 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import MissingExtraError, UsageError
+from ..errors import FormatError, MissingExtraError, UsageError
 from ..vocabulary import Vocabulary
+from ..vocabulary.library_model import library_call
 from .finding import find
 from .gguf import MAGIC as GGUF
 from .huggingface import looks_like_tokenizer_json, tokenizer_json
@@ -48,7 +49,7 @@ def encode_with_library(
     found = find(path)
     data = found.contents[0]
     try:
-        if (encoder := encoder_of_content(data)) is not None:
+        if (encoder := encoder_of_content(data, str(path))) is not None:
             return encoder
         if data.startswith(GGUF):
             return _llama_cpp(found.place)
@@ -67,13 +68,17 @@ def encode_with_library(
     )
 
 
-def encoder_of_content(data: bytes) -> LibraryEncoder | None:
-    """The content of a tokenizer.json or a tokenizer.model opened by its library; None for any other file."""
+def encoder_of_content(data: bytes, file: str) -> LibraryEncoder | None:
+    """The content of a tokenizer.json or a tokenizer.model opened by its library; None for any other file.
+
+    file: for the FormatError where the library cannot read it.
+    """
     if looks_like_tokenizer_json(data):
-        hf = _hf_tokenizer(data)
+        hf = library_call(FormatError, f"{file}: tokenizers cannot read it", _hf_tokenizer, data)
         return _named("tokenizers", lambda text: hf.encode(text, add_special_tokens=False).ids)
     if looks_like_sentencepiece(data):
-        model = _imported("sentencepiece").SentencePieceProcessor(model_proto=data)
+        processor = _imported("sentencepiece").SentencePieceProcessor
+        model = library_call(FormatError, f"{file}: sentencepiece cannot read it", processor, model_proto=data)
         return _named("sentencepiece", model.encode, specials=False)
     return None
 

@@ -16,9 +16,10 @@ from ..vocabulary.vocabulary import Step
 from ._bpe_tables_cy import scored_pieces
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
-from .pieces import BYTE, MARK, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of, special_ids
+from .pieces import BYTE, CONTROL, MARK, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of, special_ids
 
 UNIGRAM, BPE = 1, 2
+UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
 _ALGORITHMS = {UNIGRAM: "Unigram", BPE: "BPE", 3: "word", 4: "character"}
 
 
@@ -67,8 +68,13 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         added,
         normalizers=steps,
         add_prefix_space=prefix,
-        strip_decoded="space" if normalizer.add_dummy_prefix else "",
+        strip_decoded="spaces"
+        if normalizer.remove_extra_whitespaces
+        else "space"
+        if normalizer.add_dummy_prefix
+        else "",
         fallback=fallback,
+        unknown_surface=surface if isinstance(surface := training.get(44, UNKNOWN_SURFACE), bytes) else UNKNOWN_SURFACE,
     )
 
 
@@ -104,8 +110,19 @@ def character_map(data: bytes, kept: Sequence[str] = ()) -> Step:
     return "CharacterMap", base64.b64encode(data).decode(), "\0".join(sorted(kept))
 
 
-def scored_vocabulary(pieces: Pieces, added: Sequence[AddedToken], *, fallback: bool, **fields: Any) -> Vocabulary:
-    """The Vocabulary of pieces with scores. `fields`: further fields of it. fallback: whether bytes stand for characters."""
+def scored_vocabulary(
+    pieces: Pieces,
+    added: Sequence[AddedToken],
+    *,
+    fallback: bool,
+    unknown_surface: bytes | None = None,
+    **fields: Any,
+) -> Vocabulary:
+    """The Vocabulary of pieces with scores. `fields`: further fields of it.
+
+    fallback: whether bytes stand for characters.
+    unknown_surface: what the unknown token is decoded to, where control tokens are decoded to nothing.
+    """
     kinds = pieces.kinds
     if len(kinds) > MAX_ID:
         fail(pieces.file, "", f"holds {len(kinds)} pieces, more than {MAX_ID}")
@@ -120,6 +137,8 @@ def scored_vocabulary(pieces: Pieces, added: Sequence[AddedToken], *, fallback: 
             byte_tokens[bytes_of[id]] = id
         elif kind == USER_DEFINED and " " in text:
             decode_only[id] = text.encode()
+        elif unknown_surface is not None and text and kind in (CONTROL, UNKNOWN):
+            decode_only[id] = unknown_surface if kind == UNKNOWN else b""
     packed, rows = _tables(pieces, texts, bytes_of)
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None

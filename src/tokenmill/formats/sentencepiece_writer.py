@@ -40,6 +40,8 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     spec = model.trainer_spec
     spec.model_type, spec.vocab_size = BPE, len(model.pieces)
     spec.byte_fallback = bool(vocabulary.byte_tokens)
+    if (surface := dict(vocabulary.decode_only).get(vocabulary.unknown)) is not None:
+        spec.unk_surface = surface.decode(errors="replace")
     for role, id in _roles(vocabulary, model).items():
         setattr(spec, f"{role}_id", id)
         if id >= 0:

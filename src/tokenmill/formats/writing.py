@@ -114,9 +114,14 @@ def write(
 def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:
     """ConversionError if `data`, the content of a file, gives other ids here, or in its library if that is installed.
 
-    A vocabulary of bytes is equal by construction; with characters, normalizers, prefixes and added tokens meet.
+    Bytes without normalizers, prefixes and white space around added tokens are equal by construction, and a tokenizer.json
+    without the events of its vocabulary has other ids, as `write` says.
     """
-    if tokenizer is None or vocabulary.library is not None or vocabulary.alphabet == "bytes":
+    flags = any(
+        token.lstrip or token.rstrip or token.single_word or token.normalized for token in vocabulary.added_tokens
+    )
+    equal = vocabulary.alphabet == "bytes" and not (vocabulary.normalizers or vocabulary.add_prefix_space or flags)
+    if tokenizer is None or equal or vocabulary.order in ("events", "library"):
         return
     from . import libraries, reading  # late: writing needs them only here
 
@@ -124,7 +129,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     try:
         again = tokenizer(reading.parse_content(data, "the converted tokenizer"))
         readers.append(("tokenmill", again.encode, True))
-        if (library := libraries.encoder_of_content(data)) is not None:
+        if (library := libraries.encoder_of_content(data, "the converted tokenizer")) is not None:
             readers.append(library)
     except MissingExtraError:
         pass

@@ -23,6 +23,7 @@ from ..sources.find import Source, find_sources, report_skips
 from ..sources.text import FileSource
 from ..tokenizer.batches import map_batch
 from ..tokenizer.encoding._finder_cy import Finder
+from ..tokenizer.tokenizer import expect_tokenizers
 from ..vocabulary import Vocabulary
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts, texts_of_tokens
 
@@ -114,6 +115,7 @@ def check(
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True
     """
+    expect_tokenizers(tokenizer, other)
     if fuzz < 0:
         raise UsageError(f"fuzz is {fuzz}; give the number of texts to generate, 0 or more")
     if isinstance(texts, str):

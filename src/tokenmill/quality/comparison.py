@@ -11,6 +11,7 @@ from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.gc_pause import gc_paused
+from ..tokenizer.tokenizer import expect_tokenizers
 from .charts import charts_of
 from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap
 from .evaluation_text import EvaluationText, Text
@@ -107,6 +108,8 @@ def compare(
     >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
     [4.41, 4.05]
     """
+    given = [tokenizers] if isinstance(tokenizers, str) else tokenizers
+    expect_tokenizers(*(given.values() if isinstance(given, Mapping) else given))
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")

@@ -13,6 +13,7 @@ from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.gc_pause import gc_paused
+from ..tokenizer.tokenizer import expect_tokenizers
 from .charts import charts_of
 from .embeddings import load_embeddings, under_trained_table
 from .evaluation_text import EvaluationText, Text
@@ -127,6 +128,7 @@ def inspect(
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """
+    expect_tokenizers(tok)
     name = name or tok.name
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
     matrix = None if options.embeddings is None else load_embeddings(options.embeddings, tok.n_vocab)

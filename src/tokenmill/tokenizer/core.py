@@ -57,6 +57,12 @@ class Core:
         return Decoder(self.tokens)
 
     @lazy
+    def text_decoder(self) -> Decoder:
+        """The same for texts, in which special tokens may stand for other bytes than their content."""
+        others = {id: token for id, token in self.vocabulary.decode_only if self.tokens[id] != token}
+        return Decoder([others.get(id, token) for id, token in enumerate(self.tokens)]) if others else self.decoder
+
+    @lazy
     def splitter(self) -> Splitter:
         """Cuts text into pretokens."""
         return self.splitter_with(())
@@ -134,28 +140,35 @@ class Core:
         before, after = self.vocabulary.template.of_tokens(self.ids_by_spelling).affixes
         return [self.ids_by_spelling[token] for token in before], [self.ids_by_spelling[token] for token in after]
 
+    @lazy
+    def ordered_tokens(self) -> list[tuple[bytes, int]]:
+        """The ordinary tokens with their ids, in the order of their bytes."""
+        return sorted((token, id) for id, token in enumerate(self.vocabulary.tokens) if token)
+
     # Decoding
 
     def decode(self, ids: Any, errors: str) -> str:
         """The text of `ids`, a list or an array that the kernel reads."""
         ids = self._listed(ids)
-        left_out = self.left_out(ids)
+        left_out, _ = self.left_out(ids)
         if self.vocabulary.byte_tokens and errors == "replace":
+            if self.without_text and not self.without_text.isdisjoint(ids[1:-1]):
+                return self.replace_byte_tokens(ids)[left_out:]
             try:
-                return self.decoder.decode(ids, "strict")[left_out:]
+                return self.text_decoder.decode(ids, "strict")[left_out:]
             except UnicodeDecodeError:
                 return self.replace_byte_tokens(ids)[left_out:]
-        return self.decoder.decode(ids, errors)[left_out:]
+        return self.text_decoder.decode(ids, errors)[left_out:]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`, which are as for `decode`."""
         ids = self._listed(ids)
-        data = self.decoder.decode_bytes(ids)  # raises for an id that is not there
-        return data[self.left_out(ids) :]
+        data = self.text_decoder.decode_bytes(ids)  # raises for an id that is not there
+        return data[self.left_out(ids)[0] :]
 
     def decode_with_offsets(self, ids: list[int]) -> tuple[str, list[int]]:
         """The text of `ids`, and for each token the index of the first character that contains one of its bytes."""
-        tokens, data = list(map(self.decoder.token, ids)), self.decode_bytes(ids)
+        tokens, data = list(map(self.text_decoder.token, ids)), self.decode_bytes(ids)
         starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
         for token in tokens:
             starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
@@ -177,29 +190,50 @@ class Core:
         """`ids`, which decoding may go over twice."""
         return ids if hasattr(ids, "__len__") else list(ids)
 
-    def left_out(self, ids: Any) -> int:
-        """How many spaces at the start decoding leaves out."""
-        rule = self.vocabulary.strip_decoded
+    def left_out(self, ids: Any) -> tuple[int, bool]:
+        """How many spaces at the start decoding leaves out, and whether the next ids may begin with more of them."""
+        rule, left_out = self.vocabulary.strip_decoded, 0
         if not rule:
-            return 0
+            return 0, False
         for id in ids:
-            if token := self.decoder.token(id):
-                spaces = len(token) - len(token.lstrip(b" "))
-                return min(spaces, 1) if rule == "space" else spaces
+            token = self.text_decoder.token(id)
+            spaces = len(token) - len(token.lstrip(b" "))
             if rule == "token":
-                break
-        return 0
+                return spaces, False
+            spaces = min(spaces, id not in self.never_stripped)
+            left_out += spaces
+            if token and (rule == "space" or spaces < len(token)):
+                return left_out, False
+        return left_out, True
+
+    @lazy
+    def never_stripped(self) -> frozenset[int | None]:
+        """SentencePiece leaves out a space that a piece has, not one of a byte token or of the unknown token."""
+        apart = (self.vocabulary.unknown, *self.vocabulary.byte_tokens)
+        return frozenset(apart if self.vocabulary.order == "scores" else ())
+
+    @lazy
+    def without_text(self) -> frozenset[int]:
+        """The ids of tokens that decode to nothing: between two byte tokens, these are not one character."""
+        return frozenset(id for id, token in self.vocabulary.decode_only if not token)
 
     def replace_byte_tokens(self, ids: Iterable[int]) -> str:
-        """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in SentencePiece."""
+        """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in tokenizers.
+
+        In SentencePiece, only for those that are not in a character.
+        """
         parts = []
         of_bytes = {*self.vocabulary.byte_tokens}
         for is_bytes, run in itertools.groupby(ids, of_bytes.__contains__):
-            data = b"".join(map(self.decoder.token, run))
+            data = b"".join(map(self.text_decoder.token, run))
             try:
                 parts.append(data.decode())
             except UnicodeDecodeError:
-                parts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
+                if is_bytes and self.vocabulary.order == "scores":
+                    text = data.decode("utf-8", "surrogateescape")  # each byte that is not in a character
+                    parts.append("".join("\ufffd" if "\udc80" <= char <= "\udcff" else char for char in text))
+                else:
+                    parts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
         return "".join(parts)
 
     @lazy

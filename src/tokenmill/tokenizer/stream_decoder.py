@@ -30,7 +30,7 @@ class StreamDecoder:
 
     def _reset(self) -> None:
         self._decoder.reset()
-        self._started = False
+        self._at_start = True
         self._spaces = 0  # at the start of the text, still to be left out
         self._run: tuple[int, ...] = ()  # byte tokens at the end
 
@@ -40,11 +40,10 @@ class StreamDecoder:
         if self._left_out:
             taken = tuple(id for id in taken if id not in self._left_out)
         core = self._core
-        if not self._started and taken:
-            self._spaces = core.left_out(taken)
-            self._started = core.vocabulary.strip_decoded != "space" or any(map(core.decoder.token, taken))
+        if self._at_start:
+            self._spaces, self._at_start = core.left_out(taken)
         if not self._byte_tokens:
-            data = core.decoder.decode_bytes(taken)
+            data = core.text_decoder.decode_bytes(taken)
             text = self._decoder.decode(data[self._spaces :])
             self._spaces = max(0, self._spaces - len(data))
             return text

@@ -238,6 +238,18 @@ class Tokenizer:
         pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
         return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
 
+    def encode_with_unstable(self, text: str, **special: Unpack[SpecialOptions]) -> tuple[list[int], list[list[int]]]:
+        """The ids that stay whatever text follows, and each sequence of ids that may come after them, as in tiktoken.
+
+        For a text that is still typed. It tries every token that may complete the last pretoken, so a long one takes long.
+
+        >>> tok.encode_with_unstable("low lowe")
+        ([258], [[262], [265]])
+        """
+        from .unstable import encode_with_unstable
+
+        return encode_with_unstable(self._core, text, self._checked_plan(text, special))
+
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The longest prefix of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
 
@@ -270,7 +282,8 @@ class Tokenizer:
         """The text of `ids`.
 
         errors: what to do with bytes that are not UTF-8, as in bytes.decode.
-        skip_special_tokens: leave out the special tokens, such as <|endoftext|>.
+        skip_special_tokens: leave out the special tokens, such as <|endoftext|>. Those of a tokenizer.model are left out in any
+            case, and its unknown token is " ⁇ ", as in sentencepiece.
         """
         if skip_special_tokens:
             ids = [id for id in ids if id not in self._core.special_ids]
@@ -568,3 +581,10 @@ def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:
     if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
         return ids.astype("int64")  # type: ignore[union-attr]
     return ids
+
+
+def expect_tokenizers(*values: object) -> None:
+    """UsageError for a value that is not a Tokenizer, such as a path."""
+    for value in values:
+        if not isinstance(value, Tokenizer):
+            raise UsageError(f"expected a Tokenizer, not {value!r}; for a file or a name: tokenmill.load")

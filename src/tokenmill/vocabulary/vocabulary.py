@@ -85,9 +85,10 @@ class Vocabulary:
     byte_tokens: with the alphabet "characters", the ids of 256 tokens that stand for the bytes of a character that has no
         token (byte fallback), None for a byte without one. Nothing merges with them.
     fuse_unknown: whether neighbouring characters that are unknown give one unknown token.
-    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "token" all spaces of the first
-        token, "" nothing.
-    decode_only: ids that no text is encoded to, with the bytes that they are decoded to.
+    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
+        first character, "token" all spaces of the first token, "" nothing.
+    decode_only: ids that no text is encoded to, with the bytes that they are decoded to; and special tokens that decoding a text
+        gives as other bytes than their content, such as none for the control tokens of SentencePiece.
     library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
         the other fields.
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
@@ -114,7 +115,7 @@ class Vocabulary:
     space_mark: str = ""
     byte_tokens: tuple[int | None, ...] = ()
     fuse_unknown: bool = False
-    strip_decoded: Literal["", "space", "token"] = ""
+    strip_decoded: Literal["", "space", "spaces", "token"] = ""
     decode_only: tuple[tuple[int, bytes], ...] = ()
     library: LibraryModel | None = None
     notes: tuple[str, ...] = ()
@@ -136,7 +137,7 @@ class Vocabulary:
         """Check the fields that need no tokens and no events."""
         validation.check_choice("order", self.order, get_args(Order))
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
-        validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "token"))
+        validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "spaces", "token"))
         for name in ("whole_pretokens", "add_prefix_space", "fuse_unknown"):
             value = getattr(self, name)
             if type(value) is not bool and not (name == "add_prefix_space" and value in ("first", "text")):
