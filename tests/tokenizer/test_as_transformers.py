@@ -338,3 +338,16 @@ def test_datasets_and_trainer_take_it(pair, tmp_path):
     assert tokenmill.load(tmp_path / "checkpoint-2") == Tokenizer(ours.vocabulary)
     assert ours(["low", "low lower"], padding=True, return_tensors="pt").input_ids.dtype == torch.int64
     assert np.array_equal(ours(["low"], return_tensors="pt").input_ids, ours(["low"], return_tensors="np").input_ids)
+
+
+def test_a_role_does_not_change_the_token_that_has_it(tmp_path):
+    tokens = (*BYTES, b"lo", b"low", b"er", b" low")
+    tok = Tokenizer(Vocabulary(tokens, ("gpt2",), added_tokens=(AddedToken("</i>", 260, special=False, lstrip=True),)))
+    tok.save(tmp_path / "saved")
+    theirs = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(tmp_path / "saved" / "tokenizer.json"), pad_token="</i>"
+    )
+    ours = tok.as_transformers(pad_token="</i>")
+    for tokenizer in (theirs, ours):
+        ids = tokenizer("low </i>er").input_ids
+        assert ids == [257, 260, 258] and tokenizer.decode(ids, skip_special_tokens=True) == "low</i>er"

@@ -121,7 +121,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         self._should_update_post_processor = "add_bos_token" in settings or "add_eos_token" in settings
         roles = [token for token in self._special_tokens_map.values() if token is not None]
         self._add_tokens([token for _, token in sorted(added.items())])
-        self._add_tokens([*roles, *self._extra_special_tokens], special_tokens=True)
+        known = {token.content for token in self.vocabulary.added_tokens}
+        new = [token for token in (*roles, *self._extra_special_tokens) if str(token) not in known]
+        self._add_tokens(new, special_tokens=True)
         if self._should_update_post_processor:
             self.update_post_processor()
 
