@@ -162,7 +162,11 @@ def test_what_decides_no_ids_of_text_is_noted():
         and "truncation is set" in notes[2]
     )
     assert parse(document(post_processor=LEVEL)).notes == ()
-    assert "RobertaProcessing" in parse(document(post_processor={"type": "RobertaProcessing"})).notes[0]
+    roberta = {"type": "RobertaProcessing", "cls": ["<s>", 265], "sep": ["</s>", 266], "trim_offsets": False}
+    assert "a template adds <s>, </s> to every text" in parse(document(post_processor=roberta)).notes[0]
+    for wrong in ({"type": "RobertaProcessing"}, {"type": "Other"}, {**template, "single": template["single"][:1]}):
+        with pytest.raises(FormatError, match=r"\$.post_processor"):
+            parse(document(post_processor=wrong))
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,17 @@ def test_spans_are_in_the_text_given(steps, text):
         assert text.startswith(tok.truncate(text, n)) and tok.count_tokens(tok.truncate(text, n)) <= n
 
 
+@pytest.mark.parametrize("steps", [("NFC",), ("NFD",), ("NFKC", "Lowercase"), ("NFKD", "StripAccents"), ("Lowercase",)])
+@given(text=LETTERS)
+def test_spans_are_those_of_tokenizers(steps, text):
+    """They begin where tokenizers' do, and end there or later: with the last character that became part of the token."""
+    tok = Tokenizer(Vocabulary(BYTES, ("gpt2",), normalizers=steps))
+    theirs, spans = tok.to_hf().encode(text), tok.encode_with_offsets(text)
+    assert spans.ids == theirs.ids
+    for (start, end), (their_start, their_end) in zip(spans.characters.tolist(), theirs.offsets, strict=True):
+        assert start <= their_start and end >= their_end, (start, end, their_start, their_end)
+
+
 def test_a_decomposed_character_does_not_shift_later_spans():
     tok = Tokenizer(Vocabulary((*BYTES, b" ok"), ("gpt2",), normalizers=("NFC",)))
     text = "cafe\u0301 ok"

@@ -15,6 +15,7 @@ Two rules of Hugging Face's reader decide what is written:
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ConversionError, FormatError
-from ..vocabulary import NORMALIZERS, AddedToken, LibraryModel, Vocabulary
+from ..vocabulary import NORMALIZERS, AddedToken, LibraryModel, Template, Vocabulary
 from ..vocabulary.vocabulary import Step
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_tables
@@ -30,6 +31,7 @@ from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
+from .huggingface_template import post_processor_json, read_post_processor
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
@@ -37,9 +39,7 @@ from .rank_merges import present_by_rank
 from .tokenmill_json import FLAGS, added_token
 from .unknown_files import model_kind
 
-_TO_EVERY_TEXT = (
-    "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
-)
+_TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill adds nothing but with add_special_tokens=True"
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 _MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
 _MODEL = {
@@ -109,7 +109,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "added_tokens": [_added_json(token) for token in added],
         "normalizer": normalizer_json(vocabulary.normalizers),
         "pre_tokenizer": pre_tokenizer_json(vocabulary),
-        "post_processor": None,
+        "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
         "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
     }
     model = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
@@ -295,21 +295,26 @@ def _read_packed(data: bytes, file: str) -> Vocabulary | None:
 def _read_by_library(root: Json, kind: str, data: bytes, reason: Unsupported | None = None) -> Vocabulary:
     """The vocabulary that tokenizers encodes with. reason: why the kernels cannot."""
     notes: list[str] = []
-    _note_outside(root, notes)
+    template = _read_template(root, notes)
     try:
-        return tokenizer_json_of_library(data, root, kind, notes)
+        found = tokenizer_json_of_library(data, root, kind, notes)
+        found._put("template", template)
+        return found
     except FormatError as error:
         if reason is None:
             raise
         raise FormatError(f"{reason} ({str(error).removeprefix(f'{root.file}: ')})") from error
 
 
-def _note_outside(root: Json, notes: list[str]) -> None:
-    """Note what Hugging Face's encode does before and after tokenization."""
-    _note_post_processor(root["post_processor"], notes)
+def _read_template(root: Json, notes: list[str]) -> Template:
+    """The template of the file. Notes say what Hugging Face's encode does before and after tokenization."""
+    template = read_post_processor(root["post_processor"])
+    if wanted := [*itertools.chain(*template.affixes)]:
+        notes.append(f"a template adds {', '.join(wanted)} {_TO_EVERY_TEXT}")
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
         if not root[section].absent:
             notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
+    return template
 
 
 def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None:
@@ -333,7 +338,7 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     if mark:
         check_mark(mark, normalizers, root["normalizer"])
     strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
-    _note_outside(root, notes)
+    template = _read_template(root, notes)
     vocab: dict[str, int] | BpeTables = model["vocab"].expect(dict) if tables is None else tables
     added = _read_added(root["added_tokens"], vocab)
     spelling = None if byte_level else mark, not byte_level and model.get("byte_fallback", bool, False)
@@ -369,6 +374,7 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
         strip_decoded=strip_decoded,
         decode_only=made.decode_only,
         notes=tuple(notes),
+        template=template,
     )
 
 
@@ -389,21 +395,6 @@ def _kind_of(model: Json) -> str:
             f"BPE dropout is {show(model['dropout'].value)}: its ids are random; tokenmill gives the same ids each time"
         )
     return kind
-
-
-def _note_post_processor(node: Json, notes: list[str]) -> None:
-    if node.absent:
-        return
-    kind = node["type"].expect(str)
-    if kind == "Sequence":
-        for step in node["processors"]:
-            _note_post_processor(step, notes)
-    elif kind == "TemplateProcessing":
-        wanted = [item["SpecialToken"]["id"].value for item in node["single"] if not item["SpecialToken"].absent]
-        if wanted:
-            notes.append(f"a template adds {', '.join(map(str, wanted))} {_TO_EVERY_TEXT}")
-    elif kind != "ByteLevel":
-        notes.append(f"the post-processor {kind} adds special tokens {_TO_EVERY_TEXT}")
 
 
 def _read_added(node: Json, vocab: dict[str, int] | BpeTables) -> list[AddedToken]:

@@ -135,6 +135,12 @@ class Core:
         return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
 
     @lazy
+    def affixes(self) -> tuple[list[int], list[int]]:
+        """The ids that the template puts before a text, and those after it."""
+        before, after = self.vocabulary.template.of_tokens(self.ids_by_spelling).affixes
+        return [self.ids_by_spelling[token] for token in before], [self.ids_by_spelling[token] for token in after]
+
+    @lazy
     def ordered_tokens(self) -> list[tuple[bytes, int]]:
         """The ordinary tokens with their ids, in the order of their bytes."""
         return sorted((token, id) for id, token in enumerate(self.vocabulary.tokens) if token)

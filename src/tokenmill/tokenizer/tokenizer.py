@@ -6,13 +6,14 @@ import functools
 import itertools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from ..errors import UnknownTokenError, UsageError, printable
+from ..errors import UnknownTokenError, UsageError, printable, require
 from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .core import Core
+from .cores import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import tiktoken
     import tokenizers
+    import transformers
 
     from ..counting import WordCounts
     from ..formats.finding import Origin
@@ -58,7 +60,7 @@ class Tokenizer:
         vocabulary: Vocabulary,
         *,
         name: str = "tokenmill",
-        cache_bytes: int = 256 << 20,
+        cache_bytes: int = CACHE_BYTES,
         source: Origin | None = None,
     ):
         if not isinstance(vocabulary, Vocabulary):
@@ -66,7 +68,7 @@ class Tokenizer:
                 f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
             )
         self._name, self._source = name, source
-        self._core = _core_of(vocabulary, cache_bytes)
+        self._core = core_of(vocabulary, cache_bytes)
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
 
     @property
@@ -82,6 +84,7 @@ class Tokenizer:
         *,
         allowed_special: Specials = NONE,
         disallowed_special: Specials = "all",
+        add_special_tokens: bool = False,
         num_threads: int | None = None,
     ) -> list[int]:
         """The ids of `text`. Text that contains a special token is an error unless the caller says what it means.
@@ -89,12 +92,17 @@ class Tokenizer:
         allowed_special: the special tokens to encode as such, by their texts; "all" allows all.
         disallowed_special: the special tokens that raise SpecialTokenError (a ValueError) if the text contains them;
             "all" means all that are not allowed. Special tokens in neither set are ordinary text.
+        add_special_tokens: put the tokens of the file's template around the text, such as BOS and EOS.
         num_threads: the threads that encode a text of a million characters or more (None: all cores).
         Lone surrogates are encoded as U+FFFD.
 
         >>> tok.encode("low<|endoftext|>", allowed_special={"<|endoftext|>"})
         [310, 32767]
         """
+        if add_special_tokens:
+            before, after = self._core.affixes
+            special: SpecialOptions = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
+            return [*before, *self.encode(text, num_threads=num_threads, **special), *after]
         plan = self._default
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
@@ -139,13 +147,20 @@ class Tokenizer:
         return batches.arrow_array(ids)
 
     def encode_batch(
-        self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
+        self,
+        texts: Iterable[str],
+        *,
+        add_special_tokens: bool = False,
+        num_threads: int | None = None,
+        **special: Unpack[SpecialOptions],
     ) -> list[list[int]]:
         """The ids of each text, on several threads (None: all cores); options as for `encode`.
 
         texts: any iterable of str, also an array of PyArrow, NumPy or pandas.
         """
-        return batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
+        lists = batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
+        before, after = self._core.affixes if add_special_tokens else ((), ())
+        return [[*before, *ids, *after] for ids in lists] if before or after else lists
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, with special tokens as ordinary text, on several threads (None: all cores)."""
@@ -508,6 +523,20 @@ class Tokenizer:
 
         return formats.to_tiktoken(self.vocabulary, self._name, lossy=lossy)
 
+    def as_transformers(self, **settings: Any) -> transformers.PreTrainedTokenizerFast:
+        """Return this tokenizer as an object of transformers, for code that takes a PreTrainedTokenizerFast.
+
+        settings: those of the class there, such as pad_token, padding_side, model_max_length and chat_template. By default,
+            they are those of the file.
+
+        >>> tok.as_transformers(pad_token="<|pad|>")(["low", "low lower"], padding=True, return_tensors="pt").input_ids
+        tensor([[  310, 32768], [  310,   402]])
+        """
+        require("transformers", "transformers", "as_transformers")
+        from .transformers_tokenizer import tokenizer_of
+
+        return tokenizer_of(self._core, settings)
+
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
         from .. import formats
@@ -545,14 +574,6 @@ class Tokenizer:
         plan = self._core.plan(**special)
         self._core.added.check(text, plan)
         return self._core.plan(plan.allowed, NONE)
-
-
-def _core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
-    if vocabulary.library is None:
-        return Core(vocabulary, cache_bytes)
-    from .library_core import LibraryCore  # late: few tokenizers need it
-
-    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:

@@ -2,7 +2,18 @@
 
 from ..split.patterns import PATTERNS
 from .library_model import LibraryModel
+from .template import Template
 from .validation import MAX_ID, NORMALIZERS
 from .vocabulary import AddedToken, Event, Order, Vocabulary
 
-__all__ = ["MAX_ID", "NORMALIZERS", "PATTERNS", "AddedToken", "Event", "LibraryModel", "Order", "Vocabulary"]
+__all__ = [
+    "MAX_ID",
+    "NORMALIZERS",
+    "PATTERNS",
+    "AddedToken",
+    "Event",
+    "LibraryModel",
+    "Order",
+    "Template",
+    "Vocabulary",
+]

@@ -14,6 +14,7 @@ from . import validation
 from ._packed_cy import pack_tokens
 from .lazy import lazy
 from .library_model import LibraryModel
+from .template import NO_TEMPLATE, Template
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class Vocabulary:
         training uses it.
     event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
         its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. No id depends on them.
+    template: the control tokens that encoding adds to a text on request. No id depends on it.
     config: what transformers' tokenizer_config.json says beside: "chat_template", "bos_token", "eos_token", "pad_token" and
         their like. No id depends on it.
     removed: the ids of the tokens that Picky training removed and that did not come back.
@@ -121,6 +123,7 @@ class Vocabulary:
     superwords: np.ndarray = ()  # type: ignore[assignment]
     config: Mapping[str, Any] = field(default_factory=dict)
     event_counts: np.ndarray = ()  # type: ignore[assignment]
+    template: Template = NO_TEMPLATE
     removed: frozenset[int] = field(default=frozenset(), init=False)
 
     def __post_init__(self) -> None:

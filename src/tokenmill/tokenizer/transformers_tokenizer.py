@@ -1,0 +1,488 @@
+"""`TransformersTokenizer`: a tokenizer as a PreTrainedTokenizerFast of transformers.
+
+The base class has transformers' interface: arguments, special tokens, chat templates, saving. This one encodes and decodes
+with tokenmill's kernels, a batch at a time; rows.py puts the rows together.
+
+The base class does the rest with `_tokenizer`, an object of the Rust library tokenizers. It is made on first use, for the words
+of tokens (`word_ids`), pairs of texts with overflow, and code that asks for `backend_tokenizer`.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from shutil import copyfile
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from tokenizers import AddedToken as RustAddedToken
+from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers.tokenization_utils_base import TruncationStrategy
+from transformers.utils import PaddingStrategy, TensorType
+
+from ..errors import UnknownTokenError
+from ..formats import read, to_hf, write
+from ..formats.huggingface import parse_tokenizer_json
+from ..formats.merges_txt import roles_of
+from ..vocabulary import AddedToken, Template, Vocabulary
+from ..vocabulary.lazy import lazy
+from .batches import encode_flat
+from .core import Core, repair
+from .cores import CACHE_BYTES, core_of
+from .lazy_encoding import ChatEncoding, LazyEncoding
+from .rows import Rows, Texts
+from .special import Plan
+
+_FLAGS = AddedToken._fields[2:]
+
+
+class TokenTables:
+    """What is made of a vocabulary on first use. Pickles, and the hashes of datasets, are without it."""
+
+    def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
+        self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
+
+    @lazy
+    def core(self) -> Core:
+        """Encodes and decodes."""
+        return core_of(self.vocabulary, self.cache_bytes)
+
+    @lazy
+    def rust(self) -> Any:
+        """The object of tokenizers. ConversionError if none gives the same ids."""
+        return to_hf(self.vocabulary)
+
+    @lazy
+    def texts(self) -> list[str | None]:
+        """Each token by id as transformers spells it, with SentencePiece's mark for a space."""
+        vocabulary = self.vocabulary
+        texts = list(self.core.spelt)
+        if vocabulary.alphabet == "characters" and vocabulary.library is None:
+            mark = vocabulary.space_mark or " "
+            texts = [text and text.replace(" ", mark) for text in texts]
+            for byte, id in enumerate(vocabulary.byte_tokens):
+                if id is not None:
+                    texts[id] = f"<0x{byte:02X}>"
+            for token in vocabulary.added_tokens:
+                texts[token.id] = token.content
+        return texts
+
+    @lazy
+    def ids(self) -> dict[str, int]:
+        """The id of each token as transformers spells it."""
+        return {text: id for id, text in reversed([*enumerate(self.texts)]) if text is not None}
+
+    @lazy
+    def spaces(self) -> np.ndarray:
+        """How many spaces each token begins and ends with."""
+        texts = [text or "" for text in self.texts]
+        space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
+        counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
+        return np.array(counts, np.int64).reshape(-1, 2)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TokenTables, (self.vocabulary, self.cache_bytes)
+
+
+class TransformersTokenizer(PreTrainedTokenizerFast):
+    """A tokenizer with the methods of transformers. Special tokens in texts are found, as in transformers.
+
+    tables: the vocabulary, with its core.
+    settings: those of transformers' class. By default, they are those of the file.
+
+    >>> tok.as_transformers()("low lower").input_ids
+    [310, 402]
+    """
+
+    slow_tokenizer_class = None
+
+    def __init__(self, *tables: TokenTables, **settings: Any):
+        rust, path = settings.pop("tokenizer_object", None), settings.pop("tokenizer_file", None)
+        if not tables:
+            vocabulary = _vocabulary_of(rust) if rust is not None else read(path or settings["vocab_file"])
+            tables = (TokenTables(vocabulary, CACHE_BYTES),)
+        self.tables = tables[0]
+        vocabulary = self.vocabulary
+        config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
+        settings = {**config, **roles_of(vocabulary), **settings}
+        if not {"extra_special_tokens", "additional_special_tokens", "name_or_path"} & settings.keys():
+            named = [str(settings.get(role)) for role in self.SPECIAL_TOKENS_ATTRIBUTES]
+            settings["extra_special_tokens"] = [text for text in vocabulary.special_tokens if text not in named]
+        for name in ("vocab_file", "merges_file", "post_processor", "vocab", "merges"):
+            settings.pop(name, None)
+        added: dict[int, RustAddedToken] = settings.pop("added_tokens_decoder", None) or {}
+        self._add_bos_token = settings.get("add_bos_token", False)
+        self._add_eos_token = settings.get("add_eos_token", False)
+        PreTrainedTokenizerBase.__init__(self, **{"backend": "tokenizers", **settings})
+        self.add_prefix_space = settings.get("add_prefix_space", False)
+        self._should_update_post_processor = "add_bos_token" in settings or "add_eos_token" in settings
+        roles = [token for token in self._special_tokens_map.values() if token is not None]
+        self._add_tokens([token for _, token in sorted(added.items())])
+        known = {token.content for token in self.vocabulary.added_tokens}
+        new = [token for token in (*roles, *self._extra_special_tokens) if str(token) not in known]
+        self._add_tokens(new, special_tokens=True)
+        if self._should_update_post_processor:
+            self.update_post_processor()
+
+    @classmethod
+    def convert_to_native_format(cls, trust_remote_code: bool = False, **settings: Any) -> dict[str, Any]:
+        """What `from_pretrained` passes on: all that it found."""
+        return settings
+
+    # The vocabulary
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary, with the tokens that were added here."""
+        return self.tables.vocabulary
+
+    def _change(self, vocabulary: Vocabulary) -> None:
+        """Go on with another vocabulary."""
+        self.tables = TokenTables(vocabulary, self.tables.cache_bytes)
+
+    def _add_tokens(self, new_tokens: Iterable[Any], special_tokens: bool = False) -> int:
+        vocabulary = self.vocabulary
+        added = {token.content: token for token in vocabulary.added_tokens}
+        new, next_id = {}, vocabulary.n_vocab
+        for token in new_tokens:
+            if isinstance(token, str):
+                token = RustAddedToken(token, special=special_tokens, normalized=not special_tokens)
+            known, special = added.get(token.content), token.special or special_tokens
+            if not token.content or (known and known.special >= special):
+                continue
+            id = self.tables.ids.get(token.content, next_id)
+            next_id = max(next_id, id + 1)
+            flags = {name: getattr(token, name) for name in _FLAGS} | {"special": special}
+            added[token.content] = new[token.content] = AddedToken(token.content, id, **flags)
+        if new and vocabulary.library is None:
+            self._change(vocabulary.with_settings(added_tokens=(*added.values(),)))
+        elif new:
+            rust = to_hf(vocabulary)
+            rust.add_tokens([_rust_token(token) for token in new.values()])
+            self._change(_vocabulary_of(rust))
+        return len(new)
+
+    def update_post_processor(self) -> None:
+        """Make the template that `add_bos_token` and `add_eos_token` ask for."""
+        bos = ((self.bos_token, 0),) if self.add_bos_token and self.bos_token else ()
+        eos = ((self.eos_token, 0),) if self.add_eos_token and self.eos_token else ()
+        self._add_bos_token, self._add_eos_token = bool(bos), bool(eos)
+        single = (*bos, (0, 0), *eos)
+        pair = (*single, *((token, 1) for token, _ in bos), (1, 1), *((token, 1) for token, _ in eos))
+        vocabulary = self.vocabulary
+        self._change(vocabulary.with_settings(template=Template(single, pair, vocabulary.template.trims)))
+
+    @property
+    def _tokenizer(self) -> Any:
+        return self.tables.rust
+
+    @_tokenizer.setter
+    def _tokenizer(self, rust: Any) -> None:
+        self._change(_vocabulary_of(rust))
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens before the added ones that have the last ids."""
+        added, size = {token.id for token in self.vocabulary.added_tokens}, self.vocabulary.n_vocab
+        while size - 1 in added:
+            size -= 1
+        return size
+
+    def __len__(self) -> int:
+        return len(self.tables.ids)
+
+    def get_vocab(self) -> dict[str, int]:
+        return dict(self.tables.ids)
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, Any]:
+        tokens = sorted(self.vocabulary.added_tokens, key=lambda token: token.id)
+        return {token.id: _rust_token(token) for token in tokens}
+
+    def _convert_token_to_id_with_added_voc(self, token: str) -> Any:
+        id = self.tables.ids.get(token)
+        return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
+
+    def _convert_id_to_token(self, index: int) -> str | None:
+        return self.tables.texts[index] if 0 <= index < self.vocabulary.n_vocab else None
+
+    def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
+        if isinstance(ids, int):
+            return self._convert_id_to_token(ids)
+        skipped = frozenset(self.all_special_ids) if skip_special_tokens else frozenset()
+        return [self._convert_id_to_token(id) for id in map(int, ids) if id not in skipped]
+
+    def num_special_tokens_to_add(self, pair: bool = False) -> int:
+        return sum(isinstance(item, str) for item, _ in self._items(pair, True))
+
+    def _items(self, pair: bool, add_special_tokens: bool) -> tuple[tuple[str | int, int], ...]:
+        """The items that a row consists of."""
+        template = self.vocabulary.template.of_tokens(self.tables.ids if add_special_tokens else ())
+        return template.pair if pair else template.single
+
+    # Encoding
+
+    def _encode_plus(
+        self,
+        text: Any,
+        text_pair: Any = None,
+        add_special_tokens: bool = True,
+        padding_strategy: PaddingStrategy = PaddingStrategy.DO_NOT_PAD,
+        truncation_strategy: TruncationStrategy = TruncationStrategy.DO_NOT_TRUNCATE,
+        max_length: int | None = None,
+        stride: int = 0,
+        is_split_into_words: bool = False,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_tensors: Any = None,
+        return_token_type_ids: bool | None = None,
+        return_attention_mask: bool | None = None,
+        return_overflowing_tokens: bool = False,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        return_length: bool = False,
+        verbose: bool = True,
+        split_special_tokens: bool | None = None,
+        of_chat: bool = False,
+        **more: Any,
+    ) -> BatchEncoding:
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "more", "of_chat")}
+
+        def by_rust() -> BatchEncoding:
+            options = {**arguments, **more, "return_tensors": None}
+            return PreTrainedTokenizerFast._encode_plus(self, **options)
+
+        batch, is_batch = _rows_of(text, text_pair, is_split_into_words)
+        offsets, n_texts = return_offsets_mapping, {len(row) for row in batch}
+        pair = n_texts == {2}
+        truncates = truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None
+        if (
+            len(n_texts) > 1
+            or (pair and truncates and return_overflowing_tokens)
+            or more.get("sanitize_control_tokens")
+        ):
+            return PreTrainedTokenizerFast._encode_plus(self, **arguments, **more)
+
+        split_special_tokens = self.split_special_tokens if split_special_tokens is None else split_special_tokens
+        plan = self.tables.core.plan((), ()) if split_special_tokens else self.tables.core.plan("all", ())
+        pads = padding_strategy != PaddingStrategy.DO_NOT_PAD
+        with_types = (
+            "token_type_ids" in self.model_input_names if return_token_type_ids is None else return_token_type_ids
+        )
+        with_mask = (
+            "attention_mask" in self.model_input_names if return_attention_mask is None else return_attention_mask
+        )
+        other = (
+            pads or with_types or return_special_tokens_mask or return_length or return_overflowing_tokens or offsets
+        )
+        if isinstance(text, str) and not (
+            other or pair or of_chat or truncation_strategy == TruncationStrategy.ONLY_SECOND
+        ):
+            before, after = self.tables.core.affixes if add_special_tokens else ([], [])
+            one = self.tables.core.encode(text, plan)
+            if truncates and len(one) > (room := max(0, (max_length or 0) - len(before + after))):
+                one = one[len(one) - room :] if self.truncation_side == "left" else one[:room]
+            one = [*before, *one, *after]
+            self._eventual_warn_about_too_long_sequence(one, max_length, verbose)
+            data: dict[str, Any] = (
+                {"input_ids": one, "attention_mask": [1] * len(one)} if with_mask else {"input_ids": one}
+            )
+            if return_tensors is not None:
+                data = {name: [np.array(row, np.int64)] for name, row in data.items()}
+            return LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
+
+        sentences = [row[n] for n in range(2 if pair else 1) for row in batch]
+        texts = self._encode_texts(sentences, 1 + pair, is_split_into_words, plan, offsets or of_chat)
+        items = self._items(pair, add_special_tokens)
+        control_ids = [self.tables.ids[item] for item, _ in items if isinstance(item, str)]
+        sample = np.arange(len(batch))
+        if truncates:
+            room, from_left = max(0, (max_length or 0) - len(control_ids)), self.truncation_side == "left"
+            if return_overflowing_tokens and truncation_strategy != TruncationStrategy.ONLY_SECOND:
+                texts, sample = texts.windows(room, stride, from_left)
+            else:
+                texts = texts.cut(room, truncation_strategy.value, from_left)
+        width = (max_length or 0) if padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
+        pad_left = (padding_side or self.padding_side) == "left"
+        rows = Rows(texts, items, control_ids, width, pad_to_multiple_of, pad_left)
+
+        ids = rows.ids(self.pad_token_id if pads else 0)
+        values = {"input_ids": ids}
+        if with_types:
+            values["token_type_ids"] = rows.of_items([type_id for _, type_id in items], self.pad_token_type_id)
+        if with_mask:
+            values["attention_mask"] = rows.of_items([1] * len(items), 0)
+        if return_special_tokens_mask:
+            values["special_tokens_mask"] = rows.of_items([int(isinstance(item, str)) for item, _ in items], 1)
+        if offsets:
+            values["offset_mapping"] = self._trimmed(rows.spans(), ids)
+        data = {name: rows.nested(value, return_tensors is not None) for name, value in values.items()}
+        if offsets and not isinstance(data["offset_mapping"], np.ndarray):
+            data["offset_mapping"] = [[*map(tuple, row)] for row in data["offset_mapping"]]
+        if return_tensors in (
+            "pt",
+            TensorType.PYTORCH,
+        ):  # a list of arrays is taken as it is, an array is flattened first
+            data = {name: [*value] for name, value in data.items()}
+        lengths = rows.lengths()
+        if return_length:
+            data["length"] = lengths
+        if return_overflowing_tokens:
+            data["overflow_to_sample_mapping"] = sample.tolist()
+        self._eventual_warn_about_too_long_sequence(range(max(lengths, default=0)), max_length, verbose)  # type: ignore[arg-type]
+        if not is_batch and return_tensors is None and not return_overflowing_tokens:
+            data = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
+        kind = ChatEncoding if of_chat else LazyEncoding
+        encoding: Any = kind(data, by_rust, tensor_type=return_tensors, n_sequences=2 if pair else 1)
+        if of_chat:
+            encoding.spans = np.split(rows.spans(), rows.ends[1:-1])
+        return encoding
+
+    def _encode_texts(self, sentences: list[Any], per_row: int, are_words: bool, plan: Plan, spans: bool) -> Texts:
+        """Encode texts, or lists of words, first those that begin a row, with their offsets if `spans`."""
+        core = self.tables.core
+        flat = [word for words in sentences for word in words] if are_words else sentences
+        for each in flat:
+            if not isinstance(each, str):
+                raise TypeError(f"a text is {each!r:.80}, of type {type(each).__name__}; expected str")
+        if spans:
+            encoded = [core.encode_with_offsets(repair(text), plan) for text in flat]
+            bounds = np.cumsum([0, *(len(each.ids) for each in encoded)])
+            ids = np.array([id for each in encoded for id in each.ids], np.int64)
+            all_spans = np.concatenate([np.empty((0, 2), np.int64), *(each.characters for each in encoded)])
+        else:
+            ids, bounds = encode_flat(core, flat, plan, None)
+        if are_words:
+            bounds = bounds[np.cumsum([0, *map(len, sentences)])]
+        shape = (per_row, len(sentences) // per_row)
+
+        return Texts(ids, all_spans if spans else None, bounds[:-1].reshape(shape), np.diff(bounds).reshape(shape))
+
+    def _trimmed(self, spans: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """The spans of text, without the spaces at their ends if the template says so."""
+        trims = self.vocabulary.template.trims
+        if not trims or self.vocabulary.library is not None:  # the library has done it
+            return spans
+        start, end = spans.T
+        before, after = self.tables.spaces[ids].T
+        if trims == "prefix":
+            before = np.maximum(before - (start == 0), 0)
+        start = np.minimum(start + before, end)
+        return np.stack([start, np.where(end >= after, np.maximum(end - after, start), end)], 1)
+
+    def tokenize(
+        self, text: str, pair: str | None = None, add_special_tokens: bool = False, **options: Any
+    ) -> list[str]:
+        return self.convert_ids_to_tokens(self.encode(text, pair, add_special_tokens=add_special_tokens, **options))
+
+    def _encode_without_added_tokens(self, text: str) -> list[int]:
+        return self.tables.core.encode(text, self.tables.core.plan((), ()))
+
+    def apply_chat_template(self, conversation: Any, *arguments: Any, **options: Any) -> Any:
+        """As in transformers. The mask of the assistant's tokens is right for every span and every truncation."""
+        if not options.get("return_assistant_tokens_mask"):
+            return super().apply_chat_template(conversation, *arguments, **options)
+        options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
+        chat: Any = super().apply_chat_template(conversation, *arguments, **options)
+        masks: Any = chat.assistant_masks()
+        if options.get("return_tensors"):
+            masks = BatchEncoding({"masks": masks}, tensor_type=options["return_tensors"])["masks"]
+        one_row = isinstance(chat["input_ids"], list) and not isinstance(chat["input_ids"][0], list)
+        chat["assistant_masks"] = masks[0] if one_row else masks
+        return chat
+
+    # Decoding
+
+    def _decode(
+        self,
+        token_ids: Any,
+        skip_special_tokens: bool = False,
+        clean_up_tokenization_spaces: bool | None = None,
+        **more: Any,
+    ) -> str:
+        if isinstance(token_ids, dict):
+            token_ids = token_ids["input_ids"]
+        ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
+        core = self.tables.core
+        if skip_special_tokens:
+            ids = [id for id in ids if id not in core.special_ids]
+        try:
+            text = core.decode(ids, "replace")
+        except UnknownTokenError:  # left out, as in transformers
+            text = core.decode([id for id in ids if self._convert_id_to_token(id) is not None], "replace")
+        clean = (
+            self.clean_up_tokenization_spaces if clean_up_tokenization_spaces is None else clean_up_tokenization_spaces
+        )
+        for_bpe = self.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output
+        library = self.vocabulary.library
+        if clean and (for_bpe or (library is not None and library.kind != "BPE")):
+            text = self.clean_up_tokenization(text)
+        return text
+
+    # Saving
+
+    def _save_pretrained(
+        self,
+        save_directory: Any,
+        file_names: tuple[str, ...],
+        legacy_format: bool | None = None,
+        filename_prefix: str | None = None,
+    ) -> tuple[str, ...]:
+        """Write the files of the tokenizer next to those of the base class, for AutoTokenizer and for tokenmill."""
+        config = json.loads(Path(file_names[0]).read_text())
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"
+        Path(file_names[0]).write_text(json.dumps(config, ensure_ascii=False, indent=2) + "\n")
+        prefix = f"{filename_prefix}-" if filename_prefix else ""
+        with tempfile.TemporaryDirectory() as folder:
+            write(self.vocabulary, folder, overwrite=True, tokenizer=_encoder_of)
+            for path in sorted(Path(folder).iterdir()):
+                if path.name != "tokenizer_config.json":
+                    target = Path(save_directory) / f"{prefix}{path.name}"
+                    copyfile(path, target)
+                    file_names = (*file_names, str(target))
+        return file_names
+
+
+def tokenizer_of(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
+    """The tokenizer that encodes with `core`."""
+    tables = TokenTables(core.vocabulary, core.cache_bytes)
+    tables.core = core
+    return TransformersTokenizer(tables, **settings)
+
+
+def _rust_token(token: AddedToken) -> Any:
+    return RustAddedToken(token.content, **{flag: getattr(token, flag) for flag in _FLAGS})
+
+
+def _vocabulary_of(rust: Any) -> Vocabulary:
+    """The vocabulary of an object of tokenizers."""
+    return parse_tokenizer_json(rust.to_str().encode(), "tokenizer_object")
+
+
+def _encoder_of(vocabulary: Vocabulary) -> Any:
+    """What `formats.write` checks a file with."""
+    core = core_of(vocabulary, 0)
+    return SimpleNamespace(encode=lambda text, **special: core.encode(text, core.plan(**special)))
+
+
+def _rows_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[tuple[Any, ...]], bool]:
+    """The texts of each row, one or two, and whether a batch was given. A text may be a list of words."""
+    for each in (text, text_pair):
+        if not isinstance(each, str | list | tuple | None):
+            raise ValueError(f"the text is {each!r:.80}, of type {type(each).__name__}; expected str or a list of str")
+    sequence = (list, tuple)
+    if not (isinstance(text, sequence) and (not are_words or (len(text) and isinstance(text[0], sequence)))):
+        return [(text, text_pair) if text_pair else (text,)], False
+    if isinstance(text_pair, str):
+        raise TypeError("a batch of texts needs a list of as many second texts, and text_pair is one str")
+    if text_pair is not None:
+        if len(text) != len(text_pair):
+            raise ValueError(f"there are {len(text)} texts and {len(text_pair)} second texts; give as many")
+        return [*zip(text, text_pair, strict=True)], True
+    is_pair = (
+        (lambda row: row and not isinstance(row[0], str)) if are_words else (lambda row: isinstance(row, sequence))
+    )
+    return [tuple(row) if is_pair(row) else (row,) for row in text], True
