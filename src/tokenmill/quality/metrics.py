@@ -55,8 +55,6 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
 
 def is_word_initial(token: bytes) -> bool:
     """Whether a token starts with white space and continues with something else."""
-    if token[:1].isalnum() or (token[:1] == b" " and token[1:2].isalnum()):
-        return token[0] == 0x20  # most tokens, without a regular expression
     return _WORD_INITIAL.match(token.decode("utf-8", "surrogateescape")) is not None
 
 

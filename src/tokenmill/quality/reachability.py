@@ -214,10 +214,8 @@ def _around_continuation(inside: bytes) -> list[tuple[bytes, bytes]]:
     for after in range(4 - len(inside)):
         ends = np.arange(_bits(inside) << 6 * after, 0x110000, 1 << 6 * (len(inside) + after))
         holds[(ends[:, None] + np.arange(1 << 6 * after)).ravel()] = True
-    holds[: LOWEST[len(inside)]] = False
-    assigned = np.flatnonzero(holds[:0x110000] & _assigned())
-    codes = assigned if len(assigned) else np.flatnonzero(holds[:0x110000])
-    characters = [(of, of.find(inside, 1)) for of in _characters(codes)]
+    codes = np.flatnonzero(holds[:0x110000])
+    characters = [(of, of.find(inside, 1)) for of in _characters(codes[codes >= LOWEST[len(inside)]])]
     return [(of[:at], of[at + len(inside) :]) for of, at in characters if at > 0]
 
 

@@ -18,12 +18,11 @@ MOST_LONGEST = 1000
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
 WHITE_SPACE_CHARACTERS = "".join(filter(_SPACE.match, map(chr, range(0x3001))))
 
-SEPARATOR = "\U0010ffff"  # no character, so it is in no token and stays as it is
 # Two tokens are duplicates if one of these makes their texts equal. Tokens that are not text only count as "same bytes".
 NORMALIZATIONS: dict[str, Callable[[str], str]] = {
-    "NFC": lambda text: unicodedata.normalize("NFC", text),
-    "NFKC": lambda text: unicodedata.normalize("NFKC", text),
-    "case and outer white space": str.casefold,
+    "NFC": lambda text: text if text.isascii() else unicodedata.normalize("NFC", text),
+    "NFKC": lambda text: text if text.isascii() else unicodedata.normalize("NFKC", text),
+    "case and outer white space": lambda text: text.casefold().strip(WHITE_SPACE_CHARACTERS),
 }
 
 
@@ -34,18 +33,10 @@ def _duplicates(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     groups = {"same bytes": _groups((repr(of.content)[2:-1], of) for of in cells if of.content in several)}
     of_text = [token for token in cells if token.id in texts]
     for name, change in NORMALIZATIONS.items():
-        forms = _changed(change, list(texts.values()))
-        if change is str.casefold:
-            forms = [form.strip(WHITE_SPACE_CHARACTERS) for form in forms]
+        forms = list(map(change, texts.values()))
         changed = {form for form, text in zip(forms, texts.values(), strict=True) if form and form != text}
         groups[name] = _groups(pair for pair in zip(forms, of_text, strict=True) if pair[0] in changed)
     return groups
-
-
-def _changed(change: Callable[[str], str], texts: list[str]) -> list[str]:
-    """The texts changed one by one, in one call where none contains the separator."""
-    forms = change(SEPARATOR.join(texts)).split(SEPARATOR)
-    return forms if len(forms) == len(texts) else list(map(change, texts))
 
 
 def _groups(forms: Iterable[tuple[str, Token]]) -> dict[str, list[Token]]:
@@ -123,7 +114,7 @@ def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
             made[new] = None
     gone = [id for id in reversed(removals) if id in vocabulary.removed]
     rows: list[tuple[Cell, ...]] = []
-    for id, instead in zip(gone, chain(reversed(made), repeat(None))):  # noqa: B905
+    for id, instead in zip(gone, chain(reversed(made), repeat(None)), strict=False):
         used = None if usage is None or instead is None else int(usage.by_id[instead])
         new = None if instead is None else Token(instead, vocabulary.tokens[instead] or b"")
         rows.append((Token(id, vocabulary.tokens[id] or b""), removals[id], new, used))
