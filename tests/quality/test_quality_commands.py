@@ -67,6 +67,14 @@ def test_inspect_counts(folder):
     assert "cut by" in run(folder, "inspect", "large", "gpt2-counts", code=2).stderr
 
 
+def test_names_of_tokenizers(folder):
+    """NAME=FILE names a tokenizer, as it names a text."""
+    result = run(folder, "compare", "ours=large", "theirs=large", "--on", "a.txt", "--json")
+    assert [row["tokenizer"] for row in table(result, "compression")["rows"]] == ["ours", "theirs"]
+    assert json.loads(run(folder, "inspect", "ours=large", "--json").stdout)["tokenizer"] == "ours"
+    assert "two have one name" in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output
+
+
 def test_compare(folder):
     result = run(folder, "compare", "large", "small", "--on", "a.txt", "b.txt", "--json")
     rows = table(result, "compression")["rows"]

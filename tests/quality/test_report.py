@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from quality_examples import BYTES, make_vocabulary, random_text
 
+import tokenmill
 from tokenmill import AddedToken, Tokenizer, WordCounts, train_from_iterator
 from tokenmill.quality import charts, compare, inspect, reporting
 from tokenmill.quality.page import _explained
@@ -321,3 +322,28 @@ def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
     assert frame.evaluate("scrollY") > 0 and frame.locator("#t-overlap th button").count() == 3
     context.close()
     assert complaints == []
+
+
+def test_exchanged_tokens_with_their_uses(tmp_path):
+    """A comparison lists which tokens the second lacks and which it has instead, the most used first."""
+    path = tmp_path / "a.txt"
+    path.write_text("low lower lowest newer newest wider " * 200)
+    plain = tokenmill.train_from_iterator([path.read_text()], 275)
+    picky = tokenmill.train_from_iterator([path.read_text()], 275, refine=0.9)
+    report = tokenmill.compare({"plain": plain, "picky": picky}, path)
+    (table,) = [table for table in report.tables if table.key.startswith("exchanged")]
+    texts = {name: set(filter(None, tok.vocabulary.tokens)) for name, tok in (("plain", plain), ("picky", picky))}
+    of_picky = {
+        token for id, token in enumerate(picky.vocabulary.tokens) if token and id not in picky.vocabulary.removed
+    }
+    assert {token.content for token in table.column("only in plain") if token} == texts["plain"] - of_picky
+    assert {token.content for token in table.column("only in picky") if token} == of_picky - texts["plain"]
+    for token, used in zip(table.column("only in picky"), table.column("used there"), strict=True):
+        assert token is None or used == picky.encode(path.read_text()).count(token.id)
+    assert table.key in {key for *_, keys in report.sections() for key in keys}
+
+    removed = tokenmill.inspect(picky, path).table("removed")
+    assert {token.id for token in removed.column("removed")} == set(picky.vocabulary.removed)
+    assert all(ios >= 0.9 for ios in removed.column("IoS"))
+    made = [new for _, right, new in picky.vocabulary.events.tolist() if right >= 0]
+    assert removed.column("instead")[0].id == made[-1]

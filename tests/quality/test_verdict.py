@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -40,15 +41,51 @@ def test_three_to_five_findings_the_most_expensive_first(tok):
     assert "no published vocabulary here is of about this size" in of.meaning
 
 
-def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at(tok):
-    long = finding(
-        tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": 10**6}, tok.vocabulary.split_patterns)}), "unused"
-    )
-    short = finding(
-        tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": 3}, tok.vocabulary.split_patterns)}), "unused"
+def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at():
+    tok = tokenmill.train_from_iterator([TEXT + random_text(1)], 400)
+    long, short = (
+        finding(
+            tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": times}, tok.vocabulary.split_patterns)}),
+            "unused",
+        )
+        for times in (10**6, 3)
     )
     assert (long.level, short.level) == ("look", "good")
-    assert "tokenmill prune" in long.advice and "more text" in short.advice
+    assert "tokenmill prune" in long.advice and "this text keeps its tokens" in long.advice
+    assert "more text" in short.advice
+
+
+def test_unused_tokens_that_must_stay_are_no_complaint(tmp_path):
+    """After `prune TEXT` the same text has nothing left to say."""
+    path = tmp_path / "a.txt"
+    path.write_text("low lower " * 4000)
+    tok = tokenmill.train_from_iterator([TEXT + random_text(1)], 400)
+    before = finding(tokenmill.inspect(tok, path), "unused")
+    smaller = tokenmill.shrink(tok, path)
+    assert before.level == "look" and f"drops {smaller.dropped:,} rows, and this text keeps its tokens" in before.advice
+    after = finding(tokenmill.inspect(smaller.tok, path), "unused")
+    assert after.level == "good" and after.advice == "Nothing needs to be done."
+    assert "cannot be removed" in after.statement  # the single bytes
+
+
+def test_advice_is_measured(tmp_path):
+    """What the advice promises is what the command does; what changes nothing is not advised."""
+    path = tmp_path / "my text.txt"
+    path.write_text(random_text(1, 30) * 300, encoding="utf-8")
+    tokenmill.train_from_iterator([random_text(1)], 1000).save(tmp_path / "tok")
+    tok = tokenmill.load(tmp_path / "tok")
+    advice = finding(tokenmill.inspect(tok, path), "swallowed").advice
+    text = path.read_text("utf-8")
+    pruned = tokenmill.prune(tok, ios=0.9, counts=path)
+    more = 100 * (len(pruned.tok.encode(text)) / len(tok.encode(text)) - 1)
+    assert f"`tokenmill prune {tmp_path / 'tok'} '{path}' --ios 0.9 -o pruned` drops {pruned.dropped:,} rows" in advice
+    cost = re.search(r"takes ([\d.]+) % more", advice)
+    assert float(cost[1]) == pytest.approx(more, abs=0.006) if cost else more < 0.01
+    unused = finding(tokenmill.inspect(tok, path), "unused").advice
+    replaced = tokenmill.replace(tok, path)
+    fewer = 1 - len(replaced.tok.encode(text)) / len(tok.encode(text))
+    assert ("tokenmill extend" in unused) == (fewer >= 0.001)
+    assert "--reuse 0" not in unused
 
 
 def test_unreachable_tokens():
@@ -82,13 +119,14 @@ def test_advice_names_only_commands_that_take_the_vocabulary(kind, tmp_path):
     }
     for (key, command), run in commands.items():
         of = finding(found, key)
-        assert of.level == "look"
         try:
             run()
             taken = True
         except UsageError:
             taken = False
-        assert (f"tokenmill {command} TOKENIZER" in of.advice) == taken, (kind, command, of.advice)
+        advised = f"tokenmill {command} TOKENIZER" in of.advice
+        assert advised == taken if command == "prune" else advised <= taken, (kind, command, of.advice)
+        assert of.level == ("look" if taken or key == "swallowed" else "good")
     refined = "--superwords boundless --refine 0.9" if kind == "superbpe" else "--refine 0.9"
     assert f"A training with `{refined}`" in finding(found, "swallowed").advice
     published = Tokenizer(dataclasses.replace(tok.vocabulary, event_counts=()))

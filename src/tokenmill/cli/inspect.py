@@ -19,7 +19,7 @@ from ._tables import Forms
 Text = Annotated[Sequence[str], Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
 All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
 Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
-Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline.")]
+Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
 On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
 # fmt: on
 FIRST = ("vocabulary", "text", "under_trained", "thresholds", "junk", "unreachable", "references", "partial", "longest")
@@ -41,12 +41,13 @@ def inspect(
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
     from ..quality import inspect as inspect_tokenizer
-    from ..quality.names import tokenizer_name
+    from ..quality.names import given_name, tokenizer_name
 
     forms.check()
     if everything and (forms.json or forms.markdown or forms.html is not None):
         raise UsageError(OptionName("everything"), " is not used by other forms, which have all tables: leave it out")
-    tok, name, text = opening.load(tokenizer), tokenizer_name(tokenizer), list(sources) or None
+    named, path = given_name(tokenizer)
+    tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
         report = inspect_tokenizer(tok, text, name=name, options=options, num_threads=num_threads, progress=progress)
     forms.show(report, top, None if everything else FIRST)
@@ -66,15 +67,16 @@ def compare(
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
     from ..quality import compare as compare_tokenizers
-    from ..quality.names import tokenizer_name
+    from ..quality.names import given_name, tokenizer_name
 
     forms.check()
-    names = [tokenizer_name(path) for path in tokenizers]
+    given = [given_name(argument) for argument in tokenizers]
+    names = [name or tokenizer_name(path) for name, path in given]
     if len(set(names)) < len(names):
-        names = list(map(printable, tokenizers))
+        names = [name or printable(path) for name, path in given]
     if len(set(names)) < len(names):
-        raise UsageError("the same tokenizer is given twice")
-    named = {name: opening.load(path) for name, path in zip(names, tokenizers, strict=True)}
+        raise UsageError("the same tokenizer is given twice, or two have one name")
+    named = {name: opening.load(path) for name, (_, path) in zip(names, given, strict=True)}
     with progress_bar() as progress:
         report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)
     forms.show(report)

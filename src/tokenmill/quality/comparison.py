@@ -35,6 +35,7 @@ from .references import JUNK, Figures, on_sample, references_table
 from .reporting import Reading, Report
 from .superwords import LEFT_OUT, most_used_table, superwords_of, superwords_table, with_words_as_pretokens
 from .tables import Best, Cell, Column, Table, cell_text
+from .token_lists import exchanged_table
 from .usage import ordinary_tokens
 from .verdict import compared, compared_summary
 
@@ -84,7 +85,7 @@ class Comparison(Report):
             ("Side by side", "", ["compression", "differences", "vocabularies"]),
             ("Beside others", "", ["references"]),
             ("By source and script", "", ["domain_bytes", "domain_fertility", "languages", "scripts"]),
-            ("The vocabularies", "", ["overlap"]),
+            ("The vocabularies", "", ["overlap", *(key for key in keys if key.startswith("exchanged"))]),
             ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
         ]
 
@@ -152,6 +153,7 @@ def _tables(
     thresholds: Sequence[float],
     named: bool,
 ) -> list[Table]:
+    toks = {name: of.tok for name, of in judged.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
     alike = with_words_as_pretokens(judged)
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
@@ -171,10 +173,13 @@ def _tables(
         _side_by_side(
             "scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max", note
         ),
-        _overlap({name: of.tok for name, of in judged.items()}),
+        _overlap(toks),
     ]
     if len(next(iter(usages.values()))) > 1 and named:
         tables.insert(-2, languages_table(usages))
+    base, *others = judged
+    together = {name: of.usage for name, of in judged.items()}
+    tables += [exchanged_table(base, other, toks, together) for other in others]
     spanning = [name for name, of in judged.items() if superwords_of(of.tok)]
     if spanning:
         lists = [most_used_table(name, judged[name].tok, judged[name].usage) for name in spanning]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 from array import array
 from collections import Counter
@@ -23,7 +22,7 @@ from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from .documents import Sample, survey
-from .names import free_name, group_name, text_name
+from .names import free_name, given_name, group_name, text_name
 from .usage import Usage, ids_of, measure_texts, measure_usage, require_same_split
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -51,8 +50,6 @@ Source = list[Path | str] | Texts | WordCounts
 # What `inspect`, `compare`, `prune` and `extend` take.
 Text = Sources | WordCounts | Mapping[str, Sources | Texts | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
-# A source with the name of its language: "de=corpus/german.txt".
-NAMED = re.compile(r"([^\W\d_][\w-]*)=(.+)", re.DOTALL)
 
 
 class EvaluationText:
@@ -97,10 +94,11 @@ class EvaluationText:
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
         named: list[tuple[str, list[Path | str]]] = []
-        self.named = all(NAMED.fullmatch(os.fspath(of)) and not os.path.lexists(of) for of in sources)
+        self.named = all(given_name(os.fspath(of))[0] for of in sources)
         for source in sources:
-            if (name := NAMED.fullmatch(os.fspath(source))) and not os.path.lexists(source):
-                self._add_language(name[1], name[2])
+            name, path = given_name(os.fspath(source))
+            if name is not None:
+                self._add_language(name, path)
                 continue
             if Path(source).is_dir() and WordCounts.is_saved(source):
                 self.sources[text_name(source)] = WordCounts.load(source)

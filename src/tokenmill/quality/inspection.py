@@ -14,6 +14,7 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.gc_pause import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
+from .advice import Subject
 from .charts import charts_of
 from .embeddings import load_embeddings, under_trained_table
 from .evaluation_text import EvaluationText, Text
@@ -27,9 +28,9 @@ from .replacing import worth_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table, Token
-from .token_lists import duplicates_tables, events_table, longest_table, rare_table, unused_table
+from .token_lists import duplicates_tables, events_table, longest_table, rare_table, removed_table, unused_table
 from .usage import Usage, ordinary_tokens
-from .verdict import subject_of, summary, verdict
+from .verdict import summary, verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,7 @@ class Inspection(Report):
             ("Duplicates", "", [key for key in keys if key.startswith("duplicates")]),
             ("Unused and rare tokens", "", ["unused", "rare", "worth_replacing", "under_trained"]),
             ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
-            ("Training", "", ["events"]),
+            ("Training", "", ["removed", "events"]),
             ("Tokens worth a look", "", ["longest"]),
         ]
 
@@ -166,7 +167,7 @@ def inspect(
             tables=tables,
             summary=summary(figures),
             findings=verdict(
-                subject_of(tok, figures, domains),
+                Subject(tok, figures, domains),
                 judged,
                 {token.id for token, *_ in unreachable.rows if isinstance(token, Token)},
                 beside,
@@ -180,6 +181,7 @@ def inspect(
 def _lists(name: str, tok: Tokenizer, usage: Usage | None, options: InspectionOptions) -> list[Table]:
     """The tables that list tokens."""
     tables = [events_table(tok)] if len(tok.vocabulary.event_counts) else []
+    tables += [removed_table(tok, usage)] if tok.vocabulary.removed else []
     tables += duplicates_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]

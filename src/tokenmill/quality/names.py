@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
 
 from ..errors import printable
 from ..sources.find import COMPRESSIONS
 
+# A source with the name of its language, or a tokenizer with its own: "de=corpus/german.txt".
+NAMED = re.compile(r"([^\W\d_][\w-]*)=(.+)", re.DOTALL)
 COMMON = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.ddtok", "merges.ddtok")
 
 
@@ -25,6 +28,16 @@ def tokenizer_name(path: str | os.PathLike[str]) -> str:
     elif place.suffix in (".tiktoken", ".json", ".ddtok"):
         place = place.with_suffix("")
     return printable(place.name or path).replace(",", "_")
+
+
+def given_name(argument: str) -> tuple[str | None, str]:
+    """The name and the path of an argument NAME=PATH; no name for a path, which a file of that name is too.
+
+    >>> given_name("mine=out/tokenizer.json"), given_name("gpt2")
+    (('mine', 'out/tokenizer.json'), (None, 'gpt2'))
+    """
+    match = None if os.path.lexists(argument) else NAMED.fullmatch(argument)
+    return (match[1], match[2]) if match else (None, argument)
 
 
 def text_name(path: str | os.PathLike[str]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import nlargest
+from itertools import chain, repeat, zip_longest
 
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import WHITE_SPACE
@@ -95,6 +96,61 @@ def events_table(tok: Tokenizer) -> Table:
         Column("IoS", "ios", "what made the removal due"),
     )
     return Table("events", "Merges in training order", columns, rows, listing=True)
+
+
+def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
+    """The tokens that training removed, the last first, beside those that took their rows: the last that it made."""
+    vocabulary = tok.vocabulary
+    removals: dict[int, float | None] = {}
+    made: dict[int, None] = {}
+    counts = vocabulary.event_counts.tolist() if len(vocabulary.event_counts) else []
+    for number, (left, right, new) in enumerate(vocabulary.events.tolist()):
+        if right < 0:
+            pair, whole = counts[number] if number < len(counts) else (0, 0)
+            removals[left] = pair / whole if whole else None
+            made.pop(left, None)
+        else:
+            removals.pop(new, None)
+            made[new] = None
+    gone = [id for id in reversed(removals) if id in vocabulary.removed]
+    rows: list[tuple[Cell, ...]] = []
+    for id, instead in zip(gone, chain(reversed(made), repeat(None)), strict=False):
+        used = None if usage is None or instead is None else int(usage.by_id[instead])
+        new = None if instead is None else Token(instead, vocabulary.tokens[instead] or b"")
+        rows.append((Token(id, vocabulary.tokens[id] or b""), removals[id], new, used))
+    columns = (
+        Column("removed", "token"),
+        Column("IoS", "ios", "what made the removal due"),
+        Column("instead", "token"),
+        Column("used", "count", "times in this text"),
+    )
+    note = (
+        "Each removal freed a row. The tokens that were made last have these rows: without removals training would have "
+        "ended before them."
+    )
+    return Table("removed", "Tokens removed, and what came instead", columns, rows, note, listing=True)
+
+
+def exchanged_table(base: str, other: str, toks: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Table:
+    """The tokens that only one of two vocabularies has, each side by its uses, the most used first."""
+    contents = {name: {token.content for token in token_cells(toks[name])} for name in (base, other)}
+    sides = []
+    for own, theirs in ((base, other), (other, base)):
+        uses = usages[own].by_id
+        only = [(of, int(uses[of.id])) for of in token_cells(toks[own]) if of.content not in contents[theirs]]
+        sides.append(sorted(only, key=lambda row: (-row[1], row[0].id)))
+    rows = [(*left, *right) for left, right in zip_longest(*sides, fillvalue=(None, None))]
+    columns = (
+        Column(f"only in {base}", "token", json_key="removed"),
+        Column("used", "count", "times in this text", json_key="removed_used"),
+        Column(f"only in {other}", "token", json_key="instead"),
+        Column("used there", "count", "times in this text", json_key="instead_used"),
+    )
+    note = (
+        f"{len(sides[0]):,} tokens are only in {base}, {len(sides[1]):,} only in {other}; the most used of each first."
+    )
+    title = f"Tokens of {base} that {other} lacks, and what it has instead"
+    return Table(f"exchanged_{other}", title, columns, rows, note, listing=True)
 
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:

@@ -6,22 +6,17 @@ twice as many ids. Figures that nobody published on the same text are not graded
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import UsageError
-from ..tokenizer import Tokenizer
+from .advice import NOTHING, Subject, against_swallowed, against_unused, percent
 from .documents import Interval
-from .evaluation_text import EvaluationText
 from .findings import Finding, Level
 from .judgement import Judgement
 from .junk import ENOUGH
 from .metrics import ratio, used_tokens
 from .pruning import can_lose_tokens, lasting_tokens
 from .references import CODE, JUNK, PROSE, Figures, references
-from .removals import in_event_order
-from .superwords import joins_words
 from .usage import ordinary_tokens
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
@@ -29,7 +24,6 @@ SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leav
 CLOSE = 0.97  # of the median's bytes per token: nobody feels less than that
 CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to English; languages named in the sentence
 ALIKE = 0.01  # a smaller difference is not worth a choice
-NOTHING = "Nothing needs to be done."
 
 
 @dataclass(frozen=True)
@@ -62,33 +56,14 @@ class Standing:
         return f"better than {self.better_than} of {len(self.peers)} published ones of about this size"
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The tokenizer, its figures, and how its user names it and the text in a command."""
-
-    tok: Tokenizer
-    figures: Figures
-    text: str
-
-    @property
-    def path(self) -> str:
-        return shlex.quote(self.tok.name) if self.tok.source is not None else "TOKENIZER"
-
-    @property
-    def trained_here(self) -> bool:
-        """Whether the user trained it, as far as its file tells: published vocabularies cannot be retrained."""
-        return len(self.tok.vocabulary.event_counts) > 0 or self.tok.vocabulary.order == "events"
-
-    def standing(self, figure: str, high: bool = False) -> Standing | None:
-        """A figure of the sample among those of peers; None if the vocabulary lacks characters of the sample."""
-        own = getattr(self.figures, figure)
-        peers = {name: getattr(of, figure) for name, of in self.figures.peers().items()}
-        return None if own is None else Standing(own, peers, high)
-
-
-def subject_of(tok: Tokenizer, figures: Figures, text: EvaluationText | None) -> Subject:
-    """The subject of a verdict."""
-    return Subject(tok, figures, " ".join(map(shlex.quote, text.given)) if text and text.given else "TEXT")
+def standing_of(figures: Figures, figure: str, high: bool = False) -> Standing | None:
+    """A figure of the sample among those of peers; None if the vocabulary lacks characters of the sample."""
+    own = getattr(figures, figure)
+    return (
+        None
+        if own is None
+        else Standing(own, {name: getattr(of, figure) for name, of in figures.peers().items()}, high)
+    )
 
 
 def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
@@ -143,14 +118,10 @@ def verdict(
     return by_cost([*on_text, _languages(of), _density(of, density, beside), _unreachable(of, unreachable)])
 
 
-def percent(share: float | None) -> str:
-    return f"{100 * (share or 0):.1f} %".replace("-", "\u2212")
-
-
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     swallowed = [token for token in judged.swallowed if token.ios >= JUNK]
     sure = sum(token.before >= ENOUGH for token in swallowed)
-    standing = of.standing("swallowed_share")
+    standing = standing_of(of.figures, "swallowed_share")
     level: Level = standing.level if standing else "good"
     share = ratio(len(swallowed), judged.size) or 0.0
     if not (standing and standing.peers) and share > max(other.swallowed_share or 0 for other in references().values()):
@@ -163,66 +134,39 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
         f"They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample: "
         f"{percent(of.figures.swallowed_share)}, {standing or 'not measured'}.",
-        NOTHING if level == "good" else _against_swallowed(of, len(swallowed)),
+        NOTHING if level == "good" else against_swallowed(of),
         share,
     )
 
 
-def _against_swallowed(of: Subject, rows: int) -> str:
-    """What the user can do about swallowed tokens, of what `train` and `prune` accept for such a vocabulary."""
-    vocabulary, advice = of.tok.vocabulary, []
-    if of.trained_here:
-        superwords = not vocabulary.has_superwords and joins_words(vocabulary)
-        how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
-        on = " on text like yours" if vocabulary.removed else ""
-        advice.append(f"A training with {how}{on} gives most of these {rows:,} rows to better tokens.")
-    if can_prune_by_ios(of.tok):
-        advice.append(
-            f"`tokenmill prune {of.path} {of.text} --ios {JUNK} -o pruned` drops those that it can, and its "
-            "certificate states the cost in tokens."
-        )
-    return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
-
-
-def can_prune_by_ios(tok: Tokenizer) -> bool:
-    """Whether `prune` accepts ios for this vocabulary."""
-    if tok.vocabulary.order == "events" or not can_lose_tokens(tok.vocabulary):
-        return False
-    try:
-        in_event_order(tok, "")
-    except UsageError:
-        return False
-    return True
-
-
 def _unused(of: Subject, judged: Judgement) -> Finding:
-    vocabulary, unused = of.tok.vocabulary, judged.size - used_tokens(of.tok, judged.usage)
-    share = ratio(unused, judged.size) or 0.0
+    unused = judged.size - used_tokens(of.tok, judged.usage)
     times = judged.usage.tokens / max(1, judged.size)
+    removable = of.without_unused if times >= SHORT else None
+    spare = 0.0 if removable is None else (ratio(removable.rows, judged.size) or 0.0)
+    look = spare >= UNUSED
+    stay = (
+        f", and {unused - removable.rows:,} of them cannot be removed" if removable and removable.rows < unused else ""
+    )
     if times < SHORT:
         advice = "Judge on more text before you act on this."
-    elif share < UNUSED:
-        advice = NOTHING
     else:
-        commands = []
-        if can_lose_tokens(vocabulary):
-            commands.append(f"`tokenmill prune {of.path} {of.text} -o smaller` drops these tokens")
-            if vocabulary.alphabet == "bytes" and (vocabulary.order != "events" or vocabulary.refine is not None):
-                commands.append(f"`tokenmill extend {of.path} {of.text} --reuse 0 -o better` gives their ids to others")
-        advice = "; ".join(commands) + "." if commands else "They cannot be removed from this vocabulary."
+        advice = against_unused(of) if look else NOTHING
     return Finding(
         "unused",
-        "look" if share >= UNUSED and times >= SHORT else "good",
-        f"{unused:,} tokens ({percent(share)}) never occur in this text of {judged.usage.tokens:,} tokens.",
-        f"{percent(UNUSED)} of the vocabulary, in a text of at least {SHORT} times as many tokens (here {times:,.1f} times)",
+        "look" if look else "good",
+        f"{unused:,} tokens ({percent(ratio(unused, judged.size))}) never occur in this text of {judged.usage.tokens:,} "
+        f"tokens{stay}.",
+        f"{percent(UNUSED)} of the vocabulary can be removed, in a text of at least {SHORT} times as many tokens (here "
+        f"{times:,.1f} times)",
         "If the model sees only text like this, their rows of the embedding table are never trained.",
         advice,
-        share if times >= SHORT else 0.0,
+        spare,
     )
 
 
 def _languages(of: Subject) -> Finding | None:
-    standing, premiums = of.standing("gini"), of.figures.premiums
+    standing, premiums = standing_of(of.figures, "gini"), of.figures.premiums
     if standing is None:
         return None
     dearest = max(premiums, key=premiums.__getitem__)

@@ -1,0 +1,153 @@
+"""Advice on a text: each change that a command can make is made in memory, and its gain and cost are measured.
+
+A change that the vocabulary does not take, or that gains nothing on the text, is not advised.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from ..counting import WordCounts
+from ..errors import UsageError
+from ..sources.blocks import ReadOptions
+from ..tokenizer import Tokenizer
+from ..vocabulary.lazy import lazy
+from .evaluation_text import EvaluationText
+from .pruning import Pruned, can_lose_tokens, prune, shrink
+from .references import JUNK, Figures
+from .replacing import Replaced, replace
+from .superwords import joins_words
+from .usage import measure_usage
+
+NOTHING = "Nothing needs to be done."
+MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
+GAIN = 0.001  # of the tokens of the text; less is not worth new rows
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed vocabulary on the text. rows: removed or replaced. tokens: more (or fewer) of the text, as a share."""
+
+    rows: int
+    tokens: float
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The tokenizer, its figures, and the text, if there is one."""
+
+    tok: Tokenizer
+    figures: Figures
+    text: EvaluationText | None
+
+    @property
+    def path(self) -> str:
+        """The tokenizer in a command."""
+        return shlex.quote(self.tok.name) if self.tok.source is not None else "TOKENIZER"
+
+    @property
+    def sources(self) -> str:
+        """The text in a command, with the options that it is read with."""
+        if self.text is None or not self.text.given:
+            return "TEXT"
+        default = asdict(ReadOptions())
+        read = {name: value for name, value in asdict(self.text.read).items() if value != default[name]}
+        flags = [f"--{name}={shlex.quote(str(read[name]))}" for name in ("unit", "separator", "field") if name in read]
+        return " ".join([*map(shlex.quote, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
+
+    @property
+    def trained_here(self) -> bool:
+        """Whether the user trained it, as far as its file tells: published vocabularies cannot be retrained."""
+        return len(self.tok.vocabulary.event_counts) > 0 or self.tok.vocabulary.order == "events"
+
+    @lazy
+    def counts(self) -> WordCounts | None:
+        """The word counts that changes are measured on; None without text, or with too much of it."""
+        if self.text is None or self.tok.vocabulary.library is not None:
+            return None
+        counts = self.text.together(self.tok)
+        return counts if len(counts) <= MOST_MEASURED else None
+
+    @lazy
+    def without_swallowed(self) -> Change | None:
+        """`prune --ios`."""
+        return self._measured(lambda counts: prune(self.tok, ios=JUNK, counts=counts))
+
+    @lazy
+    def without_unused(self) -> Change | None:
+        """`prune` to the tokens that the text uses."""
+        return self._measured(lambda counts: shrink(self.tok, counts))
+
+    @lazy
+    def with_replaced(self) -> Change | None:
+        """`extend --reuse`."""
+        return self._measured(lambda counts: replace(self.tok, counts))
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether there is more text than changes are measured on, and tokens can be removed."""
+        return self.text is not None and self.counts is None and can_lose_tokens(self.tok.vocabulary)
+
+    def _measured(self, change: Callable[[WordCounts], Pruned | Replaced]) -> Change | None:
+        if self.counts is None:
+            return None
+        try:
+            new = change(self.counts)
+        except UsageError:  # not for such a vocabulary
+            return None
+        before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
+        return Change(int((new.id_map < 0).sum()), after / max(1, before) - 1)
+
+
+_NOT_MEASURED = "; for so much text it says the cost only when it runs."
+
+
+def percent(share: float | None) -> str:
+    return f"{100 * (share or 0):.1f} %".replace("-", "\u2212")
+
+
+def against_swallowed(of: Subject) -> str:
+    """What the user can do about swallowed tokens, of what `train` and `prune` accept for such a vocabulary."""
+    vocabulary, advice = of.tok.vocabulary, []
+    if of.trained_here:
+        superwords = not vocabulary.has_superwords and joins_words(vocabulary)
+        how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
+        on = " on text like yours" if vocabulary.removed else ""
+        advice.append(
+            f"A training with {how}{on} leaves fewer of them, not none; few tokens of a text are saved by that."
+        )
+    if (change := of.without_swallowed) and change.rows:
+        advice.append(
+            f"`tokenmill prune {of.path} {of.sources} --ios {JUNK} -o pruned` drops {change.rows:,} rows{_cost(change)}."
+        )
+    elif of.unmeasured:
+        advice.append(f"`tokenmill prune {of.path} {of.sources} --ios {JUNK} -o pruned` drops them{_NOT_MEASURED}")
+    return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
+
+
+def against_unused(of: Subject) -> str:
+    """What the user can do about tokens that the text does not use."""
+    commands = []
+    if (change := of.without_unused) and change.rows:
+        commands.append(
+            f"`tokenmill prune {of.path} {of.sources} -o smaller` drops {change.rows:,} rows{_cost(change)}."
+        )
+    elif of.unmeasured:
+        commands.append(f"`tokenmill prune {of.path} {of.sources} -o smaller` drops them{_NOT_MEASURED}")
+    if (change := of.with_replaced) and change.tokens <= -GAIN:
+        commands.append(
+            f"`tokenmill extend {of.path} {of.sources} --reuse {change.rows} -o better` gives {change.rows:,} ids to new "
+            f"tokens{_cost(change)}."
+        )
+    return " ".join(commands) or "They cannot be removed from this vocabulary."
+
+
+def _cost(change: Change) -> str:
+    """What a change does to the number of tokens of this text."""
+    if not change.tokens:
+        return ", and this text keeps its tokens"
+    more = "more" if change.tokens > 0 else "fewer"
+    share = f"{100 * abs(change.tokens):.2f} %"
+    return f", and this text takes {share if abs(change.tokens) >= 5e-5 else 'less than 0.01 %'} {more} tokens"
