@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def play(
     opening: Opening,
     *,
-    tokenizers: Annotated[Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings.")] = (),
+    tokenizers: Annotated[
+        Sequence[str],
+        Argument("Tokenizers: folders, files, or names of published encodings. [default: a small one to try]"),
+    ] = (),
     port: Annotated[
         int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)
     ] = None,
@@ -37,7 +40,7 @@ def play(
 
     tokenmill play my-tokenizer cl100k_base
     """
-    from ..playground.server import serve
+    from ..playground.server import serve, starter
     from ..quality.names import free_name, tokenizer_name
 
     loaded: dict[str, Tokenizer] = {}
@@ -47,7 +50,7 @@ def play(
         loaded[name] = opening.load(path)
         sources[name] = printable(Path(path).name)
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
-    vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
+    vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()] or [starter()]
     if export is not None:
         from ..playground.export import export as write
 
