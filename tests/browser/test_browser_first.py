@@ -24,3 +24,38 @@ def test_an_empty_text_has_no_chosen_token(open_page, local):
     assert page.inner_text("#detail").startswith("Type or paste a text")
     set_text(page, "lower")
     assert "token 1 of" in page.inner_text("#detail")
+
+
+def test_the_vocabulary_opens_on_words_and_a_search_selects_its_first_hit(open_page, local):
+    page = open_page(local.address)
+    page.click("#tab-vocabulary")
+    page.wait_for_selector("#results .active")
+    assert page.inner_text("#results .active code")[1:].isalpha()
+    assert page.inner_text("#sheet h2") == page.inner_text("#results .active code")
+    page.fill("#search", "newer")
+    page.wait_for_selector("#results:not([aria-busy])")
+    assert page.get_attribute("#results .active", "data-row") == "0"
+    assert "newer" in page.inner_text("#sheet h2")
+
+
+def test_compare_begins_in_the_first_screen_and_counts_lines(open_page, local):
+    page = open_page(local.address, viewport={"width": 400, "height": 800})
+    set_text(page, "नमस्ते दुनिया\nnewest\n\nlower")
+    page.click("#tab-compare")
+    page.wait_for_selector(".line")
+    assert page.locator("#compare-lines").bounding_box()["y"] < 800
+    assert "4 lines" in page.inner_text("#compare-table tfoot")
+    assert " of 4 lines " in page.inner_text("#compare-where")
+
+
+def test_selected_tokens_are_copied_without_direction_marks(open_page, local):
+    page = open_page(local.address)
+    set_text(page, "abc עברית 123")
+    page.wait_for_selector("#tokens .bidi")
+    copied = page.evaluate("""() => {
+        getSelection().selectAllChildren(document.querySelector("#tokens .block"));
+        const event = new ClipboardEvent("copy", {clipboardData: new DataTransfer(), bubbles: true, cancelable: true});
+        document.querySelector("#tokens").dispatchEvent(event);
+        return event.clipboardData.getData("text/plain");
+    }""")
+    assert not {*copied} & {"\u200e", "\u200f"} and copied.startswith("abc")

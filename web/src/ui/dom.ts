@@ -38,6 +38,11 @@ export function grouped(value: number): string {
   return numbers.format(value);
 }
 
+/** "1 line", "2,000 lines". */
+export function count(value: number, one: string, many = `${one}s`): string {
+  return `${grouped(value)} ${value === 1 ? one : many}`;
+}
+
 /** A sequence of calls in which a newer call replaces an older one that is still waiting. */
 export function latest<Args extends unknown[]>(
   run: (...args: Args) => Promise<void>,

@@ -4,7 +4,7 @@ import { parseHex } from "../encoder/lookup";
 import type { Moment } from "../training/history";
 import type { Entry } from "../training/queue";
 import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
-import { fill, grouped, h } from "./dom";
+import { count, fill, grouped, h } from "./dom";
 import { changes, drawSeams } from "./seam";
 import { label } from "./show";
 
@@ -70,7 +70,7 @@ function drift({ past, right }: Around): HTMLElement | null {
   const told =
     same === most
       ? "With this fault the events are still the right ones. Try other words."
-      : `With this fault ${same === 1 ? "only the first event is" : `the first ${plural(same, "event")} are`} right. ` +
+      : `With this fault ${same === 1 ? "only the first event is" : `the first ${count(same, "event")} are`} right. ` +
         (after === 0
           ? ""
           : after === 1
@@ -78,7 +78,7 @@ function drift({ past, right }: Around): HTMLElement | null {
             : wrong === after
               ? `All ${grouped(wrong)} after ${it} are wrong. `
               : `Of the ${grouped(after)} after ${it}, ${grouped(wrong)} are wrong. `) +
-        (missing === 0 ? "" : `${plural(missing, "event")} at the end ${missing === 1 ? "is" : "are"} missing.`);
+        (missing === 0 ? "" : `${count(missing, "event")} at the end ${missing === 1 ? "is" : "are"} missing.`);
   return h("p", { class: "drift" }, told);
 }
 
@@ -97,10 +97,6 @@ function token(trainer: Trainer, id: number, kind = ""): HTMLElement {
 
 function times(count: number): string {
   return count === 1 ? "once" : `${grouped(count)} times`;
-}
-
-function plural(count: number, one: string, many = `${one}s`): string {
-  return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
 /** What the step did, in words, and the work so far. */
@@ -129,10 +125,10 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       h(
         "p",
         {},
-        `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${plural(report.touched.length, "pretoken")}; ` +
-          `${plural(trainer.pretokens.length - report.touched.length, "pretoken")} left alone. It makes ${what[report.outcome]}, id ${id}. `,
+        `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${count(report.touched.length, "pretoken")}; ` +
+          `${count(trainer.pretokens.length - report.touched.length, "pretoken")} left alone. It makes ${what[report.outcome]}, id ${id}. `,
         stale > 0
-          ? `On the way ${plural(stale, "stale entry", "stale entries")} left the queue.`
+          ? `On the way ${count(stale, "stale entry", "stale entries")} left the queue.`
           : "The top of the queue was up to date.",
       ),
     );
@@ -163,7 +159,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
         `Its IoS ${report.ios[0]!.value.toFixed(2)} reached the threshold ${trainer.options.refine}. `,
         report.times === 0
           ? "It no longer occurs on its own."
-          : `The ${plural(report.times, "occurrence")} left over, in ${plural(report.touched.length, "pretoken")}, `,
+          : `The ${count(report.times, "occurrence")} left over, in ${count(report.touched.length, "pretoken")}, `,
         report.times === 0 ? null : "fall apart into ",
         ...(report.times === 0 ? [] : report.parts.flatMap((part) => [token(trainer, part), " "])),
       ),
@@ -240,7 +236,7 @@ function pretokens({ trainer, report }: Moment, visited: number | null): HTMLEle
     "div",
     {},
     h("ol", { class: "pretoken-list" }, ...rows),
-    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more pretoken")}`) : null,
+    hidden > 0 ? h("p", { class: "hint" }, `and ${count(hidden, "more pretoken")}`) : null,
   );
 }
 
@@ -322,7 +318,7 @@ function pairs(moment: Moment, visited: number | null): HTMLElement {
       ),
       h("tbody", {}, ...rows),
     ),
-    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more pair")}, unchanged`) : null,
+    hidden > 0 ? h("p", { class: "hint" }, `and ${count(hidden, "more pair")}, unchanged`) : null,
   );
 }
 
@@ -361,13 +357,13 @@ function queue({ trainer, report }: Moment, visited: number | null): HTMLElement
     h(
       "p",
       { class: "hint" },
-      `${when}${plural(entries.length, "entry", "entries")}, ${grouped(staleOnes)} stale. The highest count leaves first.`,
+      `${when}${count(entries.length, "entry", "entries")}, ${grouped(staleOnes)} stale. The highest count leaves first.`,
     ),
     taken.length > 0
       ? h("ol", { class: "queue taken-list", "aria-label": "Taken from the queue in this step" }, ...taken)
       : null,
     h("ol", { class: "queue" }, ...rows),
-    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more entry", "more entries")}`) : null,
+    hidden > 0 ? h("p", { class: "hint" }, `and ${count(hidden, "more entry", "more entries")}`) : null,
   );
 }
 

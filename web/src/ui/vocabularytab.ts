@@ -18,6 +18,7 @@ export class VocabularyTab {
   private asked = new Set<number>();
   private active = -1; // a row
   private shownFor = "";
+  private described = -1; // an id
   private readonly query = byId<HTMLInputElement>("search");
   private readonly kind = byId<HTMLSelectElement>("search-kind");
   private readonly where = byId<HTMLSelectElement>("search-where");
@@ -61,6 +62,8 @@ export class VocabularyTab {
     if (key === "") return;
     this.where.disabled = this.kind.value === "id";
     const query = this.query.value;
+    const linked = session.token === this.described ? -1 : session.token;
+    let first = 0; // the row to select
     this.rows.root.setAttribute("aria-busy", "true");
     try {
       const summary = await session.ready(key);
@@ -68,6 +71,9 @@ export class VocabularyTab {
       this.offer("ios", summary.ios);
       const [kind, where] = [this.kind.value as SearchKind, this.where.value as Where];
       this.found = await session.line.ask("search", key, query, kind, where, this.order.value as Order);
+      if (linked >= 0) first = this.found.indexOf(linked);
+      else if (query === "" && this.order.value === "id")
+        first = Math.max(0, this.found.indexOf(await session.line.ask("firstWord", key)));
       const without = query === "" && kind !== "id" ? summary.tokens - this.found.length : 0;
       byId("search-found").textContent =
         `${grouped(this.found.length)} ${this.found.length === 1 ? "token" : "tokens"}` +
@@ -77,8 +83,6 @@ export class VocabularyTab {
       this.found = new Int32Array(0);
       byId("search-found").textContent = error instanceof Error ? error.message : String(error);
     }
-    if (this.shownFor !== key || session.token < 0)
-      fill(byId("sheet"), h("p", { class: "hint" }, "How a chosen token was built shows here."));
     this.shownFor = key;
     this.known.clear();
     this.asked.clear();
@@ -86,7 +90,11 @@ export class VocabularyTab {
     this.rows.root.scrollTop = 0;
     this.rows.root.removeAttribute("aria-activedescendant");
     this.rows.set(this.found.length, ROW, (row) => this.drawRow(row));
-    if (session.token >= 0 && key !== "") void this.describe(session.token);
+    if (first >= 0 && this.found.length > 0) {
+      this.rows.root.scrollTop = first * ROW;
+      this.choose(first);
+    } else if (linked >= 0) void this.describe(linked);
+    else fill(byId("sheet"), h("p", { class: "hint" }, "How a chosen token was built shows here."));
     if (this.found.length === 0) {
       const id = this.kind.value === "id";
       const wider = this.where.value === "contains" ? "" : "“contains”, ";
@@ -185,6 +193,7 @@ export class VocabularyTab {
 
   private async showDetails(id: number): Promise<void> {
     const key = this.shownFor;
+    this.described = id;
     this.session.token = id;
     this.session.tell("token");
     const details = await this.session.line.ask("describe", key, id);
