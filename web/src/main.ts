@@ -23,6 +23,8 @@ const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (u
 const worker = new Worker(policy?.createScriptURL("worker.js") ?? "worker.js", { type: "module" });
 const session = new Session(new Line(worker));
 
+const SHORT = 12; // digits of a fingerprint in texts
+
 startTheme();
 startHelp();
 const showView = startViews(session);
@@ -91,6 +93,7 @@ async function start(): Promise<void> {
 function takePlace(place: Place): void {
   const names = session.choices.map((choice) => choice.key);
   const known = place.tokenizers.filter((name) => names.includes(name));
+  void checkTokenizer(place, names);
   session.compared = (known.length > 0 ? known : names).slice(0, MOST_COMPARED);
   const current = names.includes(place.tokenizer) ? place.tokenizer : (known[0] ?? names[0]);
   if (current !== undefined) {
@@ -106,11 +109,32 @@ function takePlace(place: Place): void {
   showView(place.view, false);
 }
 
+/** Say so if a link was made with other tokenizers than those of this page. */
+async function checkTokenizer(place: Place, names: string[]): Promise<void> {
+  const note = byId("link-note");
+  const missing = [...new Set([place.tokenizer, ...place.tokenizers])].filter(
+    (name) => name !== "" && !names.includes(name),
+  );
+  note.hidden = missing.length === 0;
+  note.textContent = `This link was made with ${missing.map(nameOfKey).join(" and ")}, which this page does not have: open it to see what the link shows.`;
+  if (place.fingerprint === "" || !names.includes(place.tokenizer)) return;
+  const { fingerprint } = await session.ready(place.tokenizer);
+  if (fingerprint.startsWith(place.fingerprint)) return;
+  note.hidden = false;
+  note.textContent = `This link was made with another ${nameOfKey(place.tokenizer)} (fingerprint ${place.fingerprint}) than the one of this page (fingerprint ${fingerprint.slice(0, SHORT)}), so its tokens may differ.`;
+}
+
+/** The name in a key: a tokenizer that was opened on the page has a number after it. */
+function nameOfKey(key: string): string {
+  return key.replace(/#\d+$/, "");
+}
+
 function place(longest: number): Place {
   const token: Record<string, string> = session.token >= 0 ? { token: String(session.token) } : {};
   return {
     view: session.view,
     tokenizer: session.current,
+    fingerprint: session.choice(session.current)?.summary?.fingerprint.slice(0, SHORT) ?? "",
     tokenizers: session.compared,
     text: session.text.length <= longest ? session.text : null,
     words: session.words === "" ? null : session.words,
@@ -140,7 +164,7 @@ function drawChooser(): void {
       const summary = await session.ready(key);
       if (key !== session.current) return;
       const facts = [summary.source, summary.family, `vocabulary size ${grouped(summary.tokens)}`];
-      facts.push(`fingerprint ${summary.fingerprint.slice(0, 12)}`);
+      facts.push(`fingerprint ${summary.fingerprint.slice(0, SHORT)}`);
       byId("about").textContent = facts.filter((fact) => fact !== "").join("\u00a0· ");
     } catch (error) {
       if (key === session.current) byId("about").textContent = "";

@@ -113,6 +113,7 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   const place = {
     view: "compare",
     tokenizer: "c&d=#",
+    fingerprint: "d61ee7263bd6",
     controls: { search: "a&b", picky: "1" },
     tokenizers: ["a b", "c&d=#"],
     text: "Gr\u00fc\u00dfe \u{1f44d} #&=%\n".repeat(50),
@@ -124,6 +125,7 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   assert.deepEqual(await fromFragment("#text=%%%"), {
     view: "",
     tokenizer: "",
+    fingerprint: "",
     tokenizers: [],
     text: null,
     words: null,

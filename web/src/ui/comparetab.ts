@@ -278,8 +278,7 @@ function drawPart(shown: Drawn, line: Line, parts: readonly Part[], i: number, l
   const common = aligned.makers.subarray(from, to + 1).every((makers) => makers === all || makers === 0);
   const cuts = [from];
   for (let cut = from + 1; cut < to; cut++) if ((aligned.makers[cut]! >> lane) & 1) cuts.push(cut);
-  const bytesShow = showsBytes(aligned, from, to);
-  const marks = bytesShow ? [] : cuts.splice(1);
+  const marks = cuts.some((cut, k) => k > 0 && aligned.inside[cut] === 1) ? [] : cuts.splice(1);
   const whole = cuts.length === 1;
   const edge = hasEdge(shown, line, parts, i, lane);
   const shared = shown.encodings.every((_, other) => hasEdge(shown, line, parts, i, other));
@@ -304,7 +303,7 @@ function drawPart(shown: Drawn, line: Line, parts: readonly Part[], i: number, l
     mark.style.insetInlineStart = `${share}%`;
     cells[0]!.append(mark);
   }
-  if (!bytesShow) return cells[0]!;
+  if (!showsBytes(aligned, from, to)) return cells[0]!;
   // Another tokenizer shows bytes here, which are wider than the text: all take the room of all bytes and their edges.
   const column = h("span", { class: "unit" }, ...(rtl ? cells.reverse() : cells));
   const digits = 2 * (aligned.cuts[to]! - aligned.cuts[from]!);

@@ -8,6 +8,7 @@ import { Editor, LONGEST } from "./editor";
 import { linkScrolling } from "./linked";
 import { NearEncoder } from "./near";
 import type { Notify } from "./notices";
+import { copyPng, pictureOf, toHtml, toSvg } from "./picture";
 import { GROUPS, SAMPLES, type Sample } from "./samples";
 import type { Session } from "./session";
 import { hex, label, quoted, visible } from "./show";
@@ -87,6 +88,9 @@ export class TokensTab {
     byId("copy-ids").addEventListener("click", () => void copy(byId("copy-ids"), this.idsText()));
     byId("copy-tokens").addEventListener("click", () => void copy(byId("copy-tokens"), this.tokensText()));
     byId("copy-text").addEventListener("click", () => void copy(byId("copy-text"), session.text));
+    byId("copy-svg").addEventListener("click", () => void copy(byId("copy-svg"), toSvg(pictureOf(byId("tokens")))));
+    byId("copy-html").addEventListener("click", () => void copy(byId("copy-html"), toHtml(byId("tokens"))));
+    byId("copy-png").addEventListener("click", () => void copyPng(byId("copy-png"), pictureOf(byId("tokens"))));
   }
 
   /** Set the text from a sample, a file or a link. */

@@ -5,7 +5,7 @@ import type { Encoded } from "../encoder/encoder";
 import { PRETOKEN_START } from "../encoder/flags";
 import { boxDirections, directionMarks, directionOf, hasRtl, LTR_MARK, RTL_MARK } from "./bidi";
 import { Blocks } from "./blocks";
-import { firstAbove, h } from "./dom";
+import { copy, firstAbove, h } from "./dom";
 import type { Pane, Top } from "./linked";
 import { isUnseen, visible } from "./show";
 import { isAdded, pretokenOf, spansWords, tokenText, wordsOf } from "./tokentext";
@@ -338,7 +338,7 @@ export class TokenView implements Pane {
       },
     };
     if (event.key === "c" && (event.ctrlKey || event.metaKey) && getSelection()?.isCollapsed !== false) {
-      void navigator.clipboard.writeText(String(encoded.ids[now]));
+      void copy(document.createElement("button"), String(encoded.ids[now]));
       event.preventDefault();
       return;
     }
