@@ -3,7 +3,9 @@
 import re
 import xml.etree.ElementTree as ET
 
-from playground_page import copied, set_text
+from playground_page import copied, ids, set_text
+
+from tokenmill.tokenizer import Tokenizer
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -56,3 +58,17 @@ def test_a_link_that_needs_another_tokenizer_says_so(open_page, local):
     missing = open_page(local.address, "#view=tokens&tokenizer=mine%2315&with=mine%2315&text=")
     missing.wait_for_selector("#link-note:visible")
     assert "made with mine, which this page does not have" in missing.inner_text("#link-note")
+
+
+def test_an_export_as_one_file_opens_as_a_file(open_page, small_tokenizers, tmp_path):
+    from tokenmill.playground.export import export
+
+    sizes = export(small_tokenizers[:2], tmp_path / "page.html")
+    assert sizes == {"page.html": (tmp_path / "page.html").stat().st_size}
+    page = open_page((tmp_path / "page.html").as_uri())
+    set_text(page, "newest lower")
+    assert ids(page) == Tokenizer(small_tokenizers[0][1]).encode_ordinary("newest lower")
+    page.select_option("#tokenizer", "merges")
+    page.click("#tab-compare")
+    page.wait_for_selector(".line")
+    assert page.is_hidden("#message")

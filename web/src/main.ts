@@ -18,9 +18,14 @@ interface TrustedTypes {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
 }
 
+/** What a page exported as one file holds: its tokenizers, each packed and in base64, and the worker's script. */
+const embedded: { catalog: Catalog; worker: string } | null = JSON.parse(
+  document.getElementById("embedded")?.textContent ?? "null",
+);
+const script = embedded ? URL.createObjectURL(new Blob([embedded.worker], { type: "text/javascript" })) : "worker.js";
 const trusted = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
-const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (url === "worker.js" ? url : "") });
-const worker = new Worker(policy?.createScriptURL("worker.js") ?? "worker.js", { type: "module" });
+const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (url === script ? url : "") });
+const worker = new Worker(policy?.createScriptURL(script) ?? script);
 const session = new Session(new Line(worker));
 
 const SHORT = 12; // digits of a fingerprint in texts
@@ -71,10 +76,11 @@ async function start(): Promise<void> {
   watchControls(remember);
   const place = await fromFragment(location.hash);
   try {
-    const response = await fetch("catalog.json", { credentials: "same-origin", cache: "no-cache" });
-    const catalog: Catalog = await response.json();
-    for (const { name, pack } of catalog.tokenizers)
-      session.choices.push({ key: name, name, source: pack, summary: null });
+    const catalog = embedded?.catalog ?? (await fetchCatalog());
+    for (const { name, pack } of catalog.tokenizers) {
+      const source = embedded ? Uint8Array.from(atob(pack), (char) => char.charCodeAt(0)) : pack;
+      session.choices.push({ key: name, name, source, summary: null });
+    }
     new Opening(session, catalog, (text) => tokens.setText(text), notify);
   } catch (error) {
     notify(`The list of tokenizers could not be read: ${error instanceof Error ? error.message : error}`, true);
@@ -87,6 +93,11 @@ async function start(): Promise<void> {
     if (state?.view) showView(state.view, false);
     else takePlace(await fromFragment(location.hash));
   });
+}
+
+async function fetchCatalog(): Promise<Catalog> {
+  const response = await fetch("catalog.json", { credentials: "same-origin", cache: "no-cache" });
+  return response.json();
 }
 
 /** Restore the state of a link. */

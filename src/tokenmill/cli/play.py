@@ -34,7 +34,7 @@ def play(
     paths: Annotated[bool, Option("Let the page open any file of this machine by its path.", "--paths")] = False,
     counts: Annotated[Path | None, Option("Word counts, to show each token's count and IoS.")] = None,
     overwrite: Overwrite = False,
-    export: Annotated[Path | None, Option("Write a static site to this folder, for any file host.")] = None,
+    export: Annotated[Path | None, Option("Write a static site to this folder, or one FILE.html.")] = None,
 ) -> None:
     """See tokens, compare tokenizers and step through training, in the browser.
 
@@ -57,6 +57,9 @@ def play(
         sizes = write(vocabularies, export, usage, sources=sources, overwrite=overwrite)
         files = {name: f"{size:,}" for name, size in sizes.items()}
         report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
+        if export.suffix == ".html":
+            say("Open it in the browser.")
+            return
         say(f"To see it here: python3 -m http.server 8000 --bind 127.0.0.1 --directory {shlex.quote(str(export))}")
         say("Then open http://127.0.0.1:8000/ in the browser.")
         return
