@@ -22,22 +22,26 @@ export interface Around {
   go: (step: number) => void;
 }
 
-export function drawMoment(root: HTMLElement, moment: Moment, around: Around): void {
+/** Draw the idea into `root`, and how a fast trainer does it into `fast`. */
+export function drawMoment(root: HTMLElement, fast: HTMLElement, moment: Moment, around: Around): void {
   const { visited } = around;
   const scrolled = root.querySelector(".events ol")?.scrollTop ?? 0;
   fill(
     root,
     h(
       "section",
-      { class: "card story", "aria-live": "polite" },
-      ...story(moment),
-      drift(around),
-      seams(moment, visited),
+      { class: "card story" },
+      h("div", { "aria-live": "polite" }, ...story(moment), drift(around)),
+      sizes(moment, visited),
+      pretokens(moment, visited),
     ),
-    h("section", { class: "card" }, h("h2", {}, "Pretokens"), pretokens(moment, visited)),
+    h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, around)),
+  );
+  fill(
+    fast,
+    h("section", { class: "card" }, work(moment.trainer), queueStory(moment), seams(moment, visited)),
     h("section", { class: "card" }, h("h2", {}, "Pairs and where they are"), pairs(moment, visited)),
     h("section", { class: "card" }, h("h2", {}, "Queue"), queue(moment, visited)),
-    h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, around)),
   );
   const list = root.querySelector<HTMLElement>(".events ol");
   const here = list?.querySelector<HTMLElement>(".here");
@@ -50,10 +54,37 @@ export function drawMoment(root: HTMLElement, moment: Moment, around: Around): v
   }
 }
 
-/** The seam of the pretoken that was visited last: after a whole step, that of the first. */
+/** The tokens of the text, each pretoken as often as it occurs, and the size of the vocabulary. */
+function sizes({ trainer, report }: Moment, visited: number | null): HTMLElement {
+  const rows = trainer.segments.slice();
+  if (report !== null && visited !== null)
+    for (const { pretoken, before } of report.touched.slice(visited)) rows[pretoken] = before;
+  const tokens = rows.reduce((sum, row, i) => sum + row.length * trainer.pretokens[i]!.count, 0);
+  const one = (value: number, name: string) => h("div", {}, h("dt", {}, name), h("dd", {}, grouped(value)));
+  return h(
+    "dl",
+    { class: "counts" },
+    one(tokens, "tokens of the text"),
+    one(trainer.present, "size of the vocabulary"),
+  );
+}
+
+/** What the queue had to do with the step. */
+function queueStory({ report }: Moment): HTMLElement {
+  const stale = (report?.popped.length ?? 1) - 1;
+  const told =
+    report === null
+      ? "Every pair of neighbours has been counted once, noted in the index and put into the queue."
+      : stale > 0
+        ? `On the way ${count(stale, "stale entry", "stale entries")} left the queue.`
+        : "The top of the queue was up to date.";
+  return h("p", {}, told);
+}
+
+/** The seam of the pretoken that was visited last. */
 function seams({ trainer, report }: Moment, visited: number | null): HTMLElement | null {
   if (report === null || visited === 0) return null;
-  return drawSeams(trainer, report, (visited ?? 1) - 1, (id, kind) => token(trainer, id, kind));
+  return drawSeams(trainer, report, (visited ?? report.touched.length) - 1, (id, kind) => token(trainer, id, kind));
 }
 
 /** Where the events of a training with a fault leave the right ones. */
@@ -108,12 +139,11 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       h(
         "p",
         {},
-        `Each pretoken is a row of its bytes. Every pair of neighbours has been counted once, noted in the index and put into the queue.`,
+        "The text is cut into pretokens, and each pretoken is a row of its bytes. Each merge joins the pair of neighbours that is most frequent.",
       ),
     );
   } else if (report.event.kind === "merge") {
     const { left, right, id } = report.event;
-    const stale = report.popped.length - 1;
     const what = {
       new: "a new token",
       back: "a removed token that comes back",
@@ -126,10 +156,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
         "p",
         {},
         `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${count(report.touched.length, "pretoken")}; ` +
-          `${count(trainer.pretokens.length - report.touched.length, "pretoken")} left alone. It makes ${what[report.outcome]}, id ${id}. `,
-        stale > 0
-          ? `On the way ${count(stale, "stale entry", "stale entries")} left the queue.`
-          : "The top of the queue was up to date.",
+          `${count(trainer.pretokens.length - report.touched.length, "pretoken")} left alone. It makes ${what[report.outcome]}, id ${id}.`,
       ),
     );
     if (report.ios.length > 0) {
@@ -165,7 +192,6 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       ),
     );
   }
-  told.push(work(trainer));
   return told;
 }
 
@@ -350,7 +376,8 @@ function queue({ trainer, report }: Moment, visited: number | null): HTMLElement
     );
   });
   const hidden = entries.length - rows.length;
-  const when = report === null || visited === null ? "" : "After the last word of this merge: ";
+  const when =
+    visited === null || visited >= (report?.touched.length ?? 0) ? "" : "After the last word of this merge: ";
   return h(
     "div",
     {},
