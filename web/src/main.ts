@@ -115,6 +115,7 @@ function takePlace(place: Place): void {
   training.take(place.words, Number(place.controls.step ?? 0));
   setControls(place.controls);
   session.token = place.controls.token === undefined ? -1 : Number(place.controls.token);
+  session.linked = session.token;
   if (place.text !== null) tokens.setText(place.text);
   else if (session.text === "") tokens.setText(SAMPLES[0]!.text);
   showView(place.view, false);

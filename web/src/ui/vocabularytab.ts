@@ -18,7 +18,6 @@ export class VocabularyTab {
   private asked = new Set<number>();
   private active = -1; // a row
   private shownFor = "";
-  private described = -1; // an id
   private readonly query = byId<HTMLInputElement>("search");
   private readonly kind = byId<HTMLSelectElement>("search-kind");
   private readonly where = byId<HTMLSelectElement>("search-where");
@@ -42,6 +41,13 @@ export class VocabularyTab {
     this.kind.addEventListener("change", () => void this.refresh());
     this.where.addEventListener("change", () => void this.refresh());
     this.order.addEventListener("change", () => void this.refresh());
+    for (const kind of ["keydown", "beforeinput", "pointerdown"]) {
+      for (const id of ["search-form", "results"]) {
+        byId(id).addEventListener(kind, () => {
+          session.linked = -1;
+        });
+      }
+    }
     byId("search-form").addEventListener("submit", (event) => {
       event.preventDefault();
       void this.refresh();
@@ -62,7 +68,7 @@ export class VocabularyTab {
     if (key === "") return;
     this.where.disabled = this.kind.value === "id";
     const query = this.query.value;
-    const linked = session.token === this.described ? -1 : session.token;
+    const { linked } = session;
     let first = 0; // the row to select
     this.rows.root.setAttribute("aria-busy", "true");
     try {
@@ -193,7 +199,6 @@ export class VocabularyTab {
 
   private async showDetails(id: number): Promise<void> {
     const key = this.shownFor;
-    this.described = id;
     this.session.token = id;
     this.session.tell("token");
     const details = await this.session.line.ask("describe", key, id);
