@@ -15,7 +15,6 @@ import { hex, partial, visible } from "./show";
 const LANE = 26; // pixels; as in the style sheet
 const GAP = 22;
 const PRINTED = 72; // columns
-const JOINER = "\u200d";
 const JOINING = /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Nko}\p{Script=Mongolian}]/u;
 
 /** A comparison and its lines as they are drawn. */
@@ -287,13 +286,14 @@ function drawPart(shown: Drawn, line: Line, parts: readonly Part[], i: number, l
     const [left, right] = rtl ? [k === cuts.length - 1, k === 0] : [k === 0, k === cuts.length - 1];
     const own = bytes.subarray(aligned.cuts[cut]!, aligned.cuts[cuts[k + 1] ?? to]!);
     const loose = /^\p{M}/u.test(toText(own) ?? ""); // a combining mark without its letter
-    const shownText = whole ? joined(shown, parts[i]!) : loose ? hex(own, "") : partial(own, "");
+    const shownText = whole ? visible(text, false) : loose ? hex(own, "") : partial(own, "");
     let kind = whole ? (shownText.includes("\u27e8") ? "cell sign" : "cell") : "cell part";
     const odd = left ? !shared : aligned.makers[rtl ? cuts[k + 1]! : cut] !== all;
     if (!left || edge) kind += odd ? " starts odd" : " starts";
     if (text === "\n") kind += " feed";
     if (!right || last) kind += " ends";
     if (!common) kind += " differs";
+    if (whole) kind += joins(shown, parts[i]!);
     return h("span", { class: kind, dir: rtl ? "rtl" : null, "data-lane": lane, "data-cut": cut }, shownText);
   });
   for (const cut of marks) {
@@ -311,12 +311,11 @@ function drawPart(shown: Drawn, line: Line, parts: readonly Part[], i: number, l
   return column;
 }
 
-/** The text of a part, with joiners where a cut is between letters that join. */
-function joined({ aligned, text: all }: Drawn, { from, to, text }: Part): string {
+/** The classes of a part whose letters join with those beyond a cut: the style sheet adds joiners, so none is copied. */
+function joins({ aligned, text: all }: Drawn, { from, to, text }: Part): string {
   const [before, after] = [all[aligned.units[from]! - 1] ?? "", all[aligned.units[to]!] ?? ""];
-  const joins = (a: string, b: string) => JOINING.test(a) && JOINING.test(b);
-  const shown = visible(text, false);
-  return (joins(before, text[0] ?? "") ? JOINER : "") + shown + (joins(text.at(-1) ?? "", after) ? JOINER : "");
+  const join = (a: string, b: string) => JOINING.test(a) && JOINING.test(b);
+  return (join(before, text[0] ?? "") ? " joins-before" : "") + (join(text.at(-1) ?? "", after) ? " joins-after" : "");
 }
 
 function codes(characters: string): string {
