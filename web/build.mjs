@@ -14,10 +14,8 @@ const { metafile } = await build({
   entryPoints: { file: "src/file.ts", app: "src/main.ts", worker: "src/worker.ts", style: "src/style.css" },
   outdir: out,
   bundle: true,
-  splitting: true, // the page and the worker share the encoder
-  chunkNames: "encoder",
   minify: true,
-  format: "esm",
+  format: "iife", // so that an export as one file can hold them inline
   target: ["chrome123", "firefox120", "safari17.5"],
   legalComments: "none",
   charset: "utf8",

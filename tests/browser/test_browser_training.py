@@ -116,8 +116,14 @@ def test_steps_are_the_librarys_events(open_page, local, words, merges, refine):
     assert press_to_the_end(page, "back") == [expected[:step] for step in reversed(range(len(expected)))]
 
 
+def unfold(page):
+    """Show how a fast trainer does it."""
+    page.evaluate("() => { document.getElementById('fast').open = true; }")
+
+
 def test_what_a_merge_touches_and_the_work(open_page, local):
     page = open_page(local.address, "#view=training")
+    unfold(page)
     page.click("#on")
     story = page.inner_text(".story")
     assert "er" in story and "8 times, in 2 pretokens; 1 pretoken left alone" in story
@@ -170,9 +176,10 @@ def test_a_step_right_after_typing_is_a_step_of_the_new_words_and_stays(open_pag
 def test_the_seam_and_the_words_of_one_merge(open_page, local):
     page = open_page(local.address, "#view=training")
     set_up(page, {"xaby": 3, "ab": 9, "abab": 2}, 4, None)
+    unfold(page)
     page.click("#word-on")
     assert page.inner_text("#step-of").startswith("1 of")
-    assert "After the last word of this merge: " in page.inner_text("#training")
+    assert "After the last word of this merge: " in page.inner_text("#fast-body")
     assert page.locator(".pretoken-row.waits").count() == 2 and page.locator(".pretoken-row.visited").count() == 1
     changes = [" ".join(text.split()) for text in page.locator(".seam-change").all_inner_texts()]
     assert changes == ["xa −3", "ab −3", "by −3", "xab +3", "aby +3"]
@@ -187,8 +194,9 @@ def test_the_seam_and_the_words_of_one_merge(open_page, local):
     page.click("#word-on")
     assert count("ab") == 4
     page.click("#word-on")
+    assert page.inner_text(".seams h3").startswith("Word 3 of 3")
     assert count("ab") == 0 and page.locator(".pretoken-row.waits").count() == 0
-    assert "After the last word" not in page.inner_text("#training")
+    assert "After the last word" not in page.inner_text("#fast-body")
     page.click("#word-back")
     page.click("#word-back")
     assert count("ab") == 9 + 4
@@ -207,6 +215,7 @@ def test_a_fault_makes_the_merges_drift_from_the_right_ones(open_page, local, fa
     expected = library_events(words, 30, None)
     page = open_page(local.address, "#view=training")
     set_up(page, words, 30, None)
+    unfold(page)
     page.select_option("#fault", fault)
     page.click("#last")
     shown = shown_events(page)
@@ -222,3 +231,21 @@ def test_a_fault_makes_the_merges_drift_from_the_right_ones(open_page, local, fa
     page.select_option("#fault", "none")
     page.click("#last")
     assert shown_events(page) == expected and page.locator(".drift, .event.wrong").count() == 0
+
+
+def test_an_example_shows_its_seam_or_its_fault_and_play_goes_by_words(open_page, local):
+    page = open_page(local.address, "#view=training")
+    options = page.locator("#training-example option").all_inner_texts()
+    page.select_option("#training-example", label=next(one for one in options if "seam: three" in one))
+    assert page.input_value("#words") == "xaby x4, ab x9, zaby x1"
+    before = page.inner_text(".story .counts dd >> nth=0")
+    unfold(page)
+    page.select_option("#play-by", "words")
+    page.fill("#speed", "10")
+    page.click("#play")
+    page.wait_for_function("() => document.getElementById('word-on').disabled")
+    assert int(page.inner_text(".story .counts dd >> nth=0")) < int(before)
+    for fault in ("fault: counts", "fault: fallen"):
+        page.select_option("#training-example", label=next(one for one in options if fault in one))
+        page.click("#last")
+        assert page.locator(".event.wrong").count() > 0, fault

@@ -57,7 +57,7 @@ def test_compare_shows_each_tokenizers_tokens_as_text_aligned_by_character(open_
         """() => Array.from(document.querySelectorAll('.line'), (line) => Array.from(line.querySelectorAll('.cells'), (lane) =>
           Array.from(lane.children, (column) => ({
             text: column.textContent, right: Math.round(column.getBoundingClientRect().right),
-            starts: column.parentElement.querySelectorAll('.starts').length,
+            starts: column.parentElement.querySelectorAll('.starts, .inner').length,
             bytes: column.querySelectorAll('.part').length})))).filter((line) => line.length)"""
     )
     hex_digits = set("0123456789ABCDEF")

@@ -123,7 +123,6 @@ def test_the_export_is_a_whole_site(vocabulary, tmp_path):
     assert {
         "index.html",
         "app.js",
-        "encoder.js",
         "worker.js",
         "style.css",
         "catalog.json",

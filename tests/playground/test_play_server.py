@@ -72,7 +72,7 @@ def frame(files):
 def test_the_page_and_its_files(port):
     status, headers, body = ask(port)
     assert status == 200 and headers["content-type"].startswith("text/html") and b"tokenmill" in body
-    for name in ("app.js", "encoder.js", "worker.js", "style.css"):
+    for name in ("app.js", "worker.js", "style.css"):
         status, headers, body = ask(port, f"/{name}")
         kind = "text/css" if name.endswith(".css") else "text/javascript"
         assert status == 200 and headers["content-type"].startswith(kind) and body

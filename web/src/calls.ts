@@ -38,6 +38,8 @@ export interface Calls {
   /** The pretokens that the tokenizer's split pattern cuts a text into. */
   pretokens(key: string, text: string): string[];
   search(key: string, query: string, kind: SearchKind, where: Where, order: Order): Int32Array;
+  /** The first id whose token is a word, or -1. */
+  firstWord(key: string): number;
   rows(key: string, ids: number[]): Row[];
   bytes(key: string, ids: number[]): Uint8Array[];
   describe(key: string, id: number): Details;

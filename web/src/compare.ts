@@ -6,10 +6,10 @@ import { INSIDE_CHARACTER } from "./encoder/flags";
 export interface Aligned {
   /** The byte offsets at which any encoding cuts, ascending, including 0 and the end. */
   cuts: Int32Array;
-  /** The same in UTF-16 units, and whether the cut is inside a character. */
+  /** The same in UTF-16 units, and what the cut is inside of: 0 nothing, 1 a character, 2 a grapheme cluster. */
   units: Int32Array;
   inside: Uint8Array;
-  /** For each cut, the encodings that make it, as bits. */
+  /** For each cut, the encodings that make it, as bits; none at the edges of a cut grapheme cluster that no token ends at. */
   makers: Uint8Array;
   lanes: number;
 }
@@ -55,6 +55,58 @@ export function align(encodings: readonly Encoded[]): Aligned {
   };
 }
 
+const LONGEST_CLUSTERED = 2_000_000; // UTF-16 units
+const JOINED = /\p{M}|\u200d|[\u1100-\u11ff\p{Emoji_Modifier}\p{RI}]/u;
+
+/** Mark the cuts inside grapheme clusters, which are drawn whole, and add the edges of these clusters as cuts. */
+export function withClusters(aligned: Aligned, text: string): Aligned {
+  if (text.length > LONGEST_CLUSTERED || !JOINED.test(text)) return aligned;
+  const rows: [cut: number, unit: number, inside: number, makers: number][] = [];
+  let at = 0;
+  const takeBefore = (unit: number, inside: number) => {
+    while (at < aligned.cuts.length && aligned.units[at]! < unit) take(inside);
+    while (at < aligned.cuts.length && aligned.units[at]! === unit && aligned.inside[at]) take(inside);
+  };
+  const take = (inside: number) => {
+    rows.push([aligned.cuts[at]!, aligned.units[at]!, aligned.inside[at]! || inside, aligned.makers[at]!]);
+    at++;
+  };
+  const edge = (unit: number) => {
+    if (at < aligned.cuts.length && aligned.units[at] === unit) return take(0);
+    const [cut, known] = rows.findLast((row) => row[2] !== 1 && row[1] <= unit)!;
+    if (known !== unit) rows.push([cut + utf8Length(text.slice(known, unit)), unit, 0, 0]);
+  };
+  for (const { segment, index } of new Intl.Segmenter("en", { granularity: "grapheme" }).segment(text)) {
+    if (!JOINED.test(segment)) continue;
+    const end = index + segment.length;
+    let next = at;
+    while (next < aligned.cuts.length && aligned.units[next]! <= index) next++;
+    if (next >= aligned.cuts.length || aligned.units[next]! >= end) continue; // no token ends inside
+    takeBefore(index, 0);
+    edge(index);
+    takeBefore(end, 2);
+    edge(end);
+  }
+  takeBefore(text.length + 1, 0);
+  const column = (i: 0 | 1 | 2 | 3) => rows.map((row) => row[i]);
+  return {
+    cuts: Int32Array.from(column(0)),
+    units: Int32Array.from(column(1)),
+    inside: Uint8Array.from(column(2)),
+    makers: Uint8Array.from(column(3)),
+    lanes: aligned.lanes,
+  };
+}
+
+function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+/** Whether a cut of a range is inside a character, so that the range shows bytes. */
+export function showsBytes({ inside }: Aligned, from: number, to: number): boolean {
+  return inside.subarray(from + 1, to).includes(1);
+}
+
 /** A line of aligned text: the ranges between cuts `from` and `to`. */
 export interface Line {
   from: number;
@@ -67,7 +119,7 @@ export interface Line {
 const BYTE = 1.6;
 const EDGE = 0.25; // columns of a range in addition to its text
 
-/** The first cut after `cut` that is not inside a character. */
+/** The first cut after `cut` that is not inside a character or a grapheme cluster. */
 export function nextWhole({ inside }: Aligned, cut: number): number {
   let next = cut + 1;
   while (inside[next]) next++;
@@ -88,16 +140,17 @@ export function breakLines(aligned: Aligned, text: string, columns: number): Lin
   let usedAtCommon = 0;
   const end = (to: number) => {
     let same = true;
-    for (let cut = from + 1; cut < to; cut++) same &&= makers[cut] === all;
     // A cut at the end of a line counts only for the line that it ends.
-    if (to < cuts.length) same &&= makers[to] === all;
+    for (let cut = from + 1; cut <= to && cut < cuts.length; cut++) same &&= makers[cut] === all || makers[cut] === 0;
     lines.push({ from, to, same });
     from = to;
   };
   for (let before = 0, cut = 0; before < cuts.length - 1; before = cut) {
     cut = nextWhole(aligned, before);
     const usedBefore = used;
-    used += cut > before + 1 ? BYTE * (cuts[cut]! - cuts[before]!) : width(text, units[before]!, units[cut]!);
+    used += showsBytes(aligned, before, cut)
+      ? BYTE * (cuts[cut]! - cuts[before]!)
+      : width(text, units[before]!, units[cut]!);
     used += EDGE * (cut - before);
     if (used > columns && before > from) {
       if (common > from && usedAtCommon > columns / 2) {
@@ -147,7 +200,7 @@ export function figures(aligned: Aligned, encodings: readonly Encoded[]): Figure
   for (const bits of aligned.makers) {
     for (let lane = 0; lane < aligned.lanes; lane++) {
       if (bits === 1 << lane) found[lane]!.alone++;
-      if (bits === (all & ~(1 << lane))) found[lane]!.missing++;
+      if (bits > 0 && bits === (all & ~(1 << lane))) found[lane]!.missing++;
     }
   }
   return found;

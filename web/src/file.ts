@@ -13,7 +13,7 @@ if (location.protocol === "file:") {
     );
     place.hidden = false;
     place.classList.add("problem");
-    document.getElementById("chooser")!.hidden = true;
+    document.getElementById("top")!.hidden = true;
     for (const panel of document.querySelectorAll<HTMLElement>("main > section")) panel.hidden = true;
   });
 }

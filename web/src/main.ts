@@ -18,10 +18,17 @@ interface TrustedTypes {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
 }
 
+/** What a page exported as one file holds: its tokenizers, each packed and in base64, and the worker's script. */
+const embedded: { catalog: Catalog; worker: string } | null = JSON.parse(
+  document.getElementById("embedded")?.textContent ?? "null",
+);
+const script = embedded ? URL.createObjectURL(new Blob([embedded.worker], { type: "text/javascript" })) : "worker.js";
 const trusted = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
-const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (url === "worker.js" ? url : "") });
-const worker = new Worker(policy?.createScriptURL("worker.js") ?? "worker.js", { type: "module" });
+const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (url === script ? url : "") });
+const worker = new Worker(policy?.createScriptURL(script) ?? script);
 const session = new Session(new Line(worker));
+
+const SHORT = 12; // digits of a fingerprint in texts
 
 startTheme();
 startHelp();
@@ -69,10 +76,11 @@ async function start(): Promise<void> {
   watchControls(remember);
   const place = await fromFragment(location.hash);
   try {
-    const response = await fetch("catalog.json", { credentials: "same-origin", cache: "no-cache" });
-    const catalog: Catalog = await response.json();
-    for (const { name, pack } of catalog.tokenizers)
-      session.choices.push({ key: name, name, source: pack, summary: null });
+    const catalog = embedded?.catalog ?? (await fetchCatalog());
+    for (const { name, pack } of catalog.tokenizers) {
+      const source = embedded ? Uint8Array.from(atob(pack), (char) => char.charCodeAt(0)) : pack;
+      session.choices.push({ key: name, name, source, summary: null });
+    }
     new Opening(session, catalog, (text) => tokens.setText(text), notify);
   } catch (error) {
     notify(`The list of tokenizers could not be read: ${error instanceof Error ? error.message : error}`, true);
@@ -87,10 +95,16 @@ async function start(): Promise<void> {
   });
 }
 
+async function fetchCatalog(): Promise<Catalog> {
+  const response = await fetch("catalog.json", { credentials: "same-origin", cache: "no-cache" });
+  return response.json();
+}
+
 /** Restore the state of a link. */
 function takePlace(place: Place): void {
   const names = session.choices.map((choice) => choice.key);
   const known = place.tokenizers.filter((name) => names.includes(name));
+  void checkTokenizer(place, names);
   session.compared = (known.length > 0 ? known : names).slice(0, MOST_COMPARED);
   const current = names.includes(place.tokenizer) ? place.tokenizer : (known[0] ?? names[0]);
   if (current !== undefined) {
@@ -101,9 +115,30 @@ function takePlace(place: Place): void {
   training.take(place.words, Number(place.controls.step ?? 0));
   setControls(place.controls);
   session.token = place.controls.token === undefined ? -1 : Number(place.controls.token);
+  session.linked = session.token;
   if (place.text !== null) tokens.setText(place.text);
   else if (session.text === "") tokens.setText(SAMPLES[0]!.text);
   showView(place.view, false);
+}
+
+/** Say so if a link was made with other tokenizers than those of this page. */
+async function checkTokenizer(place: Place, names: string[]): Promise<void> {
+  const note = byId("link-note");
+  const missing = [...new Set([place.tokenizer, ...place.tokenizers])].filter(
+    (name) => name !== "" && !names.includes(name),
+  );
+  note.hidden = missing.length === 0;
+  note.textContent = `This link was made with ${missing.map(nameOfKey).join(" and ")}, which this page does not have: open it to see what the link shows.`;
+  if (place.fingerprint === "" || !names.includes(place.tokenizer)) return;
+  const { fingerprint } = await session.ready(place.tokenizer);
+  if (fingerprint.startsWith(place.fingerprint)) return;
+  note.hidden = false;
+  note.textContent = `This link was made with another ${nameOfKey(place.tokenizer)} (fingerprint ${place.fingerprint}) than the one of this page (fingerprint ${fingerprint.slice(0, SHORT)}), so its tokens may differ.`;
+}
+
+/** The name in a key: a tokenizer that was opened on the page has a number after it. */
+function nameOfKey(key: string): string {
+  return key.replace(/#\d+$/, "");
 }
 
 function place(longest: number): Place {
@@ -111,6 +146,7 @@ function place(longest: number): Place {
   return {
     view: session.view,
     tokenizer: session.current,
+    fingerprint: session.choice(session.current)?.summary?.fingerprint.slice(0, SHORT) ?? "",
     tokenizers: session.compared,
     text: session.text.length <= longest ? session.text : null,
     words: session.words === "" ? null : session.words,
@@ -140,7 +176,7 @@ function drawChooser(): void {
       const summary = await session.ready(key);
       if (key !== session.current) return;
       const facts = [summary.source, summary.family, `vocabulary size ${grouped(summary.tokens)}`];
-      facts.push(`fingerprint ${summary.fingerprint.slice(0, 12)}`);
+      facts.push(`fingerprint ${summary.fingerprint.slice(0, SHORT)}`);
       byId("about").textContent = facts.filter((fact) => fact !== "").join("\u00a0· ");
     } catch (error) {
       if (key === session.current) byId("about").textContent = "";

@@ -64,6 +64,9 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
   search(key, query, kind, where, order) {
     return find(key).lookup.search(query, kind, where, order);
   },
+  firstWord(key) {
+    return find(key).lookup.firstWord();
+  },
   rows(key, ids) {
     const { lookup } = find(key);
     return ids.map((id) => lookup.row(id));

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { align, breakLines, figures } from "../src/compare";
+import { align, breakLines, figures, nextWhole, showsBytes, withClusters } from "../src/compare";
 import { toBytes } from "../src/encoder/bytes";
 import type { Encoded } from "../src/encoder/encoder";
 import { INSIDE_CHARACTER } from "../src/encoder/flags";
@@ -73,13 +73,30 @@ test("encodings are aligned by their cuts", () => {
   ]);
 });
 
+test("a grapheme cluster with a cut inside has edges, and the others have none", () => {
+  const text = "x\u0928\u092e\u0938\u094d\u0924\u0947y e\u0301!"; // x, na, ma, ste (or s and te), y, \u00e9
+  const ends = [1, 13, 20, 22, 25]; // after x, inside ste, before the space, inside \u00e9, the end
+  const aligned = withClusters(align([encoded(text, ends), encoded(text, [25])]), text);
+  const edges = [];
+  for (let cut = 0; cut < aligned.cuts.length; cut = nextWhole(aligned, cut)) edges.push(aligned.units[cut]!);
+  for (const edge of edges) assert.doesNotMatch(text.slice(edge, edge + 1), /\p{M}/u);
+  assert.ok(edges.includes(1) && edges.includes(9) && edges.includes(11) && edges.at(-1) === text.length);
+  assert.equal(showsBytes(aligned, 0, aligned.cuts.length - 1), false);
+  for (const [cut, byte] of aligned.cuts.entries())
+    assert.equal(toBytes(text.slice(0, aligned.units[cut])).length, byte);
+  assert.deepEqual(
+    figures(aligned, [encoded(text, ends), encoded(text, [25])]).map((one) => one.tokens),
+    [5, 1],
+  );
+});
+
 test("every stretch of an aligned text is in one line, whatever the width", () => {
   const text = "word \u65e5\u672c\u8a9e \u{1f44d} ".repeat(40);
   const bytes = toBytes(text).length;
   const cuts = (step: number) =>
     Array.from({ length: Math.floor(bytes / step) }, (_, i) => (i + 1) * step).concat(bytes);
   const lanes = [cuts(3), cuts(4), cuts(7)].map((ends) => encoded(text, [...new Set(ends)]));
-  const aligned = align(lanes);
+  const aligned = withClusters(align(lanes), text);
   for (const columns of [5, 20, 77, 10_000]) {
     const lines = breakLines(aligned, text, columns);
     let at = 0;
@@ -96,6 +113,7 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   const place = {
     view: "compare",
     tokenizer: "c&d=#",
+    fingerprint: "d61ee7263bd6",
     controls: { search: "a&b", picky: "1" },
     tokenizers: ["a b", "c&d=#"],
     text: "Gr\u00fc\u00dfe \u{1f44d} #&=%\n".repeat(50),
@@ -107,6 +125,7 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   assert.deepEqual(await fromFragment("#text=%%%"), {
     view: "",
     tokenizer: "",
+    fingerprint: "",
     tokenizers: [],
     text: null,
     words: null,

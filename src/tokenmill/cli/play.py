@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def play(
     opening: Opening,
     *,
-    tokenizers: Annotated[Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings.")] = (),
+    tokenizers: Annotated[
+        Sequence[str],
+        Argument("Tokenizers: folders, files, or names of published encodings. [default: a small one to try]"),
+    ] = (),
     port: Annotated[
         int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)
     ] = None,
@@ -31,13 +34,13 @@ def play(
     paths: Annotated[bool, Option("Let the page open any file of this machine by its path.", "--paths")] = False,
     counts: Annotated[Path | None, Option("Word counts, to show each token's count and IoS.")] = None,
     overwrite: Overwrite = False,
-    export: Annotated[Path | None, Option("Write a static site to this folder, for any file host.")] = None,
+    export: Annotated[Path | None, Option("Write a static site to this folder, or one FILE.html.")] = None,
 ) -> None:
     """See tokens, compare tokenizers and step through training, in the browser.
 
     tokenmill play my-tokenizer cl100k_base
     """
-    from ..playground.server import serve
+    from ..playground.server import serve, starter
     from ..quality.names import free_name, tokenizer_name
 
     loaded: dict[str, Tokenizer] = {}
@@ -47,13 +50,16 @@ def play(
         loaded[name] = opening.load(path)
         sources[name] = printable(Path(path).name)
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
-    vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
+    vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()] or [starter()]
     if export is not None:
         from ..playground.export import export as write
 
         sizes = write(vocabularies, export, usage, sources=sources, overwrite=overwrite)
         files = {name: f"{size:,}" for name, size in sizes.items()}
         report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
+        if export.suffix == ".html":
+            say("Open it in the browser.")
+            return
         say(f"To see it here: python3 -m http.server 8000 --bind 127.0.0.1 --directory {shlex.quote(str(export))}")
         say("Then open http://127.0.0.1:8000/ in the browser.")
         return

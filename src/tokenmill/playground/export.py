@@ -1,7 +1,9 @@
-"""The static site: the page and packed vocabularies, for any file host. It needs no server."""
+"""The static site: the page and packed vocabularies, for any file host, or all of it in one HTML file. It needs no server."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -9,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError
-from ..jobs.outputs import atomic_folder, make_folder, open_output, refuse_folder
+from ..jobs.outputs import atomic_file, atomic_folder, make_folder, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 from .server import catalog, page_files
@@ -28,8 +30,8 @@ def export(
     """Write the playground with `tokenizers` (names and vocabularies) as a static site. Returns the sizes of the files.
 
     The site encodes in the browser, with the same ids as the library, and loads only its own files. It needs any web
-    server, because browsers do not run such pages from files. A
-    folder that holds anything but an earlier export is refused.
+    server, because browsers do not run such pages from files. A folder that holds anything but an earlier export is refused.
+    folder: a name that ends in .html is one file, which browsers open without a server.
     overwrite: replace an earlier export. Without it that is an OutputError.
     counts: for some of the names, how often each token is used.
     sources: for some of the names, the file or folder that it was read from.
@@ -37,11 +39,16 @@ def export(
     if not tokenizers:
         raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")
     target = Path(folder)
+    packs = [pack(vocab, name, (counts or {}).get(name), (sources or {}).get(name, "")) for name, vocab in tokenizers]
+    if target.suffix == ".html":
+        refuse_existing(folder, overwrite=overwrite)
+        page = _one_file([(name, packed) for (name, _), packed in zip(tokenizers, packs, strict=True)])
+        with atomic_file(folder) as file:
+            file.write(page)
+        return {target.name: len(page)}
     is_own = partial(_is_own, target)
     refuse_folder(folder, is_own, overwrite=overwrite)
-    files = page_files()
-    for i, (name, vocabulary) in enumerate(tokenizers):
-        files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name), (sources or {}).get(name, ""))
+    files = page_files() | {f"packs/{i}.tmpack": packed for i, packed in enumerate(packs)}
     listing = {"made_by": "tokenmill play", **catalog([name for name, _ in tokenizers])}
     files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
     with atomic_folder(folder, is_own) as beside:
@@ -50,6 +57,35 @@ def export(
             with open_output(beside / name) as file:
                 file.write(content)
     return {name: len(content) for name, content in files.items()}
+
+
+def _one_file(packs: Sequence[tuple[str, bytes]]) -> bytes:
+    """The page as one HTML file, with its style sheet, its scripts and packed tokenizers; its policy names them by hash."""
+    files = {name: content.decode() for name, content in page_files().items()}
+    listing = [{"name": name, "pack": base64.b64encode(packed).decode()} for name, packed in packs]
+    data = {"catalog": {"version": 1, "tokenizers": listing}, "worker": files["worker.js"]}
+    embedded = json.dumps(data).replace("<", "\\u003c")
+    style, script = files["style.css"], files["app.js"]
+    page = files["index.html"]
+    for old, new in (
+        ("script-src 'self'", f"script-src '{_sha256(script)}'"),
+        ("style-src 'self'", f"style-src '{_sha256(style)}'"),
+        ("img-src 'self'; connect-src 'self'; worker-src 'self'", "worker-src blob:"),
+        ('<link rel="icon" href="icon.svg">\n', ""),
+        ('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>"),
+        ('<script src="file.js"></script>\n<script defer src="app.js"></script>\n', ""),
+        (
+            "</body>",
+            f'<script type="application/json" id="embedded">{embedded}</script>\n<script>{script}</script>\n</body>',
+        ),
+    ):
+        page = page.replace(old, new, 1)
+    return page.encode()
+
+
+def _sha256(text: str) -> str:
+    """The hash by which a policy allows an inline script or style sheet."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _is_own(target: Path, path: Path) -> bool:

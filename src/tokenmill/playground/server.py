@@ -28,6 +28,7 @@ from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 
 STATIC = Path(__file__).parent / "static"
+STARTER = Path(__file__).parent / "starter.tiktoken"
 DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
@@ -60,6 +61,13 @@ _HEADERS = {
 def page_files() -> dict[str, bytes]:
     """The built files of the page by name."""
     return {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in _KINDS}
+
+
+def starter() -> tuple[str, Vocabulary]:
+    """The name and the vocabulary of the page without a tokenizer: 4,096 tokens of English, code and some other languages."""
+    from ..formats import read
+
+    return STARTER.stem, read(STARTER, "cl100k")
 
 
 def catalog(names: Sequence[str]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Provenance:
     """How a report was made, so that others can make it again.
 
     date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
-    tokenizers: content hashes by name.
+    tokenizers: fingerprints by name.
     """
 
     version: str

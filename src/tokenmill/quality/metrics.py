@@ -155,7 +155,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("mean bytes of a token", _figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
         ("mean characters of a token", _figure(mean_token_characters(tok), number)),
         ("word-initial tokens", _figure(word_initial_share(tok), Column("", "share"))),
-        ("content hash", vocabulary.fingerprint()),
+        ("fingerprint", vocabulary.fingerprint()),
     ]
     return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
 

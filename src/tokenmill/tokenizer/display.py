@@ -119,7 +119,7 @@ def vocabulary_html(tok: Tokenizer) -> str:
         "merging": ORDERS[vocabulary.order].partition(":")[0],
         "alphabet": vocabulary.alphabet,
         "split pattern": " then ".join(vocabulary.split_patterns) or "none",
-        "content hash": vocabulary.fingerprint(),
+        "fingerprint": vocabulary.fingerprint(),
     }
     style = "text-align:left;vertical-align:top;overflow-wrap:anywhere"
     rows = "".join(

@@ -1,6 +1,6 @@
 // Queries on a vocabulary: which tokens match, how a token was built, what is built from it.
 
-import { toBytes } from "./bytes";
+import { toBytes, toText } from "./bytes";
 import type { Pack } from "./pack";
 import { NEVER, PairRanks } from "./pairs";
 
@@ -50,6 +50,7 @@ export interface Row {
 export class SearchError extends Error {}
 
 const MOST_USES = 200;
+const WORD = /^[ \u2581]\p{L}{3,}$/u;
 
 export class Lookup {
   private readonly pairs: PairRanks;
@@ -83,6 +84,11 @@ export class Lookup {
       ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1]),
       ([, id]) => id,
     );
+  }
+
+  /** The first id whose token is a word, or -1. */
+  firstWord(): number {
+    return this.all().find((id) => WORD.test(toText(this.bytesOf(id)) ?? "")) ?? -1;
   }
 
   /** What the list shows of a token. */

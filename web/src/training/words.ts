@@ -1,8 +1,22 @@
 // Parses the training text: words with counts ("low x5, lower x2"), or plain text.
 
-import type { Pretoken } from "./trainer";
+import type { Fault, Pretoken } from "./trainer";
 
 export const DEFAULT_WORDS = "low x5, lower x2, newer x6";
+
+/** Words to try, with the kind of training that they are for. */
+export const EXAMPLES: { name: string; words: string; refine: boolean; fault: Fault }[] = [
+  { name: "a merge in several words", words: DEFAULT_WORDS, refine: false, fault: "none" },
+  {
+    name: "a seam: three pairs go down, two come back",
+    words: "xaby x4, ab x9, zaby x1",
+    refine: false,
+    fault: "none",
+  },
+  { name: "a fault: counts at the seam stay", words: "cab x5, dab x3, cad x7", refine: false, fault: "seam" },
+  { name: "a fault: fallen counts are lost", words: "cab x5, dab x3, cad x7", refine: false, fault: "repush" },
+  { name: "Picky: a token is removed", words: "kentucky x9, kent x1, ucky x1", refine: true, fault: "none" },
+];
 
 /** Longer text is cut: the step-through is for small texts. */
 export const LONGEST_TEXT = 20_000;

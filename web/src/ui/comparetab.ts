@@ -1,11 +1,11 @@
 // The Compare view: two to four tokenizers on one text, aligned, with a table of counts.
 
-import { align, breakLines, type Line, nextWhole } from "../compare";
+import { align, breakLines, type Line, nextWhole, showsBytes, withClusters } from "../compare";
 import { toBytes, toText } from "../encoder/bytes";
 import type { Encoded } from "../encoder/encoder";
 import { directionOf, hasRtl, visualRuns } from "./bidi";
-import { type Comparison, NAMES, table } from "./comparetable";
-import { byId, fill, firstAbove, grouped, h, latest } from "./dom";
+import { type Comparison, countLines, NAMES, table } from "./comparetable";
+import { byId, count, fill, firstAbove, grouped, h, latest } from "./dom";
 import type { Notify } from "./notices";
 import { drawParity } from "./parity";
 import { Rows } from "./rows";
@@ -15,6 +15,7 @@ import { hex, partial, visible } from "./show";
 const LANE = 26; // pixels; as in the style sheet
 const GAP = 22;
 const PRINTED = 72; // columns
+const JOINING = /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Nko}\p{Script=Mongolian}]/u;
 
 /** A comparison and its lines as they are drawn. */
 interface Drawn extends Comparison {
@@ -23,6 +24,8 @@ interface Drawn extends Comparison {
   columns: number;
   lines: Line[];
   bytes: Uint8Array;
+  /** Where each line of the text begins, in UTF-16 units. */
+  lineStarts: Int32Array;
 }
 
 /** What is drawn in one place of a line: the range between two cuts, or what of it goes in one direction. */
@@ -117,8 +120,10 @@ export class CompareTab {
       this.shown = null;
       if (good.length > 0) {
         const text = good[0]!.text;
-        const [aligned, bytes] = [align(good), toBytes(text)];
-        this.shown = { keys: goodKeys, encodings: good, aligned, broken: [], columns: 0, lines: [], text, bytes };
+        const [aligned, bytes] = [withClusters(align(good), text), toBytes(text)];
+        const lineStarts = Int32Array.from([0, ...Array.from(text.matchAll(/\n/g), (feed) => feed.index + 1)]);
+        const rows = { broken: [], columns: 0, lines: [] };
+        this.shown = { keys: goodKeys, encodings: good, aligned, text, bytes, lineStarts, ...rows };
       }
       this.drawTable();
       this.layOut();
@@ -151,14 +156,14 @@ export class CompareTab {
       shown.columns = columns;
     }
     const lines = shown.broken;
-    const differing = lines.filter((line) => !line.same).length;
+    const differing = new Set(lines.filter((line) => !line.same).flatMap((line) => linesOf(shown, line))).size;
     shown.lines = this.only.checked ? lines.filter((line) => !line.same) : lines;
     byId("compare-where").textContent =
       shown.encodings.length < 2
         ? ""
         : differing === 0
           ? "All tokenizers split this text in the same way."
-          : `${grouped(differing)} of ${grouped(lines.length)} rows differ.`;
+          : `${grouped(differing)} of ${count(countLines(shown.text), "line")} ${differing === 1 ? "differs" : "differ"}.`;
     const height = shown.encodings.length * LANE + GAP;
     rows.set(shown.lines.length, height, (row) => this.drawLine(shown, shown.lines[row]!, row));
   }
@@ -191,9 +196,9 @@ export class CompareTab {
     while (aligned.inside[from] || aligned.cuts[from]! > first) from--;
     while (aligned.inside[to] || aligned.cuts[to]! < ends[token]!) to++;
     const characters = text.slice(aligned.units[from]!, aligned.units[to]!);
-    const whole = toText(own) !== null;
+    const whole = toText(own);
     cell.title = whole
-      ? `${visible(characters, false)}: id ${ids[token]}`
+      ? `${visible(whole, false)}: id ${ids[token]}`
       : `The bytes ${hex(own)} of ${visible(characters, false)} (${codes(characters)}): id ${ids[token]}`;
   }
 
@@ -209,8 +214,17 @@ export class CompareTab {
     rows.reveal(row);
     rows.element(row)?.classList.add("here");
     rows.element(row)?.scrollIntoView({ block: "nearest" }); // the rows may end below the window
-    byId("compare-where").textContent = `Row ${grouped(row + 1)} of ${grouped(shown.lines.length)}`;
+    const line = linesOf(shown, shown.lines[row]!)[0]!;
+    byId("compare-where").textContent = `Line ${grouped(line + 1)} of ${grouped(countLines(shown.text))}`;
   }
+}
+
+/** The lines of the text that a row shows some of, by number. */
+function linesOf({ text, aligned, lineStarts }: Drawn, { from, to }: Line): number[] {
+  const first = firstAbove(lineStarts, aligned.units[from]!) - 1;
+  const last =
+    firstAbove(lineStarts, Math.max(aligned.units[from]!, Math.min(aligned.units[to]!, text.length) - 1)) - 1;
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
 /** The parts of a line from left to right. A range between two cuts that goes in two directions has several. */
@@ -260,31 +274,48 @@ function drawPart(shown: Drawn, line: Line, parts: readonly Part[], i: number, l
   const { aligned, bytes } = shown;
   const { from, to, text, rtl } = parts[i]!;
   const all = (1 << aligned.lanes) - 1;
-  const common = aligned.makers.subarray(from, to + 1).every((makers) => makers === all);
+  const common = aligned.makers.subarray(from, to + 1).every((makers) => makers === all || makers === 0);
   const cuts = [from];
   for (let cut = from + 1; cut < to; cut++) if ((aligned.makers[cut]! >> lane) & 1) cuts.push(cut);
+  const marks = cuts.some((cut, k) => k > 0 && aligned.inside[cut] === 1) ? [] : cuts.splice(1);
   const whole = cuts.length === 1;
   const edge = hasEdge(shown, line, parts, i, lane);
   const shared = shown.encodings.every((_, other) => hasEdge(shown, line, parts, i, other));
   const last = hasEdge(shown, line, parts, i + 1, lane);
   const cells = cuts.map((cut, k) => {
     const [left, right] = rtl ? [k === cuts.length - 1, k === 0] : [k === 0, k === cuts.length - 1];
-    const own = partial(bytes.subarray(aligned.cuts[cut]!, aligned.cuts[cuts[k + 1] ?? to]!), "");
-    const shownText = whole ? visible(text, false) : own;
+    const own = bytes.subarray(aligned.cuts[cut]!, aligned.cuts[cuts[k + 1] ?? to]!);
+    const loose = /^\p{M}/u.test(toText(own) ?? ""); // a combining mark without its letter
+    const shownText = whole ? visible(text, false) : loose ? hex(own, "") : partial(own, "");
     let kind = whole ? (shownText.includes("\u27e8") ? "cell sign" : "cell") : "cell part";
     const odd = left ? !shared : aligned.makers[rtl ? cuts[k + 1]! : cut] !== all;
     if (!left || edge) kind += odd ? " starts odd" : " starts";
     if (text === "\n") kind += " feed";
     if (!right || last) kind += " ends";
     if (!common) kind += " differs";
+    if (whole) kind += joins(shown, parts[i]!);
     return h("span", { class: kind, dir: rtl ? "rtl" : null, "data-lane": lane, "data-cut": cut }, shownText);
   });
-  if (to === from + 1) return cells[0]!;
+  for (const cut of marks) {
+    const mark = h("i", { class: aligned.makers[cut] === all ? "inner" : "inner odd" });
+    const share =
+      (100 * Array.from(text.slice(0, aligned.units[cut]! - aligned.units[from]!)).length) / Array.from(text).length;
+    mark.style.insetInlineStart = `${share}%`;
+    cells[0]!.append(mark);
+  }
+  if (!showsBytes(aligned, from, to)) return cells[0]!;
   // Another tokenizer shows bytes here, which are wider than the text: all take the room of all bytes and their edges.
   const column = h("span", { class: "unit" }, ...(rtl ? cells.reverse() : cells));
   const digits = 2 * (aligned.cuts[to]! - aligned.cuts[from]!);
   column.style.width = `calc(${(digits * 11) / 14}ch + ${3 * (to - from)}px)`;
   return column;
+}
+
+/** The classes of a part whose letters join with those beyond a cut: the style sheet adds joiners, so none is copied. */
+function joins({ aligned, text: all }: Drawn, { from, to, text }: Part): string {
+  const [before, after] = [all[aligned.units[from]! - 1] ?? "", all[aligned.units[to]!] ?? ""];
+  const join = (a: string, b: string) => JOINING.test(a) && JOINING.test(b);
+  return (join(before, text[0] ?? "") ? " joins-before" : "") + (join(text.at(-1) ?? "", after) ? " joins-after" : "");
 }
 
 function codes(characters: string): string {

@@ -2,7 +2,7 @@
 
 import { type Aligned, figures } from "../compare";
 import type { Encoded } from "../encoder/encoder";
-import { grouped, h } from "./dom";
+import { count, grouped, h } from "./dom";
 import type { Session } from "./session";
 
 export const NAMES = "ABCD";
@@ -69,7 +69,7 @@ function columns(session: Session, shown: Comparison): Column[] {
       values: tokens.map((count, lane) => (lane === 0 || tokens[0] === 0 ? null : (100 * count) / tokens[0]! - 100)),
       shown: (value) => `${signed(value)} %`,
       best: null,
-      text: `${grouped(text === "" ? 0 : text.replace(/\n$/, "").split("\n").length)} lines`,
+      text: count(countLines(text), "line"),
     },
     { title: "Bytes per token", values: per(bytes), shown: fixed, best: "most", text: `${grouped(bytes)} bytes` },
     {
@@ -93,6 +93,11 @@ function cell(column: Column, lane: number): HTMLElement {
   if (value === null) return h("td", {}, NOTHING);
   if (!isBest(column.values, value, column.best)) return h("td", {}, column.shown(value));
   return h("td", { class: "best" }, column.shown(value), h("span", { class: "hidden" }, " (best)"));
+}
+
+/** How many lines a text has; a line feed at its end begins none. */
+export function countLines(text: string): number {
+  return text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
 }
 
 /** Whether a value is the best of those that differ. */

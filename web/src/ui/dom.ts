@@ -38,6 +38,11 @@ export function grouped(value: number): string {
   return numbers.format(value);
 }
 
+/** "1 line", "2,000 lines". */
+export function count(value: number, one: string, many = `${one}s`): string {
+  return `${grouped(value)} ${value === 1 ? one : many}`;
+}
+
 /** A sequence of calls in which a newer call replaces an older one that is still waiting. */
 export function latest<Args extends unknown[]>(
   run: (...args: Args) => Promise<void>,
@@ -78,17 +83,33 @@ export function debounced(wait: number, run: () => void, draws = true): () => vo
 
 /** Copy text to the clipboard, and confirm it on the button for a moment. */
 export async function copy(button: HTMLElement, text: string): Promise<void> {
+  await confirmed(button, async () => {
+    if (navigator.clipboard === undefined) copyBySelection(text);
+    else await navigator.clipboard.writeText(text);
+    return "Copied";
+  });
+}
+
+/** Run what a button does, and say on the button for a moment whether it worked. */
+export async function confirmed(button: HTMLElement, run: () => Promise<string>): Promise<void> {
   const label = button.textContent;
-  let done = "Copied";
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    done = "Not allowed";
-  }
-  button.textContent = done;
+  button.textContent = await run().catch(() => "Not allowed");
   setTimeout(() => {
     button.textContent = label;
   }, 1200);
+}
+
+/** Copy where browsers offer no clipboard: on plain http. */
+export function copyBySelection(text: string): void {
+  const take = (event: ClipboardEvent) => {
+    event.clipboardData?.setData("text/plain", text);
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  document.addEventListener("copy", take, { capture: true, once: true });
+  const done = document.execCommand("copy");
+  document.removeEventListener("copy", take, { capture: true });
+  if (!done) throw new Error("the browser refuses to copy");
 }
 
 /** The index of the first of ascending numbers above `value`. */

@@ -4,6 +4,8 @@ export interface Place {
   view: string;
   /** The chosen tokenizer; empty for the first. */
   tokenizer: string;
+  /** The beginning of the chosen tokenizer's fingerprint; empty if it is not known. */
+  fingerprint: string;
   /** The compared tokenizers. */
   tokenizers: string[];
   text: string | null;
@@ -19,6 +21,7 @@ export async function toFragment(place: Place): Promise<string> {
   const parts = new URLSearchParams();
   parts.set("view", place.view);
   if (place.tokenizer !== "") parts.set("tokenizer", place.tokenizer);
+  if (place.fingerprint !== "") parts.set("fingerprint", place.fingerprint);
   if (place.tokenizers.length > 0) parts.set("with", place.tokenizers.join(","));
   if (place.text !== null) parts.set("text", await packed(place.text));
   if (place.words !== null) parts.set("words", place.words);
@@ -34,6 +37,7 @@ export async function fromFragment(fragment: string): Promise<Place> {
   return {
     view: parts.get("view") ?? "",
     tokenizer: parts.get("tokenizer") ?? "",
+    fingerprint: parts.get("fingerprint") ?? "",
     controls,
     tokenizers: (parts.get("with") ?? "").split(",").filter((name) => name !== ""),
     text: text === null ? null : await unpacked(text),

@@ -30,6 +30,8 @@ export class Session {
   words = "";
   /** The id that the Vocabulary view shows; -1 for none. */
   token = -1;
+  /** The id that a link names, until the user searches or chooses; -1 for none. */
+  linked = -1;
   private readonly listeners = new Map<Change, (() => void)[]>();
   private readonly loading = new Map<string, Promise<Summary>>();
 
@@ -89,6 +91,7 @@ export class Session {
 
   choose(key: string): void {
     this.merges = null;
+    if (this.current !== key) this.linked = -1;
     this.current = key;
     if (!this.compared.includes(key) && this.compared.length < 2) this.compared = [...this.compared, key];
     this.tell("tokenizer");

@@ -44,7 +44,7 @@ export class SizeSlider {
     const { current: key, text, special } = session;
     const usable = key !== "" && text !== "" && text.length <= LONGEST;
     if (usable) await session.ready(key);
-    byId("sizes").hidden = !usable || this.all === 0;
+    for (const id of ["sizes", "size-label"]) byId(id).hidden = !usable || this.all === 0;
     if (!usable || key !== session.current) return;
     const merges = Array.from({ length: POINTS + 1 }, (_, i) => mergesAt((i * STEPS) / POINTS, this.all));
     this.tokens = await session.line.ask("sizes", key, text, special, merges);

@@ -1,12 +1,14 @@
 // The Tokens view: text in, coloured tokens out.
 
 import type { Encoded } from "../encoder/encoder";
+import { PRETOKEN_START } from "../encoder/flags";
 import { directionOf, hasRtl } from "./bidi";
 import { byId, copy, fill, grouped, h, latest } from "./dom";
 import { Editor, LONGEST } from "./editor";
 import { linkScrolling } from "./linked";
 import { NearEncoder } from "./near";
 import type { Notify } from "./notices";
+import { copyPng, pictureOf, toHtml, toSvg } from "./picture";
 import { GROUPS, SAMPLES, type Sample } from "./samples";
 import type { Session } from "./session";
 import { hex, label, quoted, visible } from "./show";
@@ -86,6 +88,9 @@ export class TokensTab {
     byId("copy-ids").addEventListener("click", () => void copy(byId("copy-ids"), this.idsText()));
     byId("copy-tokens").addEventListener("click", () => void copy(byId("copy-tokens"), this.tokensText()));
     byId("copy-text").addEventListener("click", () => void copy(byId("copy-text"), session.text));
+    byId("copy-svg").addEventListener("click", () => void copy(byId("copy-svg"), toSvg(pictureOf(byId("tokens")))));
+    byId("copy-html").addEventListener("click", () => void copy(byId("copy-html"), toHtml(byId("tokens"))));
+    byId("copy-png").addEventListener("click", () => void copyPng(byId("copy-png"), pictureOf(byId("tokens"))));
   }
 
   /** Set the text from a sample, a file or a link. */
@@ -172,18 +177,22 @@ export class TokensTab {
     byId("count-bytes").textContent = grouped(encoded.bytes);
     byId("count-ratio").textContent =
       encoded.ids.length > 0 ? (encoded.bytes / encoded.ids.length).toFixed(2) : "\u2013";
-    this.hint(encoded);
+    this.showOne(encoded);
   }
 
-  /** Show a hint in place of the details of a token. */
-  private hint(encoded: Encoded): void {
-    const told =
-      encoded.ids.length === 0
-        ? "Type or paste a text: its tokens show above, and the details of a token here."
-        : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text. A click keeps it selected.";
+  /** Select a token of a new text, quietly: screen readers read out only what the user selects. */
+  private showOne(encoded: Encoded): void {
+    const detail = byId("detail");
+    detail.ariaLive = "off";
+    if (encoded.ids.length > 0) this.view.activate(exampleToken(encoded), false);
+    else
+      fill(detail, h("p", { class: "hint" }, "Type or paste a text: its tokens and the details of a token show here."));
     const changed = encoded.text !== this.session.text;
-    const more = changed ? " This tokenizer normalises the text first; what it makes of it is shown." : "";
-    if (byId("detail").textContent !== told + more) fill(byId("detail"), h("p", { class: "hint" }, told, more));
+    const normalised = "This tokenizer normalises the text first; what it makes of it is shown.";
+    const help =
+      "Point at a token, or move with the arrow keys. A click keeps it selected, Enter finds it in the text.";
+    detail.append(h("p", { class: "hint" }, changed ? normalised : encoded.ids.length > 0 ? help : null));
+    detail.ariaLive = "polite";
   }
 
   private explain(token: number): void {
@@ -263,6 +272,16 @@ export class TokensTab {
     }
     return `[${tokens.join(", ")}]`;
   }
+}
+
+/** The first token of the first word that is several tokens, or the first token. */
+function exampleToken(encoded: Encoded): number {
+  const last = Math.min(encoded.ids.length - 1, 200);
+  for (let token = 0; token < last; token++) {
+    if (!(encoded.flags[token]! & PRETOKEN_START) || encoded.flags[token + 1]! & PRETOKEN_START) continue;
+    if (/^\s?\p{L}{2,}$/u.test(tokenText(encoded, token).text)) return token;
+  }
+  return 0;
 }
 
 /** The tokens of a token's pretoken, of a long one those near the token. */

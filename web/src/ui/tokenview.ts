@@ -5,7 +5,7 @@ import type { Encoded } from "../encoder/encoder";
 import { PRETOKEN_START } from "../encoder/flags";
 import { boxDirections, directionMarks, directionOf, hasRtl, LTR_MARK, RTL_MARK } from "./bidi";
 import { Blocks } from "./blocks";
-import { firstAbove, h } from "./dom";
+import { copy, firstAbove, h } from "./dom";
 import type { Pane, Top } from "./linked";
 import { isUnseen, visible } from "./show";
 import { isAdded, pretokenOf, spansWords, tokenText, wordsOf } from "./tokentext";
@@ -80,6 +80,7 @@ export class TokenView implements Pane {
       if (token >= 0) this.onChosen(token);
     });
     root.addEventListener("keydown", (event) => this.onKey(event));
+    root.addEventListener("copy", (event) => copyTokens(event));
     root.addEventListener("focus", () => {
       if (this.active < 0 && this.encoded && this.encoded.ids.length > 0) this.activate(this.firstVisible(), false);
     });
@@ -337,7 +338,7 @@ export class TokenView implements Pane {
       },
     };
     if (event.key === "c" && (event.ctrlKey || event.metaKey) && getSelection()?.isCollapsed !== false) {
-      void navigator.clipboard.writeText(String(encoded.ids[now]));
+      void copy(document.createElement("button"), String(encoded.ids[now]));
       event.preventDefault();
       return;
     }
@@ -428,6 +429,18 @@ function showLooks(element: Element, before: Look[], looks: Look[]): void {
     nameBlank(span);
     element.insertBefore(span, next);
   }
+}
+
+/** Copy selected tokens without the direction marks between them. */
+function copyTokens(event: ClipboardEvent): void {
+  const selection = getSelection();
+  if (selection === null || selection.rangeCount === 0) return;
+  const selected = selection.getRangeAt(0).cloneContents();
+  if (selected.querySelector(".t") === null) return; // within one token
+  for (const parent of [selected, ...selected.querySelectorAll(".block")])
+    for (const child of Array.from(parent.childNodes)) if (child instanceof Text) child.remove();
+  event.clipboardData?.setData("text/plain", selected.textContent ?? "");
+  event.preventDefault();
 }
 
 /** The label of a token for screen readers; white space is named by its signs. */

@@ -2,7 +2,7 @@
 
 import { History } from "../training/history";
 import type { Fault, Options, Pretoken } from "../training/trainer";
-import { countedWords, countPretokens, DEFAULT_WORDS, LONGEST_TEXT, toPretokens } from "../training/words";
+import { countedWords, countPretokens, DEFAULT_WORDS, EXAMPLES, LONGEST_TEXT, toPretokens } from "../training/words";
 import { byId, debounced, fill, grouped, h, latest } from "./dom";
 import type { Session } from "./session";
 import { drawMoment } from "./trainingview";
@@ -39,6 +39,26 @@ export class TrainingTab {
       again();
     };
     this.words.value = DEFAULT_WORDS;
+    const examples = byId<HTMLSelectElement>("training-example");
+    fill(
+      examples,
+      h("option", { value: "" }, "your own"),
+      ...EXAMPLES.map((one, i) => h("option", { value: i }, one.name)),
+    );
+    examples.value = "0";
+    examples.addEventListener("change", () => {
+      const example = EXAMPLES[Number(examples.value)];
+      if (examples.value === "" || example === undefined) return;
+      this.words.value = example.words;
+      byId<HTMLInputElement>(example.refine ? "picky" : "plain").checked = true;
+      this.fault.value = example.fault;
+      if (example.fault !== "none") byId<HTMLDetailsElement>("fast").open = true;
+      this.trained = "";
+      typed();
+    });
+    this.words.addEventListener("input", () => {
+      examples.value = String(EXAMPLES.findIndex((one) => one.words === this.words.value)).replace("-1", "");
+    });
     this.words.addEventListener("input", debounced(150, typed));
     this.words.addEventListener("change", typed);
     for (const input of [this.split, this.picky, byId("plain"), this.threshold, this.fault, this.merges]) {
@@ -131,9 +151,7 @@ export class TrainingTab {
 
   /** Visit the next pretoken with the pair; after the last one of a step, the first one of the next step. */
   private nextWord(): void {
-    const words = this.touchedBy(this.step);
-    if (this.visited !== null && this.visited + 1 < words) this.go(this.step, this.visited + 1);
-    else if (this.visited !== null) this.go(this.step);
+    if (this.visited !== null && this.visited < this.touchedBy(this.step)) this.go(this.step, this.visited + 1);
     else this.go(this.step + 1, this.touchedBy(this.step + 1) > 1 ? 1 : null);
   }
 
@@ -156,28 +174,31 @@ export class TrainingTab {
     this.visited = moment.report === null ? null : visited;
     this.slider.value = String(moment.step);
     const atEnd = moment.step >= history.length;
+    const words = this.touchedBy(moment.step);
     byId<HTMLOutputElement>("step-of").value = `${grouped(moment.step)} of ${grouped(history.length)}`;
     byId<HTMLButtonElement>("back").disabled = moment.step === 0;
     byId<HTMLButtonElement>("first").disabled = moment.step === 0;
     byId<HTMLButtonElement>("on").disabled = atEnd;
-    byId<HTMLButtonElement>("word-on").disabled = atEnd && this.visited === null;
+    byId<HTMLButtonElement>("word-on").disabled = atEnd && (this.visited ?? words) >= words;
     byId<HTMLButtonElement>("word-back").disabled = moment.step === 0;
     byId<HTMLButtonElement>("last").disabled = atEnd;
     this.slider.dispatchEvent(new Event("change")); // for the link
     const right = this.right?.past ?? null;
     const go = (to: number) => this.go(to);
-    drawMoment(byId("training"), moment, { past: history.past, right, visited: this.visited, go });
-    if (atEnd) this.pause();
+    drawMoment(byId("training"), byId("fast-body"), moment, { past: history.past, right, visited: this.visited, go });
+    if (atEnd && (this.visited ?? words) >= words) this.pause();
   }
 
   private play(): void {
     if (this.history === null) return;
     if (this.step >= this.history.length) this.go(0);
+    const byWords = byId<HTMLSelectElement>("play-by");
     this.playButton.textContent = "Pause";
     this.playButton.setAttribute("aria-pressed", "true");
     const next = () => {
       this.timer = setTimeout(next, 2500 * 0.66 ** Number(this.speed.value));
-      this.go(this.step + 1);
+      if (byWords.value === "words") this.nextWord();
+      else this.go(this.step + 1);
     };
     this.timer = setTimeout(next, 0);
   }

@@ -4,7 +4,7 @@ import { parseHex } from "../encoder/lookup";
 import type { Moment } from "../training/history";
 import type { Entry } from "../training/queue";
 import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
-import { fill, grouped, h } from "./dom";
+import { count, fill, grouped, h } from "./dom";
 import { changes, drawSeams } from "./seam";
 import { label } from "./show";
 
@@ -22,22 +22,26 @@ export interface Around {
   go: (step: number) => void;
 }
 
-export function drawMoment(root: HTMLElement, moment: Moment, around: Around): void {
+/** Draw the idea into `root`, and how a fast trainer does it into `fast`. */
+export function drawMoment(root: HTMLElement, fast: HTMLElement, moment: Moment, around: Around): void {
   const { visited } = around;
   const scrolled = root.querySelector(".events ol")?.scrollTop ?? 0;
   fill(
     root,
     h(
       "section",
-      { class: "card story", "aria-live": "polite" },
-      ...story(moment),
-      drift(around),
-      seams(moment, visited),
+      { class: "card story" },
+      h("div", { "aria-live": "polite" }, ...story(moment), drift(around)),
+      sizes(moment, visited),
+      pretokens(moment, visited),
     ),
-    h("section", { class: "card" }, h("h2", {}, "Pretokens"), pretokens(moment, visited)),
+    h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, around)),
+  );
+  fill(
+    fast,
+    h("section", { class: "card" }, work(moment.trainer), queueStory(moment), seams(moment, visited)),
     h("section", { class: "card" }, h("h2", {}, "Pairs and where they are"), pairs(moment, visited)),
     h("section", { class: "card" }, h("h2", {}, "Queue"), queue(moment, visited)),
-    h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, around)),
   );
   const list = root.querySelector<HTMLElement>(".events ol");
   const here = list?.querySelector<HTMLElement>(".here");
@@ -50,10 +54,37 @@ export function drawMoment(root: HTMLElement, moment: Moment, around: Around): v
   }
 }
 
-/** The seam of the pretoken that was visited last: after a whole step, that of the first. */
+/** The tokens of the text, each pretoken as often as it occurs, and the size of the vocabulary. */
+function sizes({ trainer, report }: Moment, visited: number | null): HTMLElement {
+  const rows = trainer.segments.slice();
+  if (report !== null && visited !== null)
+    for (const { pretoken, before } of report.touched.slice(visited)) rows[pretoken] = before;
+  const tokens = rows.reduce((sum, row, i) => sum + row.length * trainer.pretokens[i]!.count, 0);
+  const one = (value: number, name: string) => h("div", {}, h("dt", {}, name), h("dd", {}, grouped(value)));
+  return h(
+    "dl",
+    { class: "counts" },
+    one(tokens, "tokens of the text"),
+    one(trainer.present, "size of the vocabulary"),
+  );
+}
+
+/** What the queue had to do with the step. */
+function queueStory({ report }: Moment): HTMLElement {
+  const stale = (report?.popped.length ?? 1) - 1;
+  const told =
+    report === null
+      ? "Every pair of neighbours has been counted once, noted in the index and put into the queue."
+      : stale > 0
+        ? `On the way ${count(stale, "stale entry", "stale entries")} left the queue.`
+        : "The top of the queue was up to date.";
+  return h("p", {}, told);
+}
+
+/** The seam of the pretoken that was visited last. */
 function seams({ trainer, report }: Moment, visited: number | null): HTMLElement | null {
   if (report === null || visited === 0) return null;
-  return drawSeams(trainer, report, (visited ?? 1) - 1, (id, kind) => token(trainer, id, kind));
+  return drawSeams(trainer, report, (visited ?? report.touched.length) - 1, (id, kind) => token(trainer, id, kind));
 }
 
 /** Where the events of a training with a fault leave the right ones. */
@@ -70,7 +101,7 @@ function drift({ past, right }: Around): HTMLElement | null {
   const told =
     same === most
       ? "With this fault the events are still the right ones. Try other words."
-      : `With this fault ${same === 1 ? "only the first event is" : `the first ${plural(same, "event")} are`} right. ` +
+      : `With this fault ${same === 1 ? "only the first event is" : `the first ${count(same, "event")} are`} right. ` +
         (after === 0
           ? ""
           : after === 1
@@ -78,7 +109,7 @@ function drift({ past, right }: Around): HTMLElement | null {
             : wrong === after
               ? `All ${grouped(wrong)} after ${it} are wrong. `
               : `Of the ${grouped(after)} after ${it}, ${grouped(wrong)} are wrong. `) +
-        (missing === 0 ? "" : `${plural(missing, "event")} at the end ${missing === 1 ? "is" : "are"} missing.`);
+        (missing === 0 ? "" : `${count(missing, "event")} at the end ${missing === 1 ? "is" : "are"} missing.`);
   return h("p", { class: "drift" }, told);
 }
 
@@ -99,10 +130,6 @@ function times(count: number): string {
   return count === 1 ? "once" : `${grouped(count)} times`;
 }
 
-function plural(count: number, one: string, many = `${one}s`): string {
-  return `${grouped(count)} ${count === 1 ? one : many}`;
-}
-
 /** What the step did, in words, and the work so far. */
 function story({ trainer, report }: Moment): HTMLElement[] {
   const told: HTMLElement[] = [];
@@ -112,12 +139,11 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       h(
         "p",
         {},
-        `Each pretoken is a row of its bytes. Every pair of neighbours has been counted once, noted in the index and put into the queue.`,
+        "The text is cut into pretokens, and each pretoken is a row of its bytes. Each merge joins the pair of neighbours that is most frequent.",
       ),
     );
   } else if (report.event.kind === "merge") {
     const { left, right, id } = report.event;
-    const stale = report.popped.length - 1;
     const what = {
       new: "a new token",
       back: "a removed token that comes back",
@@ -129,11 +155,8 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       h(
         "p",
         {},
-        `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${plural(report.touched.length, "pretoken")}; ` +
-          `${plural(trainer.pretokens.length - report.touched.length, "pretoken")} left alone. It makes ${what[report.outcome]}, id ${id}. `,
-        stale > 0
-          ? `On the way ${plural(stale, "stale entry", "stale entries")} left the queue.`
-          : "The top of the queue was up to date.",
+        `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${count(report.touched.length, "pretoken")}; ` +
+          `${count(trainer.pretokens.length - report.touched.length, "pretoken")} left alone. It makes ${what[report.outcome]}, id ${id}.`,
       ),
     );
     if (report.ios.length > 0) {
@@ -163,13 +186,12 @@ function story({ trainer, report }: Moment): HTMLElement[] {
         `Its IoS ${report.ios[0]!.value.toFixed(2)} reached the threshold ${trainer.options.refine}. `,
         report.times === 0
           ? "It no longer occurs on its own."
-          : `The ${plural(report.times, "occurrence")} left over, in ${plural(report.touched.length, "pretoken")}, `,
+          : `The ${count(report.times, "occurrence")} left over, in ${count(report.touched.length, "pretoken")}, `,
         report.times === 0 ? null : "fall apart into ",
         ...(report.times === 0 ? [] : report.parts.flatMap((part) => [token(trainer, part), " "])),
       ),
     );
   }
-  told.push(work(trainer));
   return told;
 }
 
@@ -240,7 +262,7 @@ function pretokens({ trainer, report }: Moment, visited: number | null): HTMLEle
     "div",
     {},
     h("ol", { class: "pretoken-list" }, ...rows),
-    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more pretoken")}`) : null,
+    hidden > 0 ? h("p", { class: "hint" }, `and ${count(hidden, "more pretoken")}`) : null,
   );
 }
 
@@ -322,7 +344,7 @@ function pairs(moment: Moment, visited: number | null): HTMLElement {
       ),
       h("tbody", {}, ...rows),
     ),
-    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more pair")}, unchanged`) : null,
+    hidden > 0 ? h("p", { class: "hint" }, `and ${count(hidden, "more pair")}, unchanged`) : null,
   );
 }
 
@@ -354,20 +376,21 @@ function queue({ trainer, report }: Moment, visited: number | null): HTMLElement
     );
   });
   const hidden = entries.length - rows.length;
-  const when = report === null || visited === null ? "" : "After the last word of this merge: ";
+  const when =
+    visited === null || visited >= (report?.touched.length ?? 0) ? "" : "After the last word of this merge: ";
   return h(
     "div",
     {},
     h(
       "p",
       { class: "hint" },
-      `${when}${plural(entries.length, "entry", "entries")}, ${grouped(staleOnes)} stale. The highest count leaves first.`,
+      `${when}${count(entries.length, "entry", "entries")}, ${grouped(staleOnes)} stale. The highest count leaves first.`,
     ),
     taken.length > 0
       ? h("ol", { class: "queue taken-list", "aria-label": "Taken from the queue in this step" }, ...taken)
       : null,
     h("ol", { class: "queue" }, ...rows),
-    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more entry", "more entries")}`) : null,
+    hidden > 0 ? h("p", { class: "hint" }, `and ${count(hidden, "more entry", "more entries")}`) : null,
   );
 }
 

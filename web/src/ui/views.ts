@@ -17,7 +17,8 @@ export function startViews(session: Session): (view: string, focus: boolean) => 
       byId(`panel-${name}`).hidden = !on;
       if (on && focus) tabs[i]!.focus();
     }
-    byId("chooser").classList.toggle("dim", view === "compare" || view === "training");
+    byId("top").hidden = view === "compare" || view === "training";
+    byId("counts").hidden = view !== "tokens";
     session.view = view;
     session.tell("view");
   };

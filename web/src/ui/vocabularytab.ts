@@ -41,6 +41,13 @@ export class VocabularyTab {
     this.kind.addEventListener("change", () => void this.refresh());
     this.where.addEventListener("change", () => void this.refresh());
     this.order.addEventListener("change", () => void this.refresh());
+    for (const kind of ["keydown", "beforeinput", "pointerdown"]) {
+      for (const id of ["search-form", "results"]) {
+        byId(id).addEventListener(kind, () => {
+          session.linked = -1;
+        });
+      }
+    }
     byId("search-form").addEventListener("submit", (event) => {
       event.preventDefault();
       void this.refresh();
@@ -61,6 +68,8 @@ export class VocabularyTab {
     if (key === "") return;
     this.where.disabled = this.kind.value === "id";
     const query = this.query.value;
+    const { linked } = session;
+    let first = 0; // the row to select
     this.rows.root.setAttribute("aria-busy", "true");
     try {
       const summary = await session.ready(key);
@@ -68,6 +77,9 @@ export class VocabularyTab {
       this.offer("ios", summary.ios);
       const [kind, where] = [this.kind.value as SearchKind, this.where.value as Where];
       this.found = await session.line.ask("search", key, query, kind, where, this.order.value as Order);
+      if (linked >= 0) first = this.found.indexOf(linked);
+      else if (query === "" && this.order.value === "id")
+        first = Math.max(0, this.found.indexOf(await session.line.ask("firstWord", key)));
       const without = query === "" && kind !== "id" ? summary.tokens - this.found.length : 0;
       byId("search-found").textContent =
         `${grouped(this.found.length)} ${this.found.length === 1 ? "token" : "tokens"}` +
@@ -77,8 +89,6 @@ export class VocabularyTab {
       this.found = new Int32Array(0);
       byId("search-found").textContent = error instanceof Error ? error.message : String(error);
     }
-    if (this.shownFor !== key || session.token < 0)
-      fill(byId("sheet"), h("p", { class: "hint" }, "How a chosen token was built shows here."));
     this.shownFor = key;
     this.known.clear();
     this.asked.clear();
@@ -86,7 +96,11 @@ export class VocabularyTab {
     this.rows.root.scrollTop = 0;
     this.rows.root.removeAttribute("aria-activedescendant");
     this.rows.set(this.found.length, ROW, (row) => this.drawRow(row));
-    if (session.token >= 0 && key !== "") void this.describe(session.token);
+    if (first >= 0 && this.found.length > 0) {
+      this.rows.root.scrollTop = first * ROW;
+      this.choose(first);
+    } else if (linked >= 0) void this.describe(linked);
+    else fill(byId("sheet"), h("p", { class: "hint" }, "How a chosen token was built shows here."));
     if (this.found.length === 0) {
       const id = this.kind.value === "id";
       const wider = this.where.value === "contains" ? "" : "“contains”, ";
