@@ -138,7 +138,7 @@ class Heaps:
 
     def __init__(self, page):
         self.page, self.answers, workers = page, [], []
-        self.session = page.context.new_cdp_session(page.raw)
+        self.session = page.context.new_cdp_session(page)
         self.session.on("Target.attachedToTarget", lambda event: workers.append(event["sessionId"]))
         self.session.on("Target.receivedMessageFromTarget", lambda event: self.answers.append(event["message"]))
         self.session.send(
