@@ -8,8 +8,8 @@ from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import TokenmillError
-from tokenmill.quality import prune
 from tokenmill.quality.certificate import Certificate, certify
+from tokenmill.quality.pruning import prune
 
 TOKENS = [*BYTES, b"ow", b"low", b"er"]
 OLD = Tokenizer(make_vocabulary(TOKENS, [(111, 119, 256), (108, 256, 257), (101, 114, 258)]))

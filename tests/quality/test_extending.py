@@ -9,7 +9,7 @@ import tokenmill
 from naive_encoder import NaiveEncoder
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.quality import extend
+from tokenmill.quality.extending import extend
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 30
 OTHER = "the patient was given the medicine; the medicine was slow\n" * 30

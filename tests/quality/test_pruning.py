@@ -9,8 +9,8 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.quality import prune, shrink
 from tokenmill.quality.certificate import certify
+from tokenmill.quality.pruning import prune, shrink
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 

@@ -11,7 +11,7 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.quality import prune
+from tokenmill.quality.pruning import prune
 from tokenmill.quality.removals import insert_removals
 from tokenmill.training.naive import merge_pretoken
 from tokenmill.training.naive_picky import count_tokens, replace, take_apart

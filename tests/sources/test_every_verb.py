@@ -295,8 +295,8 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     }
     loud = {
         "train": lambda: tokenmill.train(folder, 300),
-        "inspect": lambda: tokenmill.quality.inspect(tok, [folder]),
-        "compare": lambda: tokenmill.quality.compare([tok, tok], [folder]),
+        "inspect": lambda: tokenmill.inspect(tok, [folder]),
+        "compare": lambda: tokenmill.compare([tok, tok], [folder]),
         "check": lambda: list(document_texts([folder])),
         "clean": lambda: clean("text", folder, tmp_path / "clean", CleanOptions()),
     }

@@ -208,14 +208,14 @@ def cost_of_export(
     trained_on: word counts, a share of which is measured if there is no sample.
     Returns the rows for the command's JSON, empty for a tokenizer without events.
     """
-    import dataclasses
-
-    from ..quality.export_loss import export_loss, sample_counts
-
     if tok.vocabulary.order != "events":
         if sample:
             say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
         return {}
+    import dataclasses
+
+    from ..quality.export_loss import export_loss, sample_counts
+
     superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
     text = list(sample) or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))
     advice = (

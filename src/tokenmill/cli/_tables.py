@@ -17,7 +17,8 @@ from ._console import say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..quality import Report, Table
+    from ..quality.reporting import Report
+    from ..quality.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)

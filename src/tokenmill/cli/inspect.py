@@ -8,7 +8,7 @@ from typing import Annotated
 from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
-from ..quality import InspectionOptions
+from ..quality.inspection import InspectionOptions
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
 from . import _options as opt
@@ -40,7 +40,7 @@ def inspect(
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
-    from ..quality import inspect as inspect_tokenizer
+    from ..quality.inspection import inspect as inspect_tokenizer
     from ..quality.names import given_name, tokenizer_name
 
     forms.check()
@@ -66,7 +66,7 @@ def compare(
 
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
-    from ..quality import compare as compare_tokenizers
+    from ..quality.comparison import compare as compare_tokenizers
     from ..quality.names import given_name, tokenizer_name
 
     forms.check()

@@ -199,8 +199,8 @@ def _show_languages(languages: Sequence[LanguageReport], development: bool, as_j
 
     development: whether development texts decided which language chooses.
     """
-    from ..quality import Column, Table
     from ..quality.languages import gini
+    from ..quality.tables import Column, Table
     from ._tables import print_table
 
     counts = [Column(name, "count") for name in ("merges chosen", "bytes", "tokens")]
