@@ -25,8 +25,6 @@ PACKAGES = {
     "counting": "CountOptions CountSummary WordCounts count count_each count_iterator",
     "events": "event_table",
     "formats": "FORMATS PUBLISHED check_output encode_with_library read to_hf to_tiktoken write",
-    "quality": "Column Comparison Finding Inspection InspectionOptions Pruned Replaced Report Table Token compare extend "
-    "inspect prune replace report shrink",
     "split": "Splitter",
     "superwords": "FileText MemoryText SuperwordTraining Text",
     "tokenizer": "Tokenizer",
