@@ -44,16 +44,18 @@ def test_files_of_llmc_have_the_same_number_of_tokens(tok, sources, tmp_path):
     assert {len(tokens.ids) for tokens in files[:-1]} == {1000} and 0 < len(files[-1].ids) <= 1000
     stream = [id for document in documents for id in (tok.eot_token, *tok.encode_ordinary(document))]
     assert np.concatenate([tokens.ids for tokens in files]).tolist() == stream
-    before = 0
+    before = begun = 0
     for number, tokens in enumerate(files):
         metadata = json.loads(tokens.path.with_name(f"{tokens.path.name}.json").read_text())
-        assert metadata["shard"] == {"number": number, "of": len(files), "ids_before": before}
+        shard = {"number": number, "of": len(files), "first_document": begun, "ids_before": before}
+        assert metadata["shard"] == shard
         pieces = np.diff(tokens.offsets).tolist()
         assert (pieces[0] if not before else 1) and len(pieces) == metadata["documents"]
         ends = tokens.ids[tokens.offsets[:-1][before > 0 :]]
         assert (ends == tok.eot_token).all(), "documents begin where the offsets say"
         last = sum(len(tok.encode_ordinary(document)) + 1 for document in documents)
         at = 1000 * (number + 1)
+        begun = stream[: min(at, last)].count(tok.eot_token) - (at < last and stream[at] != tok.eot_token)
         starts = np.flatnonzero(np.array(stream[: min(at, last)]) == tok.eot_token)
         before = 0 if at >= last or stream[at] == tok.eot_token else at - int(starts[-1])
 

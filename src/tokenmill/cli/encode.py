@@ -35,7 +35,7 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
 
     assert job.output is not None
     say_long_documents(job.sources, job.options.read.unit)
-    with resumable(output_path(job.output, job.chosen_format)), progress_bar() as progress:
+    with resumable(output_path(job.output, job.chosen_format, job.options.part_number)), progress_bar() as progress:
         summary = job.run(progress, skips.append)
     say_skips(skips)
     assert summary is not None

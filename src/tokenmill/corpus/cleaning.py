@@ -28,7 +28,7 @@ from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..sources.blocks import Block
 from ..sources.documents import open_source
-from ..sources.find import Skip, Source, find_sources, report_skips, shown
+from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
@@ -62,7 +62,7 @@ def clean(
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(files, folder)
-    work = CleanParts(kind, options, group_by_size(files, PART_BYTES), folder, job)
+    work = CleanParts(kind, options, group_by_size([(file, size_of(file)) for file in files], PART_BYTES), folder, job)
     settings = work.settings()
     working_path = folder / ".unfinished"  # inside, where the shards are: they appear one by one
     if not job.overwrite:

@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from ..errors import UsageError
 from ..options import Option, Options
-from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
+from ..sources.find import OnSkip, Skip, Source, can_read_again
 from .outputs import refuse_existing, refuse_folder
 from .progress import Meter, Progress
 
 if TYPE_CHECKING:
     from .working_folder import WorkingFolder
 
+T = TypeVar("T", bound=tuple[Any, ...])
 EXECUTION, OUTPUT = "Execution", "Output"  # headings in help texts
 # fmt: off
 Threads = Annotated[int | None, Option("Threads, or processes for clean. [default: all cores]", min=1, section=EXECUTION)]
@@ -170,15 +171,14 @@ def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) 
     folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]})
 
 
-def group_by_size(sources: Iterable[Source], size: int) -> list[list[tuple[Source, int]]]:
-    """Sources with their sizes, in order, in groups of about `size` bytes as they are stored."""
-    groups: list[list[tuple[Source, int]]] = []
+def group_by_size(sources: Iterable[T], size: int) -> list[list[T]]:
+    """Sources, each a tuple whose second value is its bytes as stored, in order, in groups of about `size` bytes."""
+    groups: list[list[T]] = []
     room = 0
     for source in sources:
-        nbytes = size_of(source)
-        if room < nbytes or not groups:
+        if room < source[1] or not groups:
             groups.append([])
             room = size
-        groups[-1].append((source, nbytes))
-        room -= nbytes
+        groups[-1].append(source)
+        room -= source[1]
     return groups

@@ -335,6 +335,7 @@ class StreamSource(BlockSource):
         super().__init__(source, options, span, ids)
         self._stream: ByteStream | None = None
         self._start = 0
+        self._span_start = 0
         self._end: int | None = None  # of the span
         self._rest = b""  # read, but not given out
         self._was_read = 0
@@ -377,7 +378,8 @@ class StreamSource(BlockSource):
     def _open(self, pause: Pause) -> None:
         self._stream = self._stream or ByteStream(self.source, pause)
         if self._span is not None:
-            self._start, self._end = self._boundary(self._span[0]), self._boundary(self._span[1])
+            self._span_start, self._end = map(self._boundary, self._span)
+            self._start = max(self._start, self._span_start)
         if self._start:
             self._stream.seek(self._start, pause)
 

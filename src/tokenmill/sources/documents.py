@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from types import ModuleType
@@ -128,26 +128,58 @@ def spans_of(source: Source, options: ReadOptions, nbytes: int, cut: Cut | None)
     Divided are plain files: text in lines, JSON lines, Parquet by row groups, and documents that may be `cut`.
     """
     size = size_of(source)
-    format = SUFFIXES.get(suffix_of(source))
-    step = nbytes
-    limit = size
-    divisible = size > nbytes and not is_url(source) and not os.fspath(source).lower().endswith(COMPRESSIONS)
-    if divisible and format is None:
-        with ByteStream(source) as stream:
-            format = _format_of(stream.peek(HEAD), None)
-            divisible = stream.seekable
-        divisible = divisible and format in ("text", "parquet")
-        if format == "text" and options.unit != "line":
-            divisible = divisible and options.unit == "file" and cut is not None
-    if divisible and format == "parquet":
-        limit = ParquetSource.groups(source)
-        step = max(1, limit * nbytes // size)
-    elif not divisible or format not in ("text", "jsonl"):
+    limit = _divisions(source, options, size, cut) if size > nbytes else 0
+    if not limit:
         yield None, size
-        return
+    step = max(1, limit * nbytes // max(1, size))
     for first in range(0, limit, step):
         last = min(limit, first + step)
         yield (first, last), size * last // limit - size * first // limit
+
+
+def _divisions(source: Source, options: ReadOptions, size: int, cut: Cut | None) -> int:
+    """The bytes or row groups by which a source of `size` bytes may be divided, 0 if it may not: see `spans_of`."""
+    format = SUFFIXES.get(suffix_of(source))
+    if is_url(source) or os.fspath(source).lower().endswith(COMPRESSIONS):
+        return 0
+    if format in (None, "jsonl"):
+        with ByteStream(source) as stream:
+            format = format or _format_of(stream.peek(HEAD), None)
+            if not stream.seekable:
+                return 0
+        if format == "text" and options.unit != "line" and (options.unit != "file" or cut is None):
+            return 0
+    if format == "parquet":
+        return ParquetSource.groups(source)
+    return size if format in ("text", "jsonl") else 0
+
+
+def part_of(
+    sources: Sequence[Source], options: ReadOptions, number: int, of: int, numbered: bool = False
+) -> list[tuple[Source, int, Span | None]]:
+    """The sources of part `number`, from 1 on, of `of` parts of about as many bytes as stored; each with its bytes and span.
+
+    The parts one after the other have the documents of all sources in order. A source that is not divided belongs to the part
+    in which it begins.
+    numbered: whether the numbers of lines must be those in the whole source, so that text is not divided.
+    """
+    sizes = [max(1, size_of(source)) for source in sources]
+    begin, end = (sum(sizes) * n // of for n in (number - 1, number))
+    chosen: list[tuple[Source, int, Span | None]] = []
+    start = 0
+    for source, size in zip(sources, sizes, strict=True):
+        first, last = max(0, begin - start), min(size, end - start)
+        if first < last:
+            limit = 0 if last - first == size else _divisions(source, options, size, None)
+            if numbered and limit == size:
+                limit = 0
+            span = limit * first // size, limit * last // size
+            if span[0] < span[1]:
+                chosen.append((source, last - first, span))
+            elif not limit and not first:
+                chosen.append((source, size, None))
+        start += size
+    return chosen
 
 
 def read_documents(

@@ -167,8 +167,8 @@ class CutSource(TextSource):
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
-        if self._span is not None and self._start:
-            self.label += f" after byte {self._start:,}"
+        if self._span_start:
+            self.label += f" after byte {self._span_start:,}"
 
     def _boundary(self, offset: int) -> int:
         """After the newline at or after the byte before `offset`."""

@@ -6,6 +6,7 @@ part-00000 with three files that only grow (parts.py), and at the end the files 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
@@ -15,21 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError
-from ..jobs.outputs import is_device, open_output, refuse_existing, refuse_source, remove, temporary_folder
+from ..jobs.outputs import is_device, open_output, refuse_existing, refuse_source, temporary_folder
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
-from ..sources.find import OnSkip, Source, find_sources, size_of
+from ..sources.blocks import Span
+from ..sources.documents import part_of
+from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from .formats import FORMATS
-from .output import build_files
-from .parts import Counts, Part, PartWriter, Place, encode_sources
+from .output import publish_files
+from .parts import Counts, Hashes, Part, PartWriter, Place, encode_sources
 from .settings import (
     EncodeOptions,
     EncodeSummary,
+    Metadata,
     Settings,
     dtype_for,
     format_named,
-    metadata_path,
     output_path,
     shards_of,
     special_id,
@@ -72,8 +75,10 @@ def encode_files(
     options, job = options or EncodeOptions(), job or JobOptions()
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
-    path = output_path(output, format)
+    path = output_path(output, format, settings.part)
     inputs = find_sources(sources, on_skip)
+    if settings.part and not all(map(can_read_again, inputs)):
+        raise UsageError("a part of standard input or of a pipe cannot be read. Write it to a file.")
     settings.check_tokens(settings.shard_tokens or 0)
     existing = shards_of(path, format) if settings.shard_tokens else [path]
     for each in (path, *existing):
@@ -95,32 +100,27 @@ def encode_files(
         "options": {**asdict(settings), "engine": job.engine},
     }
     with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder:
-        groups = [[(source, size_of(source)) for source in inputs]]
+        if settings.part:
+            groups = [part_of(inputs, settings.read, *settings.part, numbered=format == "parquet")]
+        else:
+            groups = [[(source, size_of(source), None) for source in inputs]]
         if job.engine == "ray":
-            total = sum(size for _, size in groups[0])
-            groups = group_by_size(inputs, max(TASK_BYTES, total // MAX_TASKS))
+            total = sum(size for _, size, _ in groups[0])
+            groups = group_by_size(groups[0], max(TASK_BYTES, total // MAX_TASKS)) or [[]]
         work = EncodeParts(tok, groups, settings, job)
         results = do_parts(work, folder, job, on_skip, progress)
         resumed_bytes = 0
         for value, resumed in results:
             resumed_bytes += value["counts"]["text_bytes"] if resumed else value["resumed_bytes"]
         parts = [
-            Part(work.folder(folder.path, number), Counts(**value["counts"]))
+            Part(work.folder(folder.path, number), Counts(**value["counts"]), Hashes(**value["hashes"]))
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
-        outputs = folder.load("files")
-        if outputs is None:
-            whole = _joined(parts, folder.path / "joined", settings)
-            outputs = build_files(whole, tok, settings, path, folder.path)
-            folder.save("files", outputs)
-        paths = [path.parent / files[0][1] for files in outputs]
-        for old in set(shards_of(path, format)).difference(paths) if settings.shard_tokens else ():
-            if metadata_path(old).exists():  # else another program made it
-                for each in (metadata_path(old), *FORMATS[format].paths(old)):
-                    remove(each)
-        for files in outputs:
-            folder.publish((name, path.parent / final) for name, final in files)
+        metadata = _metadata(tok, settings, inputs)
+        paths = publish_files(
+            folder, path, settings, lambda: (_joined(parts, folder.path / "joined", settings), metadata)
+        )
     files = len(paths) if settings.shard_tokens else 0
     figures = {name: value for name, value in asdict(counts).items() if name != "begun"}
     return EncodeSummary(paths[0], settings.dtype, **figures, resumed_bytes=resumed_bytes, files=files)
@@ -133,8 +133,30 @@ def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Setting
         special_id(tok, name, value) if isinstance(value, str) or (value and separator == name) else None
         for name, value in (("begin_of_text", options.begin_of_text), ("end_of_text", options.end_of_text))
     )
-    others = (options.special, options.read, options.shard_tokens, options.val_shard)
+    others = (options.special, options.read, options.shard_tokens, options.val_shard, options.part_number)
     return Settings(format, dtype_for(tok.n_vocab, format), begin, end, *others)
+
+
+def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> Metadata:
+    """The metadata without counts."""
+    digest, total = hashlib.sha256(), 0
+    for source in sources:
+        size = size_of(source)
+        digest.update(f"{shown(source)}\0{size}\n".encode())
+        total += size
+    number, of = settings.part or (0, 0)
+    return Metadata(
+        settings.format,
+        settings.dtype,
+        tok.vocabulary.fingerprint(),
+        tok.n_vocab,
+        settings.begin_of_text,
+        settings.end_of_text,
+        *(0, 0, 0, {}, {}),
+        sources={"number": len(sources), "bytes": total, "hash": digest.hexdigest()},
+        options={"special": settings.special, **asdict(settings.read)},
+        part={"number": number, "of": of} if of else None,
+    )
 
 
 class EncodeParts:
@@ -143,9 +165,13 @@ class EncodeParts:
     stage = "encode"
 
     def __init__(
-        self, tok: Tokenizer, groups: Sequence[list[tuple[Source, int]]], settings: Settings, job: JobOptions
+        self,
+        tok: Tokenizer,
+        groups: Sequence[list[tuple[Source, int, Span | None]]],
+        settings: Settings,
+        job: JobOptions,
     ) -> None:
-        self.sizes = [sum(size for _, size in group) for group in groups]
+        self.sizes = [sum(size for _, size, _ in group) for group in groups]
         self._tok = tok
         self._groups = groups
         self._settings = settings
@@ -164,15 +190,16 @@ class EncodeParts:
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)
         # Parts that are joined have no front; it is written before the ids of the whole.
-        front = self._settings.front if len(self._groups) == 1 else b""
-        writer = PartWriter(folder, front, state and state["part"])
+        front = (self._settings.header, self._settings.begin) if len(self._groups) == 1 else (0, b"")
+        writer = PartWriter(folder, *front, state and state["part"])
         resumed_bytes = writer.counts.text_bytes
         try:
             self._encode(part, task, writer, Place(*state["place"]) if state else Place())
             writer.sync()
         finally:
             writer.close()
-        return {"counts": asdict(writer.counts), "resumed_bytes": resumed_bytes}
+        part = writer.part()
+        return {"counts": asdict(part.counts), "hashes": asdict(part.hashes), "resumed_bytes": resumed_bytes}
 
     def _encode(self, part: int, task: Task, writer: PartWriter, start: Place) -> None:
         """Encode from a place on, with a checkpoint now and then, and one at Ctrl-C."""
@@ -203,11 +230,11 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     """All parts in one."""
     if len(parts) == 1:
         return parts[0]
-    writer = PartWriter(folder, settings.front)
+    writer = PartWriter(folder, settings.header, settings.begin)
     try:
         for part in parts:
             writer.join(part)
         writer.sync()
     finally:
         writer.close()
-    return Part(folder, writer.counts)
+    return writer.part()

@@ -52,7 +52,9 @@ class Encode(Options):
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.chosen_format == "text":
-            names = "begin_of_text end_of_text shard_tokens val_shard num_threads engine ray_address resume".split()
+            names = (
+                "begin_of_text end_of_text shard_tokens val_shard part num_threads engine ray_address resume".split()
+            )
             yield ("encoding to lines of ids; for a token file name a ", OptionName("format", ...)), names
 
     def check(self) -> None:

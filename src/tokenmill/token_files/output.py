@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
-from ..jobs.outputs import make_folder, open_output, sync
+from ..jobs.outputs import open_output, remove, sync
+from ..jobs.working_folder import WorkingFolder
 from .formats import FORMATS, Contents
-from .parts import COPY, Counts, NamesReader, Part, names_of
-from .settings import ROLES, Metadata, Settings, metadata_path, shard_path
+from .parts import COPY, Counts, NamesReader, Part, PartWriter, names_of
+from .settings import ROLES, Metadata, Settings, metadata_path, shard_path, shards_of
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from ..tokenizer.tokenizer import Tokenizer
 
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
 
 
-def build_files(whole: Part, tok: Tokenizer, settings: Settings, output: Path, folder: Path) -> list[list[list[str]]]:
-    """Make the files of the output in the working folder. Returns what `build` does, for each of the numbered files."""
+def publish_files(
+    folder: WorkingFolder, output: Path, settings: Settings, made: Callable[[], tuple[Part, Metadata | None]]
+) -> list[Path]:
+    """Make the files of the output in the working folder, and rename them to their places. Returns those with ids.
+
+    made: returns the whole of the ids, and the metadata without counts; called unless an earlier run has made the files.
+    """
+    outputs = folder.load("files")
+    if outputs is None:
+        outputs = _build_files(*made(), settings, output, folder.path)
+        folder.save("files", outputs)
+    paths = [output.parent / files[0][1] for files in outputs]
+    for old in set(shards_of(output, settings.format)).difference(paths) if settings.shard_tokens else ():
+        if metadata_path(old).exists():  # else another program made it
+            for each in (metadata_path(old), *FORMATS[settings.format].paths(old)):
+                remove(each)
+    for files in outputs:
+        folder.publish((name, output.parent / final) for name, final in files)
+    return paths
+
+
+def _build_files(
+    whole: Part, metadata: Metadata | None, settings: Settings, output: Path, folder: Path
+) -> list[list[list[str]]]:
+    """Make the files of the output in the working folder. Returns what `_build` does, for each of the numbered files."""
     if settings.shard_tokens is None:
-        return [build(whole, tok, settings, output)]
+        return [_build(whole, metadata, settings, output)]
     parts = list(_shards(whole, settings, folder))
     paths = [shard_path(output, settings.format, number, settings.val_shard) for number in range(len(parts))]
-    return [
-        build(part, tok, settings, paths[number], {"number": number, "of": len(parts), "ids_before": begun})
-        for number, (part, begun) in enumerate(parts)
-    ]
+    files, documents = [], 0
+    for number, (part, begun) in enumerate(parts):
+        shard = {"number": number, "of": len(parts), "first_document": documents - (begun > 0), "ids_before": begun}
+        files.append(_build(part, metadata and replace(metadata, shard=shard), settings, paths[number]))
+        documents += part.counts.documents - (begun > 0)
+    return files
 
 
-def build(
-    part: Part, tok: Tokenizer, settings: Settings, output: Path, shard: dict[str, int] | None = None
-) -> list[list[str]]:
+def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Path) -> list[list[str]]:
     """Make a token file. Returns [name in the working folder, final name] of each, the metadata last."""
     folder, counts, format = part.folder, part.counts, FORMATS[settings.format]
     settings.check_tokens(counts.tokens)
@@ -47,31 +70,27 @@ def build(
     if settings.format == "parquet":
         names = ["rows"]
         _write_parquet(folder / "rows", part, settings)
-    tokenizer = tok.vocabulary.fingerprint()
+    tokenizer = metadata.tokenizer if metadata else ""
     contents = Contents(folder / "lengths", counts.documents, counts.tokens, settings.dtype, tokenizer)
     for suffix, write in format.beside:
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
             write(file, contents)
-    metadata = Metadata(
-        settings.format,
-        settings.dtype,
-        tokenizer,
-        tok.n_vocab,
-        settings.begin_of_text,
-        settings.end_of_text,
-        counts.documents,
-        counts.tokens,
-        None if shard else counts.text_bytes,
-        {role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
-        shard,
-    )
-    names.append("metadata")
-    with open_output(folder / "metadata") as file:
-        file.write(metadata.dumps().encode())
+    if metadata is not None:
+        metadata = replace(
+            metadata,
+            documents=counts.documents,
+            tokens=counts.tokens,
+            text_bytes=None if metadata.shard else counts.text_bytes,
+            files={role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
+            hashes=asdict(part.hashes),
+        )
+        names.append("metadata")
+        with open_output(folder / "metadata") as file:
+            file.write(metadata.dumps().encode())
     sync(*(folder / name for name in names), folder)
     paths = [*format.paths(output), metadata_path(output)]
-    return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=True)]
+    return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=metadata is not None)]
 
 
 def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
@@ -82,24 +101,23 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
     import numpy as np
 
     lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
-    header = len(FORMATS[settings.format].header(settings.dtype, 0))
     with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
-        ids.seek(header)
+        ids.seek(settings.header)
         names = NamesReader(file)
         for number, (own, begun) in enumerate(_shard_lengths(lengths, settings)):
-            shard = folder / f"shard-{number:06}"
-            make_folder(shard)
-            size = int(own.sum()) * settings.width
-            with open_output(shard / "ids") as output:
-                output.write(bytes(header))
+            writer = PartWriter(folder / f"shard-{number:06}", settings.header)
+            try:
+                writer.counts = Counts(len(own), int(own.sum()))
+                size = writer.counts.tokens * settings.width
                 for start in range(0, size, COPY):
-                    output.write(ids.read(min(size - start, COPY)))
-            with open_output(shard / "lengths") as output:
-                output.write(own)
-            with open_output(shard / "names") as output:
-                if settings.format == "parquet":
-                    output.writelines(names_of(*each) for each in names.take(len(own)))
-            yield Part(shard, Counts(len(own), int(own.sum()))), begun
+                    writer.write_ids(ids.read(min(size - start, COPY)))
+                writer.write_lengths(own)
+                for each in names.take(len(own)) if settings.format == "parquet" else ():
+                    writer.write_names(names_of(*each))
+                writer.sync()
+            finally:
+                writer.close()
+            yield writer.part(), begun
 
 
 def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np.ndarray, int]]:

@@ -7,6 +7,7 @@ made by several machines are joined by writing one after the other.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
 from ..jobs.work import Task
 from ..kernels.machine import threads_for
-from ..sources.blocks import Block, Cut
+from ..sources.blocks import Block, Cut, Span
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, report_skips
 from ..tokenizer.encoding._documents_cy import lengths_of
@@ -36,6 +37,7 @@ JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
 MOST_WAITING = 8  # jobs beside those that are encoded: each has a megabyte, which 64 threads need not double
 COPY = 1 << 22
+HASHED = 1 << 24  # bytes of ids, or of lengths, for each of the hashes in the metadata
 
 
 @dataclass
@@ -57,12 +59,46 @@ class Counts:
         return Counts(*map(add, astuple(self), astuple(other)))
 
 
+class BlockHashes:
+    """The SHA-256 of each 16 MiB of the bytes that it gets: damage has a place, and a job that goes on hashes little again."""
+
+    def __init__(self, digests: Sequence[str] = ()) -> None:
+        self._digests, self._hash, self._size = list(digests), hashlib.sha256(), 0
+
+    def update(self, data: Any) -> None:
+        view = memoryview(data)
+        view = view.cast("B") if view.nbytes else view[:0]
+        while len(view):
+            block, view = view[: HASHED - self._size], view[HASHED - self._size :]
+            self._hash.update(block)
+            self._size += len(block)
+            if self._size == HASHED:
+                self._digests, self._hash, self._size = self.digests(), hashlib.sha256(), 0
+
+    def digests(self) -> list[str]:
+        """The hashes of the whole blocks, and of the rest if there is one."""
+        return [*self._digests, self._hash.hexdigest()] if self._size else [*self._digests]
+
+    def whole(self) -> list[str]:
+        """The hashes of the whole blocks."""
+        return [*self._digests]
+
+
+@dataclass
+class Hashes:
+    """The hashes of a part: of its ids without a header, and of the lengths of its documents."""
+
+    ids: list[str] = field(default_factory=list)
+    lengths: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Part:
     """A finished part: its folder and what it holds."""
 
     folder: Path
     counts: Counts = field(default_factory=Counts)
+    hashes: Hashes = field(default_factory=Hashes)
 
 
 class Encoded(NamedTuple):
@@ -147,9 +183,11 @@ class PartWriter:
 
     NAMES = ("ids", "lengths", "names")
 
-    def __init__(self, folder: Path, front: bytes = b"", checkpoint: dict[str, Any] | None = None):
-        """front: what is before the ids. checkpoint: what `mark` has returned."""
+    def __init__(self, folder: Path, header: int = 0, begin: bytes = b"", checkpoint: dict[str, Any] | None = None):
+        """header: the bytes before the ids. begin: the first id. checkpoint: what `mark` has returned."""
         self.folder = folder
+        self._lag, self._last = len(begin), b""  # the token to begin with that follows the last document is not hashed
+        self._hashes = [BlockHashes(each) for each in (checkpoint["hashes"] if checkpoint else ((), ()))]
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
         self._files: list[IO[bytes]] = []
         make_folder(folder)
@@ -160,7 +198,15 @@ class PartWriter:
                 file.truncate(checkpoint["sizes"][i])
                 file.seek(checkpoint["sizes"][i])
         if not checkpoint:
-            self._files[0].write(front)
+            self._files[0].write(bytes(header))
+            self.write_ids(begin)
+            return
+        for name, hashes, front, update in zip(
+            self.NAMES, self._hashes, (header, 0), (self._hash_ids, self._hashes[1].update), strict=False
+        ):
+            with open(folder / name, "rb") as source:
+                source.seek(front + HASHED * len(hashes.whole()))
+                update(source.read())
 
     def append(self, encoded: Encoded) -> None:
         counts, ends = self.counts, encoded.ends
@@ -170,17 +216,33 @@ class PartWriter:
         counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
         counts.skipped += encoded.nulls + sum(skip.left_out for skip in encoded.skipped)
-        ids, bounds, names = self._files
-        ids.write(encoded.ids)
-        bounds.write(lengths)
-        names.write(encoded.names)
+        self.write_ids(encoded.ids)
+        self.write_lengths(lengths)
+        self.write_names(encoded.names)
+
+    def write_ids(self, data: Any) -> None:
+        self._files[0].write(data)
+        self._hash_ids(data)
+
+    def write_lengths(self, data: Any) -> None:
+        self._files[1].write(data)
+        self._hashes[1].update(data)
+
+    def write_names(self, data: Any) -> None:
+        self._files[2].write(data)
+
+    def _hash_ids(self, data: Any) -> None:
+        if self._lag:
+            data = self._last + data
+            data, self._last = data[: -self._lag], data[-self._lag :]
+        self._hashes[0].update(data)
 
     def join(self, part: Part) -> None:
         """Write a finished part after what is here."""
-        for file, name in zip(self._files, self.NAMES, strict=True):
+        for write, name in zip((self.write_ids, self.write_lengths, self.write_names), self.NAMES, strict=True):
             with open(part.folder / name, "rb") as source:
                 while data := source.read(COPY):
-                    file.write(data)
+                    write(data)
         self.counts += part.counts
 
     def sync(self) -> None:
@@ -191,7 +253,12 @@ class PartWriter:
 
     def mark(self) -> dict[str, Any]:
         """A checkpoint of what is here, from which a later run can go on once it is on the disk."""
-        return {"sizes": [file.tell() for file in self._files], "counts": asdict(self.counts)}
+        hashes = [each.whole() for each in self._hashes]
+        return {"sizes": [file.tell() for file in self._files], "counts": asdict(self.counts), "hashes": hashes}
+
+    def part(self) -> Part:
+        """What was written."""
+        return Part(self.folder, self.counts, Hashes(*(each.digests() for each in self._hashes)))
 
     def close(self) -> None:
         """Close the files, without an error of what could not be written."""
@@ -219,20 +286,20 @@ class Job(NamedTuple):
 def encode_sources(
     tok: Tokenizer,
     settings: Settings,
-    sources: Sequence[tuple[Source, int]],
+    sources: Sequence[tuple[Source, int, Span | None]],
     writer: PartWriter,
     start: Place,
     task: Task,
     num_threads: int | None,
     after: Callable[[Place], None],
 ) -> None:
-    """Encode what `sources` (each with its size) hold from `start` on, by several threads, in order.
+    """Encode what `sources` (each with its size and span) hold from `start` on, by several threads, in order.
 
     after: called with the place up to which all has been written.
     """
-    meter = Meter(lambda done, total: task.show(done), [size for _, size in sources])
+    meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in sources])
     cut = certain_cut(tok, settings.special)
-    jobs = _jobs([source for source, _ in sources], settings, cut, task.on_skip is not None, start)
+    jobs = _jobs(sources, settings, cut, task.on_skip is not None, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for job, blocks in results:
             for encoded in blocks:
@@ -256,12 +323,16 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     return scanner.certain_cut
 
 
-def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, whole: bool, start: Place) -> Iterator[Job]:
+def _jobs(
+    sources: Sequence[tuple[Source, int, Span | None]], settings: Settings, cut: Cut | None, whole: bool, start: Place
+) -> Iterator[Job]:
     """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
     blocks: list[Block] = []
     size = 0
     for number in range(start.source, len(sources)):
-        source = open_source(sources[number], settings.read, cut=cut, whole=whole, ids=settings.format == "parquet")
+        name, _, span = sources[number]
+        ids = settings.format == "parquet"
+        source = open_source(name, settings.read, cut=cut, whole=whole, span=span, ids=ids)
         if number == start.source and start.at is not None:
             source.resume(start.at)
         buffer = bytearray()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,12 +16,13 @@ from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
-from .formats import FORMATS, TokenFileFormat
+from .formats import FORMAT_OF, FORMATS, TokenFileFormat
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
 VERSION = 1
+MOST_PARTS = 100_000
 KIND = "tokenmill token file"
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
 
@@ -35,6 +36,7 @@ class EncodeOptions(Options):
         it before, "parquet" has none.
     shard_tokens: how many tokens each of several numbered files has: exactly for "llmc", else at most, in whole documents.
     val_shard: whether the first of them is named val, for validation, and the others train.
+    part: such as "3/64": encode only the third of 64 parts of the sources, to a file named after it.
     """
 
     # fmt: off
@@ -44,6 +46,7 @@ class EncodeOptions(Options):
     # fmt: off
     shard_tokens: Annotated[int | None, Option("Token files: write numbered files of so many tokens, such as 100M.", min=1, section=OUTPUT)] = None
     val_shard: Annotated[bool, Option("Name the first numbered file val, and the others train.", "--val-shard", section=OUTPUT)] = False
+    part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: join makes one file of all.", metavar="K/N", section=OUTPUT)] = None
     # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -52,6 +55,23 @@ class EncodeOptions(Options):
         super().__post_init__()
         if self.val_shard and self.shard_tokens is None:
             raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
+        number, of = self.part_number or (1, 1)
+        if not 1 <= number <= of <= MOST_PARTS:
+            raise UsageError(
+                OptionName("part", self.part), f": parts are numbered from 1 to their number, at most {MOST_PARTS:,}"
+            )
+
+    @property
+    def part_number(self) -> tuple[int, int] | None:
+        """The number of the part, and how many there are."""
+        if self.part is None:
+            return None
+        match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", self.part)
+        if match is None:
+            raise UsageError(
+                OptionName("part"), f" is {self.part!r}; give the number of a part and of all, such as 3/64"
+            )
+        return int(match[1]), int(match[2])
 
 
 @dataclass(frozen=True)
@@ -84,6 +104,7 @@ class Settings:
     special: whether text that spells a special token becomes that token.
     read: what a document is, and which field or column holds its text.
     shard_tokens: how many tokens each of several files has; None for one file. val_shard: whether the first is named val.
+    part: which part of the sources is encoded, and of how many; None for all.
     """
 
     format: str
@@ -94,6 +115,7 @@ class Settings:
     read: ReadOptions = field(default_factory=ReadOptions)
     shard_tokens: int | None = None
     val_shard: bool = False
+    part: tuple[int, int] | None = None
 
     @property
     def width(self) -> int:
@@ -101,10 +123,14 @@ class Settings:
         return 2 if self.dtype == "uint16" else 4
 
     @property
-    def front(self) -> bytes:
-        """What is before the first document: room for the header, and the token that begins it."""
-        begin = b"" if self.begin_of_text is None else self.begin_of_text.to_bytes(self.width, "little")
-        return bytes(len(FORMATS[self.format].header(self.dtype, 0))) + begin
+    def header(self) -> int:
+        """The bytes before the ids."""
+        return len(FORMATS[self.format].header(self.dtype, 0))
+
+    @property
+    def begin(self) -> bytes:
+        """The token before the first document."""
+        return b"" if self.begin_of_text is None else self.begin_of_text.to_bytes(self.width, "little")
 
     def check_tokens(self, tokens: int) -> None:
         """Raise UsageError if so many tokens make a file that is larger than the format allows."""
@@ -124,7 +150,12 @@ class Metadata:
     files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.
     documents, tokens, text_bytes: how many there are; the tokens before and after documents count too. The bytes of the text
         are not known of a numbered file.
-    shard: of a numbered file: its number, how many there are, and how many ids of its first document are in files before.
+    hashes: the SHA-256 of each 16 MiB of the ids, without a header, and of the lengths of the documents as int64.
+    sources: how many there were, their bytes, and a hash of their names and sizes in order.
+    options: what else decided the ids: how the sources were cut into documents, and whether special tokens were.
+    part: of a file of a part: its number, and how many there are; parts have the same `sources`.
+    shard: of a numbered file: its number, how many there are, the number of its first document in the whole, from 0 on, and how
+        many ids of that are in files before.
     """
 
     format: str
@@ -137,6 +168,10 @@ class Metadata:
     tokens: int
     text_bytes: int | None
     files: Mapping[str, int]
+    hashes: Mapping[str, Sequence[str]]
+    sources: Mapping[str, Any]
+    options: Mapping[str, Any]
+    part: Mapping[str, int] | None = None
     shard: Mapping[str, int] | None = None
 
     def dumps(self) -> str:
@@ -154,7 +189,7 @@ class Metadata:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
             counts = (loaded.documents, loaded.tokens, loaded.text_bytes or 0, loaded.n_vocab, *loaded.files.values())
-            counts += tuple((loaded.shard or {}).values())
+            counts += (*(loaded.shard or {}).values(), *(loaded.part or {}).values())
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise FormatError(f"{path}: a count is not a whole number")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
@@ -220,13 +255,20 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
     )
 
 
-def output_path(output: str | os.PathLike[str], format: str) -> Path:
+def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, int] | None = None) -> Path:
     """The file with the ids: `output`, with its suffix where training frameworks need it; in a folder "train".
+
+    part: its number, and how many there are, which are put into the name.
 
     format: one of FORMATS, or "text". UsageError for the suffix of another format, and for lines of ids in a folder.
     """
     path, known = named(output), FORMATS.get(format)
     suffix = known.suffix if known else ""
+    if part is not None:
+        whole = output_path(output, format)
+        end = whole.suffix if whole.suffix in FORMAT_OF else ""
+        name = f"{whole.name.removesuffix(end)}-{part[0]:05}-of-{part[1]:05}{end}"
+        return whole if is_device(whole) else whole.with_name(name)
     if os.fspath(output).endswith((os.sep, "/")) or path.is_dir():
         if known is None:
             raise UsageError(
