@@ -14,11 +14,11 @@ import tokenmill
 PUBLIC = """
 AddedToken Agreement Certificate Changed Chart Clean CleanOptions CleaningReport Column Comparison Convert Converted
 Count CountOptions CountSummary Counted Difference Document Encode EncodeOptions EncodeSummary ExportLoss Extend
-Finding Inspection InspectionOptions JobOptions Judgement LanguageReport Offsets Opening Origin Provenance Prune Pruned
+Finding Inspection InspectionOptions JobOptions Join Judgement LanguageReport Offsets Opening Origin Provenance Prune Pruned
 ReadOptions Replaced Report Skip Splitter StreamDecoder StreamEncoder Table Token TokenFile TokenView Tokenizer Train
-Trained TrainingEvent Vocabulary WordCounts add_up check clean compare count count_iterator count_to_folder encode_files
+Trained TrainingEvent Verified Vocabulary WordCounts add_up check clean compare count count_iterator count_to_folder encode_files
 encoding_for_model errors export_loss extend get_encoding inspect list_encoding_names load load_tokens prune
-read_documents replace report shrink train train_from_counts train_from_iterator train_parity
+read_documents replace report shrink train train_from_counts train_from_iterator train_parity verify
 """
 PACKAGES = {
     "corpus": "CleanOptions CleaningReport Document clean read_documents",

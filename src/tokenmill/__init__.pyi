@@ -56,10 +56,13 @@ from .sources.find import Skip as Skip
 from .split import Splitter as Splitter
 from .token_files.encoding import encode_files as encode_files
 from .token_files.job import Encode as Encode
+from .token_files.joining import Join as Join
 from .token_files.reading import TokenFile as TokenFile
 from .token_files.reading import load_tokens as load_tokens
 from .token_files.settings import EncodeOptions as EncodeOptions
 from .token_files.settings import EncodeSummary as EncodeSummary
+from .token_files.verifying import Verified as Verified
+from .token_files.verifying import verify as verify
 from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer.display import TokenView as TokenView
 from .tokenizer.offsets import Offsets as Offsets

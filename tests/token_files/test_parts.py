@@ -1,5 +1,6 @@
 """Parts: together they have the documents of all sources, once and in order, whatever their number."""
 
+import itertools
 import json
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_each_source_is_in_one_part_or_divided(tmp_path):
     assert [source.name for part in spans for source, _, _ in part].count("list.json") == 1
     lines = [span for part in spans for source, _, span in part if source.name == "lines.txt"]
     assert lines[0][0] == 0 and lines[-1][1] == (tmp_path / "lines.txt").stat().st_size
-    assert all(a[1] == b[0] for a, b in zip(lines, lines[1:], strict=False)) and len(lines) > 2
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(lines)) and len(lines) > 2
     whole = [part_of(names, read, n, 5, numbered=True) for n in range(1, 6)]
     assert sorted(source.name for part in whole for source, _, _ in part) == ["empty.txt", "lines.txt", "list.json"]
 
@@ -83,9 +84,9 @@ def test_wrong_parts(tok, sources, tmp_path):
 def test_the_hashes_are_those_of_the_ids_and_of_the_lengths(tok, sources, tmp_path, monkeypatch):
     import hashlib
 
-    from tokenmill.token_files import parts
+    from tokenmill.token_files import settings
 
-    monkeypatch.setattr(parts, "HASHED", 1000)
+    monkeypatch.setattr(settings.BlockHashes, "SIZE", 1000)
     for format in ("bin", "llmc", "npy", "parquet"):
         for options in (EncodeOptions(), EncodeOptions(begin_of_text="<|endoftext|>", end_of_text=False)):
             path = tokenmill.encode_files(

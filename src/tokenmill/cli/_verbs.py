@@ -15,6 +15,8 @@ PANELS = {
     },
     "Use a tokenizer": {
         "decode": "Decode a token file or lines of ids to the text that was encoded, byte for byte",
+        "join": "Join token files, such as the parts of one encoding, without encoding again",
+        "verify": "Verify a token file: hashes, ids, ends of documents, and the text it was made from",
         "convert": "Convert a tokenizer to another format, and certify that both sides give the same ids",
     },
     "Judge a tokenizer": {

@@ -6,12 +6,13 @@ import contextlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import InputError, OptionName, UnknownTokenError, UsageError
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..token_files.job import Encode
+from ..token_files.settings import IdType
 from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips, speed
@@ -61,9 +62,7 @@ def decode(
     output: Annotated[Path | None, Option("Write the text here, not to stdout.", "-o", "--output")] = None,
     jsonl: Annotated[bool, Option('Write {"text": ...} in a line for each document.')] = False,
     any_tokenizer: Annotated[bool, Option("Do not check that the token file was made with this tokenizer.")] = False,
-    dtype: Annotated[
-        Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without metadata.")
-    ] = None,
+    dtype: IdType = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Decode a token file or lines of ids to the text that was encoded, byte for byte.

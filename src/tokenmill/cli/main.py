@@ -23,6 +23,7 @@ MODULES = {
     "convert": "check",
     "decode": "encode",
     "extend": "prune",
+    "verify": "join",
 }  # verbs in modules of another name
 
 

@@ -295,7 +295,8 @@ def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figu
     """Which tokenizer is best at what, in one sentence."""
     fewest = min(judged, key=lambda name: judged[name].usage.tokens)
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
-    fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most alike" if len(ginis) > 1 else ""
+    unlike = len(ginis) > 1 and max(ginis.values()) - min(ginis.values()) >= ALIKE
+    fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most alike" if unlike else ""
     return f"{fewest} needs the fewest tokens for this text{fairest}."
 
 

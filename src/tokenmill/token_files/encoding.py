@@ -198,8 +198,8 @@ class EncodeParts:
             writer.sync()
         finally:
             writer.close()
-        part = writer.part()
-        return {"counts": asdict(part.counts), "hashes": asdict(part.hashes), "resumed_bytes": resumed_bytes}
+        done = writer.part()
+        return {"counts": asdict(done.counts), "hashes": asdict(done.hashes), "resumed_bytes": resumed_bytes}
 
     def _encode(self, part: int, task: Task, writer: PartWriter, start: Place) -> None:
         """Encode from a place on, with a checkpoint now and then, and one at Ctrl-C."""

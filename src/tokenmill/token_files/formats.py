@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,8 @@ class Contents(NamedTuple):
 
     lengths: a file of int64: the number of ids of each document.
     tokenizer: the fingerprint of the vocabulary.
+    starts: for Megatron, a file of int64: the number of the first sequence of each document, and that of all sequences.
+        None where each document is one sequence.
     """
 
     lengths: Path
@@ -38,6 +41,7 @@ class Contents(NamedTuple):
     tokens: int
     dtype: str
     tokenizer: str
+    starts: Path | None = None
 
     def ends(self) -> Iterator[Any]:
         """Where the documents end in the ids, in blocks of int64."""
@@ -131,11 +135,12 @@ def _write_summary(file: IO[bytes], contents: Contents) -> None:
 
 
 def _write_megatron(file: IO[bytes], contents: Contents) -> None:
-    """One sequence for each document. Ids of 32 bits are int32, whose bytes are the same below 2**31."""
+    """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
     import numpy as np
 
-    size, documents = np.dtype(contents.dtype).itemsize, contents.documents
-    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[contents.dtype], documents, documents + 1))
+    size, sequences = np.dtype(contents.dtype).itemsize, contents.documents
+    boundaries = contents.starts.stat().st_size // 8 if contents.starts else sequences + 1
+    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[contents.dtype], sequences, boundaries))
     first = start = 0
     for block in contents.ends():
         lengths = np.diff(block, prepend=start)
@@ -153,12 +158,24 @@ def _write_megatron(file: IO[bytes], contents: Contents) -> None:
         starts = np.concatenate(([start], block[:-1]))
         file.write((starts * size).astype("<i8").tobytes())
         start = block[-1]
-    for first in range(0, documents + 1, BLOCK):
-        file.write(np.arange(first, min(first + BLOCK, documents + 1), dtype="<i8").tobytes())
+    if contents.starts is not None:
+        with open(contents.starts, "rb") as numbers:
+            shutil.copyfileobj(numbers, file, 8 * BLOCK)
+        return
+    for first in range(0, sequences + 1, BLOCK):
+        file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
 
 
 def _read_megatron(path: Path) -> Index:
-    """Raises FormatError if the sequences are not contiguous in the .bin, too."""
+    dtype, starts, documents = megatron_index(path)
+    return dtype, starts[documents]
+
+
+def megatron_index(path: Path) -> tuple[str, np.ndarray, np.ndarray]:
+    """The type of an id, where the sequences start in the ids, and the number of the first sequence of each document.
+
+    Both arrays have an end. Raises FormatError if the sequences are not contiguous in the .bin, too.
+    """
     import numpy as np
 
     try:
@@ -186,7 +203,7 @@ def _read_megatron(path: Path) -> Index:
         raise FormatError(f"{path}: the sequences are not contiguous")
     if not m or documents[0] != 0 or documents[-1] != n or (np.diff(documents) < 0).any():
         raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
-    return MEGATRON_TYPES[code], starts[documents]
+    return MEGATRON_TYPES[code], starts, documents
 
 
 class TokenFileFormat(NamedTuple):

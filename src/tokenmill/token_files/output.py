@@ -11,12 +11,13 @@ from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, remove, sync
 from ..jobs.working_folder import WorkingFolder
 from .formats import FORMATS, Contents
-from .parts import COPY, Counts, NamesReader, Part, PartWriter, names_of
-from .settings import ROLES, Metadata, Settings, metadata_path, shard_path, shards_of
+from .parts import Counts, NamesReader, Part, PartWriter, names_of
+from .settings import COPY, ROLES, Metadata, Settings, metadata_path, shard_path, shards_of
 
 if TYPE_CHECKING:
     import numpy as np
 
+STARTS = "starts"  # of Megatron's documents, by the number of their first sequence; where each is one sequence, no file
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
 
@@ -71,8 +72,16 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
         names = ["rows"]
         _write_parquet(folder / "rows", part, settings)
     tokenizer = metadata.tokenizer if metadata else ""
-    contents = Contents(folder / "lengths", counts.documents, counts.tokens, settings.dtype, tokenizer)
-    for suffix, write in format.beside:
+    starts = folder / STARTS
+    contents = Contents(
+        folder / "lengths",
+        counts.documents,
+        counts.tokens,
+        settings.dtype,
+        tokenizer,
+        starts if starts.exists() else None,
+    )
+    for suffix, write in format.beside if part.divided else ():
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
             write(file, contents)
@@ -81,7 +90,7 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
             metadata,
             documents=counts.documents,
             tokens=counts.tokens,
-            text_bytes=None if metadata.shard else counts.text_bytes,
+            text_bytes=None if metadata.shard or metadata.text_bytes is None else counts.text_bytes,
             files={role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
             hashes=asdict(part.hashes),
         )
@@ -90,6 +99,8 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
             file.write(metadata.dumps().encode())
     sync(*(folder / name for name in names), folder)
     paths = [*format.paths(output), metadata_path(output)]
+    if not part.divided:
+        paths = paths[:1]
     return [[f"{folder.name}/{name}", path.name] for name, path in zip(names, paths, strict=metadata is not None)]
 
 

@@ -7,7 +7,6 @@ made by several machines are joined by writing one after the other.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,7 @@ from ..sources.blocks import Block, Cut, Span
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, report_skips
 from ..tokenizer.encoding._documents_cy import lengths_of
-from .settings import Settings
+from .settings import COPY, BlockHashes, Settings
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -36,8 +35,6 @@ JOB_BYTES = 1 << 19  # of text for one thread at a time: some milliseconds
 JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
 MOST_WAITING = 8  # jobs beside those that are encoded: each has a megabyte, which 64 threads need not double
-COPY = 1 << 22
-HASHED = 1 << 24  # bytes of ids, or of lengths, for each of the hashes in the metadata
 
 
 @dataclass
@@ -59,31 +56,6 @@ class Counts:
         return Counts(*map(add, astuple(self), astuple(other)))
 
 
-class BlockHashes:
-    """The SHA-256 of each 16 MiB of the bytes that it gets: damage has a place, and a job that goes on hashes little again."""
-
-    def __init__(self, digests: Sequence[str] = ()) -> None:
-        self._digests, self._hash, self._size = list(digests), hashlib.sha256(), 0
-
-    def update(self, data: Any) -> None:
-        view = memoryview(data)
-        view = view.cast("B") if view.nbytes else view[:0]
-        while len(view):
-            block, view = view[: HASHED - self._size], view[HASHED - self._size :]
-            self._hash.update(block)
-            self._size += len(block)
-            if self._size == HASHED:
-                self._digests, self._hash, self._size = self.digests(), hashlib.sha256(), 0
-
-    def digests(self) -> list[str]:
-        """The hashes of the whole blocks, and of the rest if there is one."""
-        return [*self._digests, self._hash.hexdigest()] if self._size else [*self._digests]
-
-    def whole(self) -> list[str]:
-        """The hashes of the whole blocks."""
-        return [*self._digests]
-
-
 @dataclass
 class Hashes:
     """The hashes of a part: of its ids without a header, and of the lengths of its documents."""
@@ -94,11 +66,15 @@ class Hashes:
 
 @dataclass(frozen=True)
 class Part:
-    """A finished part: its folder and what it holds."""
+    """A finished part: its folder and what it holds.
+
+    divided: whether it is known where the documents end.
+    """
 
     folder: Path
     counts: Counts = field(default_factory=Counts)
     hashes: Hashes = field(default_factory=Hashes)
+    divided: bool = True
 
 
 class Encoded(NamedTuple):
@@ -205,7 +181,7 @@ class PartWriter:
             self.NAMES, self._hashes, (header, 0), (self._hash_ids, self._hashes[1].update), strict=False
         ):
             with open(folder / name, "rb") as source:
-                source.seek(front + HASHED * len(hashes.whole()))
+                source.seek(front + hashes.SIZE * len(hashes.whole()))
                 update(source.read())
 
     def append(self, encoded: Encoded) -> None:

@@ -7,13 +7,15 @@ import itertools
 import operator
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, OptionName, UsageError, require
 from ..vocabulary.lazy import lazy
 from .formats import FORMATS, read_npy
-from .settings import ROLES, Metadata, metadata_path
+from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,6 +64,46 @@ class TokenFile:
     @property
     def offsets(self) -> np.ndarray | None:
         return self._contents.offsets
+
+    @property
+    def format(self) -> str:
+        """One of FORMATS."""
+        return self.metadata.format if self.metadata else _format(self.path)[0]
+
+    def id_blocks(self) -> Iterator[Any]:
+        """The ids as bytes, in blocks of whole ids.
+
+        Raises FormatError if the file was cut off meanwhile, and after the last block if they are not those that were written.
+        """
+        return self._hashed("ids", self._contents.id_blocks())
+
+    def length_blocks(self) -> Iterator[np.ndarray]:
+        """The number of ids of each document, the tokens before and after included, in blocks of int64.
+
+        Raises FormatError after the last block if they are not those that were written.
+        """
+        return self._hashed("lengths", self._contents.length_blocks())
+
+    def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
+        """The blocks, which are hashed by another thread while the caller has them."""
+        if self.metadata is None:
+            yield from blocks
+            return
+        hashes = BlockHashes()
+        with ThreadPoolExecutor(1, "tokenmill-hash") as pool:
+            for block in blocks:
+                hashed = pool.submit(hashes.update, block)
+                yield block
+                hashed.result()
+        for number, (old, new) in enumerate(zip_longest(self.metadata.hashes[name], hashes.digests())):
+            if old != new:
+                first = number * hashes.SIZE
+                what = f"the {hashes.SIZE:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
+                if name == "lengths":
+                    what = f"the lengths of documents from document {first // 8:,} on"
+                raise FormatError(
+                    f"{self.path}: {what} are not those that were written, by the SHA-256 in its metadata"
+                )
 
     @property
     def end_of_text(self) -> int | None:
@@ -141,7 +183,7 @@ def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _A
     _, index, *_ = format.paths(path)
     recorded, offsets = format.read_index(index) if metadata or index.exists() else (None, None)
     if name == "npy":
-        return _Arrays(read_npy(path), offsets)
+        return _Arrays(path, read_npy(path), offsets)
     known = known or recorded
     if known is None and dtype is None:
         raise FormatError(
@@ -150,7 +192,7 @@ def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _A
             OptionName("dtype", "uint16"),
             " or uint32.",
         )
-    return _Arrays(_raw(path, np.dtype(known) if known else _id_type(dtype), format.header), offsets)
+    return _Arrays(path, _raw(path, np.dtype(known) if known else _id_type(dtype), format.header), offsets)
 
 
 def is_token_file(path: str | os.PathLike) -> bool:
@@ -164,8 +206,8 @@ def is_token_file(path: str | os.PathLike) -> bool:
 class _Arrays:
     """Ids and offsets as arrays."""
 
-    def __init__(self, ids: np.ndarray, offsets: np.ndarray | None):
-        self.ids, self.offsets = ids, offsets
+    def __init__(self, path: Path, ids: np.ndarray, offsets: np.ndarray | None):
+        self._path, self.ids, self.offsets = path, ids, offsets
 
     def check(self, path: Path) -> None:
         """Raise FormatError if the offsets do not fit the ids."""
@@ -190,6 +232,24 @@ class _Arrays:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self.document(number) for number in range(len(self)))
+
+    def id_blocks(self) -> Iterator[Any]:
+        left = self.ids.nbytes
+        with open(self._path, "rb") as file:
+            file.seek(getattr(self.ids, "offset", 0))
+            while left:
+                data = file.read(min(left, COPY))
+                if not data:
+                    raise FormatError(f"{self._path}: the file was cut off while it was read")
+                left -= len(data)
+                yield data
+
+    def length_blocks(self) -> Iterator[np.ndarray]:
+        import numpy as np
+
+        offsets = np.array([0, len(self.ids)]) if self.offsets is None else self.offsets
+        for start in range(0, len(offsets) - 1, BLOCK):
+            yield np.diff(offsets[start : start + BLOCK + 1])
 
 
 class _Rows:
@@ -231,11 +291,23 @@ class _Rows:
         return ids[bounds[0] : bounds[1]]
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        batches = self._file.iter_batches(1024, columns=["ids"])
-        while (batch := self._read(lambda: next(batches, None))) is not None:
-            ids, bounds = self._flat(batch.column("ids"))
+        for ids, bounds in self._batches():
             for begin, end in itertools.pairwise(bounds):
                 yield ids[begin:end]
+
+    def id_blocks(self) -> Iterator[Any]:
+        return (ids[bounds[0] : bounds[-1]].tobytes() for ids, bounds in self._batches())
+
+    def length_blocks(self) -> Iterator[np.ndarray]:
+        import numpy as np
+
+        return (np.diff(bounds).astype(np.int64) for _, bounds in self._batches())
+
+    def _batches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        batches = self._file.iter_batches(1024, columns=["ids"])
+        while (batch := self._read(lambda: next(batches, None))) is not None:
+            if len(batch):
+                yield self._flat(batch.column("ids"))
 
     @property
     def ids(self) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..errors import FormatError, OptionName, UsageError
 from ..formats.merges_txt import TOKEN_ROLES
@@ -21,10 +22,16 @@ from .formats import FORMAT_OF, FORMATS, TokenFileFormat
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
+COPY = 1 << 22  # bytes to read at a time
 VERSION = 1
 MOST_PARTS = 100_000
 KIND = "tokenmill token file"
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
+# fmt: off
+IdType = Annotated[Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without metadata.")]
+ShardTokens = Annotated[int | None, Option("Token files: write numbered files of so many tokens, such as 100M.", min=1, section=OUTPUT)]
+ValShard = Annotated[bool, Option("Name the first numbered file val, and the others train.", "--val-shard", section=OUTPUT)]
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -43,9 +50,9 @@ class EncodeOptions(Options):
     end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
     begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
     # fmt: on
+    shard_tokens: ShardTokens = None
+    val_shard: ValShard = False
     # fmt: off
-    shard_tokens: Annotated[int | None, Option("Token files: write numbered files of so many tokens, such as 100M.", min=1, section=OUTPUT)] = None
-    val_shard: Annotated[bool, Option("Name the first numbered file val, and the others train.", "--val-shard", section=OUTPUT)] = False
     part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: join makes one file of all.", metavar="K/N", section=OUTPUT)] = None
     # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
@@ -142,6 +149,33 @@ class Settings:
             )
 
 
+class BlockHashes:
+    """The SHA-256 of each 16 MiB of the bytes that it gets: damage has a place, and a job that goes on hashes little again."""
+
+    SIZE = 1 << 24
+
+    def __init__(self, digests: Sequence[str] = ()) -> None:
+        self._digests, self._hash, self._size = list(digests), hashlib.sha256(), 0
+
+    def update(self, data: Any) -> None:
+        view = memoryview(data)
+        view = view.cast("B") if view.nbytes else view[:0]
+        while len(view):
+            block, view = view[: self.SIZE - self._size], view[self.SIZE - self._size :]
+            self._hash.update(block)
+            self._size += len(block)
+            if self._size == self.SIZE:
+                self._digests, self._hash, self._size = self.digests(), hashlib.sha256(), 0
+
+    def digests(self) -> list[str]:
+        """The hashes of the whole blocks, and of the rest if there is one."""
+        return [*self._digests, self._hash.hexdigest()] if self._size else [*self._digests]
+
+    def whole(self) -> list[str]:
+        """The hashes of the whole blocks."""
+        return [*self._digests]
+
+
 @dataclass(frozen=True)
 class Metadata:
     """What the JSON beside a token file says.
@@ -192,6 +226,8 @@ class Metadata:
             counts += (*(loaded.shard or {}).values(), *(loaded.part or {}).values())
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise FormatError(f"{path}: a count is not a whole number")
+            if not all(type(each) is str for name in ("ids", "lengths") for each in loaded.hashes[name]):
+                raise FormatError(f"{path}: a hash is not a text")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
                 raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
             for id in (loaded.begin_of_text, loaded.end_of_text):
@@ -199,7 +235,7 @@ class Metadata:
                     raise FormatError(f"{path}: a token before or after documents is {id!r}, not an id")
         except OSError as error:
             raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FormatError(f"{path}: damaged metadata ({error})") from error
         return loaded
 

@@ -1,0 +1,49 @@
+"""tokenmill join and verify: token files to one, and whether a token file is what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from ..jobs.work import Threads
+from ..options import Argument, Option
+from ..token_files.joining import Join
+from ..token_files.settings import IdType
+from ..tokenizer.opening import Opening
+from . import _options as opt
+from ._console import progress_bar, report
+
+
+def join(job: Join, *, json: opt.Json = False) -> None:
+    with progress_bar() as progress:
+        summary = job.run(progress)
+    rows = {"token_file": str(summary.path), "documents": summary.documents, "tokens": summary.tokens}
+    report({**rows, "files": summary.files, "dtype": summary.dtype, "seconds": round(summary.seconds, 3)}, json)
+
+
+def verify(
+    opening: Opening,
+    *,
+    path: Annotated[Path, Argument("A token file.")],
+    sources: Annotated[Sequence[str], Argument("The text that it was made from, to encode it again and compare.")] = (),
+    tokenizer: Annotated[
+        str | None, Option("The tokenizer: a file, a folder, or the name of a published encoding.")
+    ] = None,
+    dtype: IdType = None,
+    num_threads: Threads = None,
+    json: opt.Json = False,
+) -> None:
+    """Verify a token file: hashes, ids, ends of documents, and the text it was made from.
+
+    With --tokenizer and sources they are encoded again, and every id is compared. Exits with 1 for the first fault, and names its place.
+
+    tokenmill verify train.bin corpus/*.jsonl --tokenizer my-tokenizer
+    """
+    from ..token_files.verifying import verify as verify_file
+
+    tok = opening.load(tokenizer) if tokenizer is not None else None
+    with progress_bar() as progress:
+        result = verify_file(path, tok, list(sources), dtype=dtype, num_threads=num_threads, progress=progress)
+    rows = {"token_file": str(result.path), "documents": result.documents, "tokens": result.tokens}
+    report(rows | {"verified": list(result.checks) if json else ", ".join(result.checks)}, json)

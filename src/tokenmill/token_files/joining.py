@@ -1,0 +1,266 @@
+"""join: token files to one, or to numbered ones, without encoding anything again."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ..errors import FormatError, OptionName, UsageError
+from ..jobs.outputs import open_output, refuse_existing, refuse_source
+from ..jobs.progress import Meter, Progress
+from ..jobs.work import Overwrite
+from ..jobs.working_folder import fingerprint, path_beside, working_folder
+from ..options import Argument, Option, Options
+from .formats import megatron_index
+from .output import STARTS, publish_files
+from .parts import Part, PartWriter
+from .reading import TokenFile, load_tokens
+from .settings import EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard, output_path, shards_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SAME = ("format", "dtype", "tokenizer", "begin_of_text", "end_of_text")  # in the metadata of files that are joined
+OF_ONE = (*SAME, "sources", "options")  # and of the parts of one encoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join(Options):
+    """Join token files, such as the parts of one encoding, without encoding again.
+
+    The files of `encode --part`, and numbered files, are put in their order and must be complete. Others are joined in the
+    order given. Every hash in their metadata is checked on the way.
+
+    tokenmill join train-*.bin -o train.bin
+    """
+
+    files: Annotated[Sequence[str | Path], Argument("Token files, or globs of them.")]
+    output: Annotated[str | Path, Option("The token file to write.", "-o", "--output", metavar="PATH")]
+    dtype: IdType = None
+    shard_tokens: ShardTokens = None
+    val_shard: ValShard = False
+    overwrite: Overwrite = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.val_shard and self.shard_tokens is None:
+            raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
+
+    def run(self, progress: Progress | None = None) -> EncodeSummary:
+        """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
+        start = time.perf_counter()
+        files = _in_order([load_tokens(path, dtype=self.dtype) for path in _paths(self.files)])
+        settings = self._settings(files)
+        path = output_path(self.output, settings.format)
+        existing = shards_of(path, settings.format) if self.shard_tokens else [path]
+        for each in (path, *existing):
+            refuse_source([tokens.path for tokens in files], each)
+        refuse_existing(*existing, overwrite=self.overwrite)
+        documents = sum(map(len, files)) if _divided(files) else 0
+        tokens, text_bytes = (
+            sum(len(each.ids) for each in files),
+            sum(each.metadata.text_bytes or 0 for each in files if each.metadata),
+        )
+        settings.check_tokens(tokens)
+        key = {"files": fingerprint([each.path for each in files]), "options": [self.shard_tokens, self.val_shard]}
+        with working_folder(path_beside(path), path, key) as folder:
+            write = partial(_written, files, folder.path / "joined", settings, progress)
+            paths = publish_files(folder, path, settings, lambda: (write(), _metadata(files)))
+        documents -= sum(
+            bool(each.metadata and each.metadata.shard and each.metadata.shard["ids_before"]) for each in files
+        )
+        seconds = time.perf_counter() - start
+        return EncodeSummary(
+            paths[0],
+            settings.dtype,
+            documents,
+            tokens,
+            text_bytes,
+            files=len(paths) if self.shard_tokens else 0,
+            seconds=seconds,
+        )
+
+    def _settings(self, files: Sequence[TokenFile]) -> Settings:
+        """What the files are alike in."""
+        first = files[0]
+        for one, other in pairwise(files):
+            pairs: dict[str, Any] = {"format": (one.format, other.format), "dtype": (one.ids.dtype, other.ids.dtype)}
+            if one.metadata and other.metadata:
+                pairs |= {name: (getattr(one.metadata, name), getattr(other.metadata, name)) for name in SAME}
+            for name, (a, b) in pairs.items():
+                if a != b:
+                    raise UsageError(f"{one.path} and {other.path} have different {NAMES[name]}: {a} and {b}")
+        dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes
+        if first.format == "parquet":
+            raise UsageError("Parquet files are not joined: readers take a folder of them as one table.")
+        if dtype not in ("uint16", "uint32") or first.ids.dtype.byteorder == ">":
+            raise UsageError(f"{first.path}: ids of {first.ids.dtype} are not joined, only uint16 and uint32")
+        return Settings(first.format, dtype, shard_tokens=self.shard_tokens, val_shard=self.val_shard)
+
+
+NAMES = {
+    "format": "formats",
+    "dtype": "types of ids",
+    "tokenizer": "tokenizers",
+    "begin_of_text": "tokens before each document",
+    "end_of_text": "tokens after each document",
+    "sources": "sources",
+    "options": "options",
+}
+
+
+def _paths(names: Sequence[str | Path]) -> list[Path]:
+    """The token files: globs are expanded, and the files beside another one are left out."""
+    if not names:
+        raise UsageError("name the token files to join")
+    found: dict[Path, None] = {}
+    for name in names:
+        matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
+        found |= dict.fromkeys(map(Path, matches or [str(name)]))
+    beside = {
+        path
+        for path in found
+        for other in found
+        if path.name.startswith(f"{other.name}.") and path.parent == other.parent
+    }
+    beside |= {path for path in found if path.suffix == ".idx" and path.with_suffix(".bin") in found}
+    return [path for path in found if path not in beside]
+
+
+def _in_order(files: list[TokenFile]) -> list[TokenFile]:
+    """Parts and numbered files of one encoding in their order; UsageError if one is missing. Other files as they are."""
+    numbered: dict[tuple[int, int], TokenFile] = {}
+    for tokens in files:
+        metadata = tokens.metadata
+        if metadata is None or not (metadata.part or metadata.shard):
+            return files
+        place = metadata.part["number"] if metadata.part else 1, metadata.shard["number"] if metadata.shard else 0
+        if (other := numbered.get(place)) is not None:
+            raise UsageError(f"{other.path} and {tokens.path} hold the same part. Name each once.")
+        numbered[place] = tokens
+    ordered = [numbered[place] for place in sorted(numbered)]
+    for one, other in pairwise(ordered):
+        a, b = one.metadata, other.metadata
+        assert a and b
+        for name in OF_ONE:
+            if getattr(a, name) != getattr(b, name):
+                raise UsageError(
+                    f"{one.path} and {other.path} are not parts of one encoding: they have different {NAMES[name]}"
+                )
+        if (a.part or {}).get("of") != (b.part or {}).get("of") or bool(a.shard) != bool(b.shard):
+            raise UsageError(
+                f"{one.path} and {other.path} are not parts of one encoding: its parts are numbered otherwise"
+            )
+    first = ordered[0].metadata
+    assert first
+    parts = range(1, first.part["of"] + 1) if first.part else range(1, 2)
+    shards = {
+        place[0]: tokens.metadata.shard["of"]
+        for place, tokens in numbered.items()
+        if tokens.metadata and tokens.metadata.shard
+    }
+    needed = {(part, shard) for part in parts for shard in range(shards.get(part, 1))}
+    if missing := sorted(needed - set(numbered)):
+        names = ", ".join(
+            f"{part}/{len(parts)}" if first.part else "" + f" number {shard}" * bool(first.shard)
+            for part, shard in missing[:20]
+        )
+        more = f" and {len(missing) - 20:,} more" if len(missing) > 20 else ""
+        raise UsageError(f"{len(missing):,} of {len(needed):,} parts are missing: {names.strip()}{more}")
+    return ordered
+
+
+def _divided(files: Sequence[TokenFile]) -> bool:
+    """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
+    known = [tokens for tokens in files if tokens.offsets is not None]
+    if known and len(known) < len(files):
+        other = next(tokens for tokens in files if tokens.offsets is None)
+        raise UsageError(f"nothing says where the documents of {other.path} end, as it is said of {known[0].path}")
+    return bool(known)
+
+
+def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> Part:
+    """Write the ids, the lengths of the documents, and for Megatron the starts of the documents, into a folder."""
+    writer = PartWriter(folder, settings.header)
+    meter = Meter(progress and partial(progress, "join"), [tokens.ids.nbytes for tokens in files])
+    counts = writer.counts
+    try:
+        for number, tokens in enumerate(files):
+            done = 0
+            for block in tokens.id_blocks():
+                writer.write_ids(block)
+                done += len(block)
+                meter.set(number, done)
+            counts.tokens += len(tokens.ids)
+            counts.text_bytes += (tokens.metadata.text_bytes or 0) if tokens.metadata else 0
+        for lengths in _megatron(files, folder, settings) or _lengths(files):
+            writer.write_lengths(lengths)
+            counts.documents += len(lengths)
+        writer.sync()
+    finally:
+        writer.close()
+    return replace(writer.part(), divided=_divided(files))
+
+
+def _lengths(files: Sequence[TokenFile]) -> Iterator[np.ndarray]:
+    """The lengths of all documents. One that a numbered file has only the end of is one with the last of the file before."""
+    import numpy as np
+
+    last: Any = None
+    for tokens in files:
+        shard = tokens.metadata.shard if tokens.metadata else None
+        begun = shard["ids_before"] if shard else 0
+        for block in tokens.length_blocks():
+            if begun:
+                if last is None or last[0] != begun:
+                    raise FormatError(f"{tokens.path}: it begins within a document that the file before does not have")
+                block = np.concatenate([block[:1] + begun, block[1:]])
+            elif last is not None:
+                yield last
+            yield block[:-1]
+            last, begun = block[-1:], 0
+    if last is not None:
+        yield last
+
+
+def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> Iterator[np.ndarray] | None:
+    """The lengths of Megatron's sequences, if some document has several; where the documents start is written."""
+    import numpy as np
+
+    if settings.format != "megatron" or all(tokens.metadata for tokens in files):
+        return None
+    indexes = [megatron_index(tokens.path.with_suffix(".idx"))[1:] for tokens in files]
+    if all(
+        len(documents) == len(starts) and np.array_equal(documents, np.arange(len(starts)))
+        for starts, documents in indexes
+    ):
+        return None
+    if settings.shard_tokens:
+        raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
+    first = 0
+    with open_output(folder / STARTS) as file:
+        for number, (starts, documents) in enumerate(indexes):
+            file.write((documents[number > 0 :] + first).astype("<i8").tobytes())
+            first += len(starts) - 1
+    return (np.diff(starts) for starts, _ in indexes)
+
+
+def _metadata(files: Sequence[TokenFile]) -> Metadata | None:
+    """The metadata without counts: of the encoding if the files are its parts, else of all files together."""
+    known = [tokens.metadata for tokens in files if tokens.metadata]
+    if len(known) < len(files):
+        return None
+    first, text_bytes = known[0], None if any(each.text_bytes is None for each in known) else 0
+    if first.part or first.shard:
+        return replace(first, part=None, shard=None, text_bytes=text_bytes)
+    digest = hashlib.sha256("".join(str(each.sources["hash"]) for each in known).encode()).hexdigest()
+    totals = {name: sum(each.sources[name] for each in known) for name in ("number", "bytes")}
+    options = first.options if all(each.options == first.options for each in known) else {}
+    return replace(first, sources={**totals, "hash": digest}, options=options, text_bytes=text_bytes)

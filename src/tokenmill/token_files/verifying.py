@@ -1,0 +1,210 @@
+"""verify: whether a token file holds what its metadata, its tokenizer and its sources say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FormatError, UsageError
+from ..jobs.progress import Meter, Progress
+from ..jobs.work import Task
+from ..jobs.working_folder import WorkingFolder
+from ..sources.blocks import ReadOptions
+from ..sources.documents import part_of
+from ..sources.find import find_sources, size_of
+from .formats import FORMATS
+from .parts import PartWriter, Place, encode_sources
+from .reading import TokenFile, load_tokens
+from .settings import BlockHashes, Settings
+
+if TYPE_CHECKING:
+    from ..tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was verified of a token file.
+
+    documents: None if nothing says where they end. checks: what was compared, in words.
+    """
+
+    path: Path
+    documents: int | None
+    tokens: int
+    checks: tuple[str, ...]
+
+
+def verify(
+    path: str | os.PathLike[str],
+    tok: Tokenizer | None = None,
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    *,
+    dtype: str | None = None,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Verified:
+    """Check a token file, from its first byte to its last: sizes, hashes, ids, and where its documents end.
+
+    Raises FormatError for the first fault, with its place in the file.
+
+    tok: the tokenizer that it must have been made with. The ids must be below its number of ids.
+    sources: the text that it was made from: it is encoded again, and each id compared. Needs `tok`.
+    dtype: see `load_tokens`.
+    progress: called as progress("verify", bytes of ids done, bytes of all), then with "encode" and those of the sources.
+
+    >>> verify("train.bin", tok, "corpus/*.txt").checks
+    ('sizes', 'SHA-256 of the ids and of the lengths', 'ids below 32,000', 'a token after each document', 'the sources')
+    """
+    if sources and tok is None:
+        raise UsageError("to compare with the sources, name the tokenizer that encoded them")
+    known = load_tokens(path, dtype=dtype)
+    metadata = known.metadata
+    tokens = load_tokens(path, tok, dtype=dtype) if metadata else known
+    checks = ["sizes", "SHA-256 of the ids and of the lengths"] if metadata else []
+    n_vocab = min([each.n_vocab for each in (tok, metadata) if each is not None], default=None)
+    _check_ids(tokens, n_vocab, progress)
+    if n_vocab is not None:
+        checks.append(f"ids below {n_vocab:,}")
+    if tokens.offsets is not None:
+        for _ in tokens.length_blocks():
+            pass
+        checks += _check_ends(tokens)
+    if sources:
+        assert tok is not None
+        _check_sources(tokens, tok, sources, num_threads, progress)
+        checks.append("the sources")
+    return Verified(tokens.path, None if tokens.offsets is None else len(tokens), len(tokens.ids), tuple(checks))
+
+
+def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None) -> None:
+    """Read all ids: their hashes must be right, and each below `n_vocab`."""
+    import numpy as np
+
+    dtype = tokens.ids.dtype
+    meter = Meter(progress and partial(progress, "verify"), [tokens.ids.nbytes])
+    done = 0
+    for block in tokens.id_blocks():
+        ids = np.frombuffer(block, dtype)
+        if n_vocab is not None and len(ids) and (wrong := (ids >= n_vocab) | (ids < 0)).any():
+            first = done // dtype.itemsize + int(wrong.argmax())
+            raise FormatError(
+                f"{tokens.path}: id number {first:,} is {tokens.ids[first]}, and the tokenizer has the ids 0 to {n_vocab - 1:,}"
+            )
+        done += len(block)
+        meter.set(0, done)
+
+
+def _check_ends(tokens: TokenFile) -> list[str]:
+    """The tokens before and after documents must be where the offsets say."""
+    import numpy as np
+
+    metadata, offsets = tokens.metadata, tokens.offsets
+    if metadata is None or offsets is None or tokens.format == "parquet":
+        return []
+    shard, cut = metadata.shard, FORMATS[metadata.format].cut_documents
+    checks = []
+    for id, first, last, back, side in (
+        (metadata.begin_of_text, int(bool(shard and shard["ids_before"])), len(tokens), 0, "before"),
+        (metadata.end_of_text, 0, len(tokens) - int(bool(shard and cut)), 1, "after"),
+    ):
+        if id is None:
+            continue
+        for start in range(first, last, BlockHashes.SIZE // 8):
+            bounds = np.asarray(offsets[start : min(start + BlockHashes.SIZE // 8, last) + 1])
+            places = bounds[1:] - 1 if back else bounds[:-1]
+            wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(places, len(tokens.ids) - 1)] != id)
+            if wrong.any():
+                number = start + int(wrong.argmax())
+                raise FormatError(f"{tokens.path}: document {number:,} does not have the token {id} {side} it")
+        checks.append(f"a token {side} each document")
+    return checks
+
+
+def _check_sources(
+    tokens: TokenFile, tok: Tokenizer, sources: Any, num_threads: int | None, progress: Progress | None
+) -> None:
+    """Encode the sources again, and compare."""
+    metadata = tokens.metadata
+    if metadata is None or metadata.shard or not metadata.options or tokens.format == "parquet":
+        raise UsageError(
+            f"{tokens.path}: only a whole token file or a part with its metadata can be compared with its sources, not "
+            "numbered files, Parquet, and files that were joined from different ones"
+        )
+    options = dict(metadata.options)
+    special, read = options.pop("special"), ReadOptions(**options)
+    settings = Settings(metadata.format, metadata.dtype, metadata.begin_of_text, metadata.end_of_text, special, read)
+    files = find_sources(sources)
+    if metadata.part:
+        chosen = part_of(files, read, metadata.part["number"], metadata.part["of"])
+    else:
+        chosen = [(file, size_of(file), None) for file in files]
+    meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
+    comparison = _Comparison(tokens)
+    comparison.write_ids(settings.begin)
+    task = Task(
+        WorkingFolder(tokens.path.parent), "verify", 0, _ignore if read.skip_damaged else None, partial(meter.set, 0)
+    )
+    encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
+    comparison.finish(len(settings.begin))
+
+
+def _ignore(skip: Any) -> None:
+    """What was left out when the file was made is left out again."""
+
+
+class _Comparison(PartWriter):
+    """Compares what would be written with a token file."""
+
+    def __init__(self, tokens: TokenFile) -> None:
+        import numpy as np
+
+        from .parts import Counts
+
+        self.counts = Counts()
+        self._tokens = tokens
+        self._ids: Any = tokens.ids.view(np.uint8).data if len(tokens.ids) else memoryview(b"")
+        self._done = self._documents = 0
+
+    def write_ids(self, data: Any) -> None:
+        own = self._ids[self._done : self._done + len(data)]
+        if own != memoryview(data)[: len(own)]:
+            import numpy as np
+
+            a, b = (np.frombuffer(each, np.uint8)[: len(own)] for each in (own, data))
+            self._differ(self._done + int((a != b).argmax()))
+        self._done += len(data)
+
+    def write_lengths(self, data: Any) -> None:
+        import numpy as np
+
+        lengths, offsets = np.frombuffer(data, np.int64), self._tokens.offsets
+        assert offsets is not None
+        own = np.diff(offsets[self._documents : self._documents + len(lengths) + 1])
+        if not np.array_equal(own, lengths):
+            wrong = np.flatnonzero(own != lengths[: len(own)])
+            number = self._documents + (int(wrong[0]) if len(wrong) else len(own))
+            raise FormatError(f"{self._tokens.path}: document {number:,} has another length than the sources give")
+        self._documents += len(lengths)
+
+    def write_names(self, data: Any) -> None:
+        """Names are in Parquet only."""
+
+    def finish(self, begin: int) -> None:
+        """Raise FormatError if the file has more ids, or less, than the sources. begin: bytes of the token that follows the last document."""
+        if self._done - begin != len(self._ids):
+            self._differ(min(self._done - begin, len(self._ids)))
+
+    def _differ(self, byte: int) -> None:
+        import numpy as np
+
+        tokens = self._tokens
+        number = byte // tokens.ids.itemsize
+        document = int(np.searchsorted(tokens.offsets, number, "right")) - 1 if tokens.offsets is not None else 0
+        where = byte + getattr(tokens.ids, "offset", 0)
+        raise FormatError(
+            f"{tokens.path}: from byte {where:,} on, in document {document:,}, it has other ids than the sources give"
+        )

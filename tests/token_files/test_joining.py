@@ -1,0 +1,175 @@
+"""Token files that are joined are those that one encoding makes; files of other programs keep every byte."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from token_file_examples import corpus, tokenizer
+
+import tokenmill
+from tokenmill.errors import FormatError, UsageError
+from tokenmill.token_files import settings
+from tokenmill.token_files.settings import EncodeOptions
+
+FORMATS = ["bin", "npy", "megatron", "nanogpt", "llmc", "olmo", "datatrove"]
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return tokenizer()
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    return corpus(tmp_path_factory.mktemp("sources"))
+
+
+def encode_parts(tok, paths, output, format, of=5, **options):
+    return [
+        tokenmill.encode_files(tok, paths, output, format, EncodeOptions(part=f"{n}/{of}", **options)).path
+        for n in range(1, of + 1)
+    ]
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("begin", [True, "<|endoftext|>"])
+def test_parts_become_the_files_of_one_encoding(tok, sources, tmp_path, monkeypatch, format, begin):
+    monkeypatch.setattr(settings.BlockHashes, "SIZE", 5000)
+    monkeypatch.setattr(settings, "COPY", 3000)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "joined").mkdir()
+    suffix = settings.FORMATS[format].suffix
+    whole = tokenmill.encode_files(
+        tok, sources[0], tmp_path / "one" / f"t{suffix}", format, EncodeOptions(begin_of_text=begin)
+    )
+    parts = encode_parts(tok, sources[0], tmp_path / f"t{suffix}", format, begin_of_text=begin)
+    summary = tokenmill.Join(files=parts[::-1], output=tmp_path / "joined" / f"t{suffix}").run()
+    assert files_of(tmp_path / "joined") == files_of(tmp_path / "one")
+    assert (summary.documents, summary.tokens) == (whole.documents, whole.tokens)
+    assert summary.text_bytes == whole.text_bytes
+
+
+@pytest.mark.parametrize("format", ["llmc", "bin", "megatron"])
+def test_numbered_files_become_one_and_parts_become_numbered_files(tok, sources, tmp_path, format):
+    for name in ("one", "numbered", "joined", "again"):
+        (tmp_path / name).mkdir()
+    encode = tokenmill.encode_files
+    encode(tok, sources[0], tmp_path / "one" / "t.bin", format)
+    encode(tok, sources[0], tmp_path / "numbered" / "t.bin", format, EncodeOptions(shard_tokens=4000, val_shard=True))
+    numbered = [*(tmp_path / "numbered").glob("*.bin")]
+    assert len(numbered) > 3
+    joined = tokenmill.Join(files=[str(tmp_path / "numbered" / "*.bin")], output=tmp_path / "joined" / "t.bin").run()
+    one, whole = files_of(tmp_path / "one"), files_of(tmp_path / "joined")
+    metadata = json.loads(whole.pop("t.bin.json"))
+    assert metadata == json.loads(one.pop("t.bin.json")) | {"text_bytes": None}
+    assert whole == one and joined.documents == metadata["documents"]
+    parts = encode_parts(tok, sources[0], tmp_path / "t.bin", format)
+    job = tokenmill.Join(files=parts, output=tmp_path / "again" / "t.bin", shard_tokens=4000, val_shard=True)
+    assert job.run().files == len(numbered)
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "numbered")
+
+
+def test_missing_double_and_strange_parts_are_named(tok, sources, tmp_path):
+    parts = encode_parts(tok, sources[0], tmp_path / "t.bin", "bin")
+    join = tokenmill.Join
+    output = tmp_path / "all.bin"
+    with pytest.raises(UsageError, match="2 of 5 parts are missing: 2/5, 5/5"):
+        join(files=[parts[0], *parts[2:4]], output=output).run()
+    copy = tmp_path / "copy.bin"
+    for path in tmp_path.glob(f"{parts[0].name}*"):
+        (tmp_path / path.name.replace(parts[0].name, "copy.bin")).write_bytes(path.read_bytes())
+    with pytest.raises(UsageError, match="hold the same part"):
+        join(files=[*parts, copy], output=output).run()
+    others = encode_parts(tok, sources[0][:3], tmp_path / "u.bin", "bin")
+    with pytest.raises(UsageError, match="not parts of one encoding: they have different sources"):
+        join(files=[*parts[:4], others[4]], output=output).run()
+    other = tokenizer(["<|endoftext|>", "<|x|>"])
+    tokenmill.encode_files(other, sources[0], tmp_path / "o.bin")
+    with pytest.raises(UsageError, match="have different tokenizers"):
+        join(files=[parts[0], tmp_path / "o.bin"], output=output).run()
+    tokenmill.encode_files(tok, sources[0], tmp_path / "p.parquet", "parquet")
+    with pytest.raises(UsageError, match="readers take a folder of them"):
+        join(files=[tmp_path / "p.parquet"], output=tmp_path / "q.parquet").run()
+    with pytest.raises(UsageError, match="name the token files"):
+        join(files=[], output=output).run()
+    assert not output.exists()
+
+
+def test_damage_is_named_and_nothing_is_written(tok, sources, tmp_path):
+    parts = encode_parts(tok, sources[0], tmp_path / "t.bin", "bin", 2)
+    data = bytearray(parts[1].read_bytes())
+    data[1000] ^= 1
+    parts[1].write_bytes(data)
+    with pytest.raises(FormatError, match=r"t-00002-of-00002\.bin: the 16,777,216 bytes of ids from byte 0 on are not"):
+        tokenmill.Join(files=parts, output=tmp_path / "all.bin").run()
+    parts[1].write_bytes(data[:-2])
+    with pytest.raises(FormatError, match=r"has .* bytes; "):
+        tokenmill.Join(files=parts, output=tmp_path / "all.bin").run()
+    assert not [*tmp_path.glob("all*")]
+
+
+def test_files_in_any_order_without_metadata(tok, sources, tmp_path):
+    """As Megatron's merge_datasets.py does it: ids and lengths in the order given, documents counted on."""
+    for name, paths in (("a", sources[0][:3]), ("b", sources[0][3:])):
+        tokenmill.encode_files(tok, paths, tmp_path / name, "megatron")
+        (tmp_path / f"{name}.bin.json").unlink()
+    tokenmill.Join(files=[tmp_path / "b.bin", tmp_path / "a.bin"], output=tmp_path / "c.bin").run()
+    assert not (tmp_path / "c.bin.json").exists()
+    tokenmill.encode_files(tok, [*sources[0][3:], *sources[0][:3]], tmp_path / "d", "megatron")
+    for suffix in (".bin", ".idx"):
+        assert (tmp_path / f"c{suffix}").read_bytes() == (tmp_path / f"d{suffix}").read_bytes()
+
+
+def test_sequences_of_megatron_stay(tmp_path):
+    """Documents of several sentences, as `preprocess_data.py --split-sentences` writes them."""
+
+    def write(name, lengths, documents):
+        ids = np.arange(sum(lengths), dtype=np.int32)
+        ids.tofile(tmp_path / f"{name}.bin")
+        starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) * 4
+        head = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 4, len(lengths), len(documents))
+        body = np.array(lengths, "<i4").tobytes() + starts.astype("<i8").tobytes()
+        (tmp_path / f"{name}.idx").write_bytes(head + body + np.array(documents, "<i8").tobytes())
+        return ids.tobytes(), (tmp_path / f"{name}.idx").read_bytes()
+
+    first, second = write("a", [3, 1, 4], [0, 2, 3]), write("b", [5, 0, 2], [0, 0, 1, 3])
+    _, index = write("both", [3, 1, 4, 5, 0, 2], [0, 2, 3, 3, 4, 6])
+    tokenmill.Join(files=[str(tmp_path / "[ab].*")], output=tmp_path / "c.bin").run()
+    assert (tmp_path / "c.bin").read_bytes() == first[0] + second[0]
+    assert (tmp_path / "c.idx").read_bytes() == index
+
+
+def test_files_without_documents(tmp_path):
+    """Raw ids and llm.c's own files: the ids follow each other."""
+    for name in ("a", "b"):
+        np.array([1, 2, ord(name)], np.uint16).tofile(tmp_path / f"{name}.raw")
+    with pytest.raises(FormatError, match="uint16"):
+        tokenmill.Join(files=[tmp_path / "a.raw"], output=tmp_path / "c.bin").run()
+    files = [tmp_path / "a.raw", tmp_path / "b.raw"]
+    summary = tokenmill.Join(files=files, output=tmp_path / "c.bin", dtype="uint16").run()
+    assert np.fromfile(tmp_path / "c.bin", np.uint16).tolist() == [1, 2, 97, 1, 2, 98]
+    assert [path.name for path in sorted(tmp_path.glob("c*"))] == ["c.bin"] and summary.tokens == 6
+    for name in ("a", "b"):
+        head = struct.pack("<3i", 20240520, 1, 3).ljust(1024, b"\0")
+        (tmp_path / f"{name}.bin").write_bytes(head + (tmp_path / f"{name}.raw").read_bytes())
+    tokenmill.Join(files=[tmp_path / "a.bin", tmp_path / "b.bin"], output=tmp_path / "d.bin").run()
+    data = (tmp_path / "d.bin").read_bytes()
+    assert struct.unpack_from("<3i", data) == (20240520, 1, 6) and len(data) == 1024 + 12
+
+
+def test_an_output_is_not_overwritten(tok, sources, tmp_path):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "a.bin").path
+    before = path.read_bytes()
+    for output in (path, tmp_path / "a.bin"):
+        with pytest.raises(tokenmill.errors.TokenmillError):
+            tokenmill.Join(files=[path], output=output, overwrite=True).run()
+    (tmp_path / "b.bin").write_bytes(b"mine")
+    with pytest.raises(tokenmill.errors.TokenmillError, match="exists"):
+        tokenmill.Join(files=[path], output=tmp_path / "b.bin").run()
+    tokenmill.Join(files=[path], output=tmp_path / "b.bin", overwrite=True).run()
+    assert (tmp_path / "b.bin").read_bytes() == before

@@ -1,0 +1,124 @@
+"""Each fault of a token file is found, and its place is named."""
+
+import json
+
+import numpy as np
+import pytest
+from token_file_examples import corpus, tokenizer
+
+import tokenmill
+from tokenmill.errors import FormatError, UsageError
+from tokenmill.token_files import settings
+from tokenmill.token_files.settings import EncodeOptions
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return tokenizer()
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    return corpus(tmp_path_factory.mktemp("sources"))
+
+
+@pytest.mark.parametrize("format", [*settings.FORMATS])
+@pytest.mark.parametrize("options", [{}, {"begin_of_text": "<|endoftext|>"}, {"end_of_text": False}, {"special": True}])
+def test_whole_files_hold_what_they_say(tok, sources, tmp_path, format, options):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format, EncodeOptions(**options)).path
+    text = sources[0] if format != "parquet" else ()
+    result = tokenmill.verify(path, tok, text)
+    assert result.tokens == len(tokenmill.load_tokens(path).ids) and result.documents == len(sources[1])
+    assert result.checks[:3] == ("sizes", "SHA-256 of the ids and of the lengths", "ids below 320")
+    assert bool(text) == (result.checks[-1] == "the sources")
+
+
+def test_parts_and_numbered_files(tok, sources, tmp_path):
+    for n in (1, 2, 3):
+        options = EncodeOptions(part=f"{n}/3")
+        path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", "llmc", options).path
+        assert "the sources" in tokenmill.verify(path, tok, sources[0]).checks
+    tokenmill.encode_files(tok, sources[0], tmp_path / "s.bin", "llmc", EncodeOptions(shard_tokens=900))
+    for path in tmp_path.glob("s_*.bin"):
+        assert "a token before each document" in tokenmill.verify(path, tok).checks
+        with pytest.raises(UsageError, match="only a whole token file or a part"):
+            tokenmill.verify(path, tok, sources[0])
+
+
+def test_each_fault_has_its_place(tok, sources, tmp_path, monkeypatch):
+    monkeypatch.setattr(settings.BlockHashes, "SIZE", 1000)
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin").path
+    offsets, metadata = tmp_path / "t.bin.offsets.npy", tmp_path / "t.bin.json"
+    written = {file: file.read_bytes() for file in (path, offsets, metadata)}
+
+    def fault(match, file, change, *arguments):
+        data = bytearray(written[file])
+        change(data)
+        file.write_bytes(data)
+        with pytest.raises(FormatError, match=match):
+            tokenmill.verify(path, *arguments)
+        file.write_bytes(written[file])
+
+    def flip(data):
+        data[2500] ^= 1
+
+    fault("the 1,000 bytes of ids from byte 2,000 on are not those that were written", path, flip)
+    fault(
+        r"id number 1,250 is \d+, and the tokenizer has the ids 0 to 319", path, lambda data: data.__setitem__(2501, 9)
+    )
+    fault("has 2 bytes|has .* bytes; t.bin.json says", path, lambda data: data.__delitem__(slice(-2, None)))
+
+    def move(data):  # the end of a document that is not its end
+        array = np.frombuffer(data, np.int64, offset=128)
+        array[3] += 1
+
+    fault("the lengths of documents from document 0 on", offsets, move)
+    other = tokenizer(["<|endoftext|>", "<|x|>"])
+    with pytest.raises(FormatError, match="another tokenizer"):
+        tokenmill.verify(path, other)
+    rewritten = json.loads(written[metadata])
+    rewritten["hashes"] = {"ids": [], "lengths": [7]}
+    metadata.write_text(json.dumps(rewritten))
+    with pytest.raises(FormatError, match="a hash is not a text"):
+        tokenmill.verify(path)
+
+
+def test_a_document_that_does_not_end_where_the_offsets_say(tok, sources, tmp_path):
+    """A file whose hashes are right, because they were made of the wrong offsets."""
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin").path
+    metadata = json.loads((tmp_path / "t.bin.json").read_text())
+    offsets = np.load(tmp_path / "t.bin.offsets.npy")
+    offsets[3] -= 1
+    np.save(tmp_path / "t.bin.offsets.npy", offsets)
+    hashes = settings.BlockHashes()
+    hashes.update(np.diff(offsets))
+    metadata["hashes"]["lengths"] = hashes.digests()
+    (tmp_path / "t.bin.json").write_text(json.dumps(metadata))
+    with pytest.raises(FormatError, match="document 2 does not have the token 319 after it"):
+        tokenmill.verify(path, tok)
+
+
+def test_other_sources_are_named_by_the_first_document_that_differs(tok, sources, tmp_path):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin").path
+    other = tmp_path / "c.jsonl"
+    lines = sources[0][2].read_text().splitlines()
+    lines[5] = json.dumps({"text": "something else"})
+    other.write_text("\n".join(lines))
+    names = [*sources[0][:2], other, *sources[0][3:]]
+    start = int(tokenmill.load_tokens(path).offsets[2 + 5])
+    with pytest.raises(FormatError, match=rf"from byte {2 * start:,}? on, in document 7, it has other ids") as error:
+        tokenmill.verify(path, tok, names)
+    assert "sources give" in str(error.value)
+    with pytest.raises(FormatError, match="other ids than the sources give"):
+        tokenmill.verify(path, tok, sources[0][:-1])
+    with pytest.raises(UsageError, match="name the tokenizer"):
+        tokenmill.verify(path, sources=sources[0])
+
+
+def test_files_of_other_programs(tmp_path, tok):
+    np.array([1, 2, 319, 5], np.uint16).tofile(tmp_path / "a.raw")
+    result = tokenmill.verify(tmp_path / "a.raw", tok, dtype="uint16")
+    assert result.documents is None and result.checks == ("ids below 320",)
+    np.array([1, 2, 320, 5], np.uint16).tofile(tmp_path / "a.raw")
+    with pytest.raises(FormatError, match="id number 2 is 320"):
+        tokenmill.verify(tmp_path / "a.raw", tok, dtype="uint16")
