@@ -95,6 +95,11 @@ class MissingExtraError(TokenmillError, ImportError):
     """An optional dependency that is not installed."""
 
 
+def reason_of(error: BaseException) -> str:
+    """What an exception of a library says, in words."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
 def require(module: str, extra: str, purpose: str) -> ModuleType:
     """Import `module`, or raise a MissingExtraError that names the extra to install.
 

@@ -178,7 +178,7 @@ def test_an_address_where_nobody_answers(cluster, tmp_path):
     (tmp_path / "a.txt").write_text("a text")
     for address, message in (
         ("127.0.0.1:1", "cannot connect to the Ray cluster '127.0.0.1:1': "),
-        ("nonsense", "cannot connect to the Ray cluster 'nonsense': Invalid address format"),
+        ("nonsense", "cannot connect to the Ray cluster 'nonsense': "),
     ):
         command = [sys.executable, "-m", "tokenmill", "count", "a.txt", "-o", "c", "--engine", "ray"]
         result = subprocess.run(

@@ -236,7 +236,10 @@ def test_rows_without_a_text_are_left_out_and_counted(tok, tmp_path, kind, texts
     import pyarrow.parquet as pq
 
     type = pa.dictionary(pa.int32(), pa.string()) if kind == "dictionary" else getattr(pa, kind)()
-    pq.write_table(pa.table({"text": pa.array(texts, pa.string()).cast(type)}), tmp_path / "a.parquet")
+    try:
+        pq.write_table(pa.table({"text": pa.array(texts, pa.string()).cast(type)}), tmp_path / "a.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this pyarrow cannot write such a column")
     made = tokenmill.encode_files(tok, tmp_path / "a.parquet", tmp_path / "t.parquet", "parquet")
     rows = {str(n): text for n, text in enumerate(texts, 1) if text is not None}
     assert (made.documents, made.skipped) == (len(rows), texts.count(None))

@@ -1,7 +1,7 @@
 """Find the sources that a user named.
 
 A source is a file on this machine (a Path), standard input ("-"), or the URL of a file elsewhere (a str: s3://, gs://,
-hf://, memory://, ...), which fsspec opens. The network is used only for URLs that were given by name.
+hf://, memory://, ...; see remote.py). The network is used only for URLs that were given by name.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ..errors import InputError, MissingExtraError, OptionName, UsageError, require
+from ..errors import InputError, OptionName, reason_of
+from .remote import files_at, size_at
 
 Source = Path | str
 STDIN = "-"
@@ -62,7 +62,7 @@ def find_sources(
         if source == STDIN:
             files.append(STDIN)
         else:
-            files += _urls(str(source)) if is_url(source) else _files(source, on_skip)
+            files += files_at(str(source)) if is_url(source) else _files(source, on_skip)
     if not files:
         raise InputError('no sources were given. Name at least one file, folder or glob, or "-" for standard input.')
     return files
@@ -83,8 +83,7 @@ def size_of(source: Source) -> int:
     """The bytes of `source` as it is stored, for progress bars and for sharing out work; 0 where unknown."""
     try:
         if is_url(source):
-            filesystem, path = _filesystem(str(source))
-            return int(filesystem.size(path) or 0)
+            return size_at(str(source))
         return 0 if source == STDIN else os.stat(source).st_size
     except (OSError, NotImplementedError):
         return 0
@@ -102,15 +101,6 @@ def shown(source: Source) -> str:
 def can_read_again(source: Source) -> bool:
     """Whether a second reading gives the same: not so for a pipe or standard input."""
     return is_url(source) or (source != STDIN and os.path.isfile(source))
-
-
-def open_url(url: str) -> Any:
-    """Open a URL for reading bytes."""
-    filesystem, path = _filesystem(url)
-    try:
-        return filesystem.open(path, "rb")
-    except Exception as error:  # each fsspec back end has exceptions of its own
-        raise InputError(f"{url}: cannot be read: {reason_of(error)}") from error
 
 
 def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None, hint: str = "") -> None:
@@ -160,41 +150,3 @@ def _below(folder: Path, on_skip: OnSkip | None) -> list[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         paths += [Path(root, name) for name in files if not name.startswith(".")]
     return sorted(path for path in paths if path.is_file())
-
-
-def _urls(url: str) -> list[Source]:
-    filesystem, path = _filesystem(url)
-    try:
-        if glob.has_magic(path):
-            paths, problem = sorted(filesystem.glob(path)), "no file matches"
-            paths = [p for p in paths if filesystem.isfile(p)]
-        elif filesystem.isdir(path):
-            paths, problem = sorted(filesystem.find(path)), "the folder has no files"
-            paths = [p for p in paths if not any(part.startswith(".") for part in p[len(path) :].split("/"))]
-        else:
-            paths, problem = [path] if filesystem.exists(path) else [], "no such file or folder"
-    except Exception as error:  # network and credentials: each back end has exceptions of its own
-        raise InputError(f"cannot list {url}: {reason_of(error)}") from error
-    if not paths:
-        raise InputError(f"{url}: {problem}. Check the URL.")
-    return [filesystem.unstrip_protocol(path) for path in paths]
-
-
-def _filesystem(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path in it."""
-    fsspec = require("fsspec", "corpus", f"reading {url}")
-    try:
-        return fsspec.core.url_to_fs(url)
-    except ImportError as error:  # s3fs, gcsfs, huggingface_hub: fsspec's message names the package
-        hint = "Install tokenmill with the extra 'corpus'." if "aiohttp" in str(error) else "Install it with pip."
-        raise MissingExtraError(f"reading {url} needs another package: {error}. {hint}") from error
-    except ValueError as error:
-        raise UsageError(
-            f"{url}: {error}. Known are all protocols of fsspec, such as s3://, gs:// and hf://."
-        ) from error
-    except Exception as error:
-        raise InputError(f"cannot reach {url}: {reason_of(error)}") from error
-
-
-def reason_of(error: BaseException) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

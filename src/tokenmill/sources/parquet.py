@@ -12,10 +12,11 @@ from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, OptionName, require
+from ..errors import InputError, OptionName, reason_of, require
 from ._cut_cy import arrow_ends
 from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
-from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
+from .find import STDIN, Source, can_read_again, is_url, size_of
+from .remote import open_url
 from .streams import Pause
 from .text import document  # noqa: F401  a record of Parquet is a text
 
@@ -74,6 +75,7 @@ class ParquetSource(BlockSource):
 
     def _open_file(self) -> None:
         self._parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
+        self._size = size_of(self.source)
         if self.source != STDIN and not is_url(self.source) and not os.path.exists(self.source):
             raise InputError(f"{self.name}: cannot be read: no such file")
         if not can_read_again(self.source):
@@ -112,7 +114,7 @@ class ParquetSource(BlockSource):
                 first = self._before + self._row + 1
                 self._row += len(batch)
                 self._given += len(batch)
-                self._was_read = size_of(self.source) * self._given // max(1, self._file.metadata.num_rows)
+                self._was_read = self._size * self._given // max(1, self._file.metadata.num_rows)
                 self._put(block, batch, first)
                 return
             self._before += self._rows(self._group)

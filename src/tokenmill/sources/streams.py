@@ -25,9 +25,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError, reason_of
 from .decompress import PLAIN_STEP, PlainChunks, decompressed
-from .find import COMPRESSIONS, STDIN, Source, is_url, open_url, reason_of, shown
+from .find import COMPRESSIONS, STDIN, Source, is_url, shown
+from .remote import open_url
 
 Pause = Callable[[], None]
 

@@ -1,0 +1,185 @@
+"""Files at URLs (https://, s3://, gs://, hf://, memory://, ...), which fsspec opens: https://filesystem-spec.readthedocs.io"""
+
+from __future__ import annotations
+
+import glob
+import io
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..errors import InputError, MissingExtraError, UsageError, reason_of, require
+
+T = TypeVar("T")
+BLOCK = 8 << 20  # bytes of a request
+WAITS = [0.5, 2.0, 8.0]  # seconds before a request that failed is made again
+NOT_NOW = (408, 425, 429)  # HTTP's codes below 500 of a request that may be made again
+# What the back ends know of the version of a file.
+VERSION = "size ETag etag Content-MD5 md5Hash generation VersionId Last-Modified LastModified last_modified mtime created blob_id".split()
+
+
+def files_at(url: str) -> list[str]:
+    """The URLs of the files that a URL names: a file, a folder with all files below it, or a glob."""
+    filesystem, path = _filesystem(url)
+    try:
+        if glob.has_magic(path):
+            paths, problem = sorted(_again(lambda: filesystem.glob(path))), "no file matches"
+            paths = [p for p in paths if filesystem.isfile(p)]
+        elif (path.endswith("/") or not url.startswith("http")) and _again(lambda: filesystem.isdir(path)):
+            paths, problem = sorted(_again(lambda: filesystem.find(path))), "the folder has no files"
+            paths = [p for p in paths if not any(part.startswith(".") for part in p[len(path) :].split("/"))]
+        else:
+            _version(filesystem, path)
+            paths, problem = [path], ""
+    except Exception as error:  # network and credentials: each back end has exceptions of its own
+        if isinstance(error, FileNotFoundError) and (error.__cause__ is None or _status(error) == 404):
+            raise InputError(f"{url}: no such file or folder. Check the URL.") from error
+        raise InputError(f"cannot list {url}: {reason_of(error.__cause__ or error)}") from error
+    if not paths:
+        raise InputError(f"{url}: {problem}. Check the URL.")
+    return [filesystem.unstrip_protocol(path) for path in paths]
+
+
+def size_at(url: str) -> int:
+    """The bytes of the file at a URL; 0 where unknown."""
+    filesystem, path = _filesystem(url)
+    return int(_again(lambda: filesystem.size(path)) or 0)
+
+
+def open_url(url: str) -> io.BufferedIOBase | Any:
+    """Open the file at a URL for reading bytes."""
+    filesystem, path = _filesystem(url)
+    try:
+        version = _version(filesystem, path)
+        if not version.get("size"):  # a stream of unknown length
+            return _again(lambda: filesystem.open(path, "rb"))
+    except Exception as error:
+        raise InputError(f"{url}: cannot be read: {reason_of(error.__cause__ or error)}") from error
+    return io.BufferedReader(RemoteFile(url, filesystem, path, version), BLOCK)
+
+
+class RemoteFile(io.RawIOBase):
+    """A file at a URL. A request that fails is made again; a file that another one replaces meanwhile is an InputError.
+
+    Servers that do not give parts of a file are read from its front.
+    """
+
+    def __init__(self, url: str, filesystem: Any, path: str, version: dict[str, Any]) -> None:
+        self.name = url
+        self._filesystem, self._path, self._version = filesystem, path, version
+        self._size, self._position = int(version["size"]), 0
+        self._file: Any = None
+        self._stream: Any = None  # of a server that does not give parts
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._position = max(0, offset + (0, self._position, self._size)[whence])
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(buffer), BLOCK, max(0, self._size - self._position))
+        if not size:
+            return 0
+        data = _again(lambda: self._fetch(size), self._forget)
+        now = _version(self._filesystem, self._path)
+        for name in {**self._version, **now}:
+            if now.get(name) != (old := self._version.get(name)):
+                raise InputError(
+                    f"{self.name}: the file was replaced while it was read: its {name} was {old}, and is {now.get(name)}. "
+                    "Run the command again."
+                )
+        buffer[:size] = data
+        self._position += size
+        return size
+
+    def _fetch(self, size: int) -> bytes:
+        if self._stream is None:
+            try:
+                self._file = self._file or self._filesystem.open(self._path, "rb", cache_type="none")
+                self._file.seek(self._position)
+                data = self._file.read(size)
+            except ValueError as error:
+                if "range requests" not in str(error):
+                    raise
+                self._stream = self._filesystem.open(self._path, "rb", block_size=0)
+        if self._stream is not None:
+            if self._stream.loc > self._position:
+                self._stream = self._filesystem.open(self._path, "rb", block_size=0)
+            data = b""
+            while left := self._position + size - self._stream.loc:
+                begun = self._stream.loc < self._position
+                read = self._stream.read(min(left, BLOCK, self._position - self._stream.loc if begun else left))
+                if not read:
+                    break
+                data += b"" if begun else read
+        if len(data) != size:
+            raise EOFError(f"{len(data):,} bytes came of {size:,} that were asked for")
+        return data
+
+    def _forget(self) -> None:
+        """Open the file anew for the next request."""
+        self._file = self._stream = None
+
+    def close(self) -> None:
+        for file in (self._file, self._stream):
+            if file is not None:
+                file.close()
+        self._forget()
+        super().close()
+
+
+def _version(filesystem: Any, path: str) -> dict[str, Any]:
+    """The size of a file, and what else tells it from another one of the same name."""
+
+    def look() -> Any:
+        filesystem.invalidate_cache(path)
+        return filesystem.info(path)
+
+    info = _again(look)
+    return {name: str(info[name]) for name in VERSION if info.get(name) is not None}
+
+
+def _again(request: Callable[[], T], before: Callable[[], None] = lambda: None) -> T:
+    """The result of a request, which is made again if it fails in a way that may pass."""
+    for wait in [*WAITS, None]:
+        try:
+            return request()
+        except Exception as error:  # each back end has exceptions of its own
+            status = _status(error)
+            final = isinstance(error, PermissionError | NotImplementedError | ImportError)
+            final |= isinstance(error, FileNotFoundError) and error.__cause__ is None
+            if wait is None or final or (status is not None and status < 500 and status not in NOT_NOW):
+                raise
+            time.sleep(wait)
+            before()
+    raise AssertionError
+
+
+def _status(error: BaseException) -> int | None:
+    """HTTP's code of a refusal. fsspec calls a file that it could not look at not found, and tells the reason as the cause."""
+    status = getattr(error.__cause__ or error, "status", None)
+    return status if isinstance(status, int) else None
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path in it."""
+    fsspec = require("fsspec", "corpus", f"reading {url}")
+    try:
+        return fsspec.core.url_to_fs(url)
+    except ImportError as error:  # s3fs, gcsfs, huggingface_hub: fsspec's message names the package
+        hint = "Install tokenmill with the extra 'corpus'." if "aiohttp" in str(error) else "Install it with pip."
+        raise MissingExtraError(f"reading {url} needs another package: {error}. {hint}") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{url}: {error}. Known are all protocols of fsspec, such as s3://, gs:// and hf://."
+        ) from error
+    except Exception as error:
+        raise InputError(f"cannot reach {url}: {reason_of(error)}") from error

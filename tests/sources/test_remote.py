@@ -1,0 +1,175 @@
+"""Files on a web server that fails: the text is that of the file, or there is one error. Never other bytes."""
+
+import functools
+import gzip
+import http.server
+import json
+import random
+import re
+import threading
+
+import pytest
+
+import tokenmill
+from tokenmill.errors import InputError
+from tokenmill.sources import remote
+from tokenmill.sources.documents import read_documents
+
+pytest.importorskip("aiohttp")
+LINES = [random.Random(n).randbytes(20).hex() for n in range(2000)]
+OPTIONS = tokenmill.EncodeOptions(end_of_text=False)
+TEXT = "".join(json.dumps({"text": line}) + "\n" for line in LINES).encode()
+
+
+class Server:
+    """Serves files from memory, with the faults that are told before.
+
+    faults: by the number of a request for content: "drop" ends the connection half-way, "503" and "404" refuse, "short" gives
+        fewer bytes than asked for, a function is called before the answer. ranges: whether parts of files are given.
+    """
+
+    def __init__(self):
+        self.files, self.faults, self.requests, self.ranges, self.tags = {}, {}, 0, True, True
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_HEAD(self):
+                self.answer(False)
+
+            def do_GET(self):
+                self.answer(True)
+
+            def answer(self, content):
+                data = server.files.get(self.path)
+                if data is None:
+                    return self.send_error(404)
+                fault = None
+                if content:
+                    fault = server.faults.get(server.requests)
+                    server.requests += 1
+                if callable(fault):
+                    fault = fault()
+                    data = server.files[self.path]
+                if fault in ("503", "404", "403"):
+                    return self.send_error(int(fault))
+                span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")) if server.ranges else None
+                start, end = (int(span[1]), min(int(span[2]) + 1, len(data))) if span else (0, len(data))
+                body = data[start:end]
+                if fault == "short":
+                    body = body[:-10]
+                self.send_response(206 if span else 200)
+                if server.ranges:
+                    self.send_header("Accept-Ranges", "bytes")
+                if span:
+                    self.send_header("Content-Range", f"bytes {start}-{start + len(body) - 1}/{len(data)}")
+                if server.tags:
+                    self.send_header("ETag", f'"{hash(data)}"')
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if content:
+                    self.wfile.write(body[: len(body) // 2] if fault == "drop" else body)
+                if fault == "drop":
+                    self.close_connection = True
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(remote, "BLOCK", 1 << 14)
+    monkeypatch.setattr(remote, "WAITS", [0.01, 0.01, 0.01])
+    server = Server()
+    server.files["/a.jsonl"] = TEXT
+    server.files["/a.jsonl.gz"] = gzip.compress(TEXT)
+    yield server
+    server.http.shutdown()
+    server.http.server_close()
+
+
+def texts(*urls):
+    return [document.text for document in read_documents(urls)]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("ranges", [True, False])
+@pytest.mark.parametrize("fault", [None, "drop", "short", "503"])
+def test_a_request_that_fails_is_made_again(server, name, ranges, fault):
+    server.ranges = ranges
+    server.faults = {n: fault for n in (0, 2, 3, 5)} if fault else {}
+    assert texts(f"{server.address}/{name}") == LINES
+    assert server.requests > (3 if ranges and fault else 0)
+
+
+def test_parquet(server, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"text": LINES}), tmp_path / "a.parquet", row_group_size=300, compression="none")
+    server.files["/a.parquet"] = (tmp_path / "a.parquet").read_bytes()
+    server.faults = {n: ("drop", "short", "503")[n % 3] for n in range(0, 40, 2)}
+    assert texts(f"{server.address}/a.parquet") == LINES
+
+    def change():
+        server.files["/a.parquet"] = server.files["/a.parquet"].replace(b"aa", b"bb")
+
+    server.faults = {server.requests + 6: change}
+    with pytest.raises(InputError, match=r"a.parquet: the file was replaced while it was read: its ETag was "):
+        texts(f"{server.address}/a.parquet")
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_server_that_stays_away_is_one_error(server, ranges):
+    server.ranges = ranges
+    server.faults = dict.fromkeys(range(2, 100), "503")
+    with pytest.raises(InputError, match=r"a.jsonl: .*503"):
+        texts(f"{server.address}/a.jsonl")
+    requests = server.requests
+    server.faults = dict.fromkeys(range(requests, 1000), "403")
+    with pytest.raises(InputError, match=r"a.jsonl: .*403"):
+        texts(f"{server.address}/a.jsonl")
+    assert server.requests == requests + 1  # what is forbidden is not asked for again
+    with pytest.raises(InputError, match="no such file"):
+        texts(f"{server.address}/b.jsonl")
+    server.http.shutdown()
+    server.http.server_close()
+    with pytest.raises(InputError, match=r"cannot list .*a.jsonl: Connect"):
+        texts(f"{server.address}/a.jsonl")
+
+
+@pytest.mark.parametrize("same_size", [True, False])
+@pytest.mark.parametrize("tags", [True, False])
+def test_a_file_that_is_replaced_is_one_error(server, tmp_path, same_size, tags):
+    server.tags = tags
+
+    def change():
+        server.files["/a.jsonl"] = TEXT.replace(b"a", b"b") + (b"" if same_size else b'{"text": "more"}\n')
+
+    server.faults = {2: change}
+    tok = tokenmill.train_from_iterator(LINES[:50], 300)
+    if same_size and not tags:
+        return  # nothing tells the two files apart
+    with pytest.raises(InputError, match=r"was replaced while it was read: its (ETag|size) was "):
+        tokenmill.encode_files(tok, f"{server.address}/a.jsonl", tmp_path / "a.npy", "npy", OPTIONS)
+    assert not (tmp_path / "a.npy").exists()
+
+
+def test_a_replaced_file_is_not_resumed(server, tmp_path):
+    """The ids of a job that was interrupted are not joined with those of another file."""
+    tok = tokenmill.train_from_iterator(LINES[:50], 300)
+    options = tokenmill.JobOptions(checkpoint_every=0)
+    encode = functools.partial(
+        tokenmill.encode_files, tok, f"{server.address}/a.jsonl", tmp_path / "a.bin", job=options
+    )
+    server.faults = dict.fromkeys(range(4, 1000), "503")
+    with pytest.raises(InputError):
+        encode(options=OPTIONS)
+    server.faults = {}
+    assert encode(options=OPTIONS).documents == len(LINES)
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(tmp_path / "a.bin")] == LINES
