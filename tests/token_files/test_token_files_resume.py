@@ -52,9 +52,12 @@ from tokenmill.token_files import parts
 blocks.BLOCK, parts.JOB_BYTES = 60_000, 60_000
 folder, format = Path(sys.argv[3]), sys.argv[4]
 tok = tokenmill.load(sys.argv[1])
-options = tokenmill.EncodeOptions(shard_tokens=int(sys.argv[6]) or None)
+shard_tokens, part = int(sys.argv[6]) or None, sys.argv[7] or None
+options = tokenmill.EncodeOptions(shard_tokens=None if part == "join" else shard_tokens, part=None if part == "join" else part)
 
 def encode():
+    if part == "join":
+        return tokenmill.Join(files=[f"{sys.argv[2]}-{format}-*"], output=folder / "out", shard_tokens=shard_tokens, overwrite=True).run()
     tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=True))
 
 def files():
@@ -146,17 +149,29 @@ def test_killed_at_random_moments_and_still_the_same(made, tmp_path, format):
 
 
 @pytest.mark.parametrize(
-    ("format", "shard_tokens"), [*((format, 0) for format in FORMATS), ("llmc", 9000), ("parquet", 9000)]
+    ("format", "shard_tokens", "part"),
+    [
+        *((format, 0, "") for format in FORMATS),
+        ("llmc", 9000, ""),
+        ("parquet", 9000, ""),
+        ("megatron", 0, "2/3"),
+        ("megatron", 0, "join"),
+        ("llmc", 9000, "join"),
+    ],
 )
-def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens):
-    _, folder, _ = made
+def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens, part):
+    tok, folder, _ = made
     (tmp_path / "out").mkdir()
-    arguments = [folder / "tok", folder / "sources", tmp_path / "out", format, 1 if SWEEP > 1 else 7, shard_tokens]
+    for n in (1, 2, 3) if part == "join" else ():
+        options = EncodeOptions(part=f"{n}/3")
+        tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / f"parts-{format}", format, options)
+    source = tmp_path / "parts" if part == "join" else folder / "sources"
+    arguments = [folder / "tok", source, tmp_path / "out", format, 1 if SWEEP > 1 else 7, shard_tokens, part]
     result = subprocess.run(
         [sys.executable, "-c", CRASHES, *map(str, arguments)], env=ENVIRONMENT, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr[-3000:]
-    assert int(result.stdout) > 15
+    assert int(result.stdout) > (7 if part == "join" else 15)
 
 
 def interrupt(monkeypatch, after, error):
