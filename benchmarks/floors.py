@@ -59,10 +59,10 @@ def encode(corpus: str) -> dict:
         for name in ("cold", "warm"):
             timed(name, lambda tok=tok: tok.encode_to_numpy(data, disallowed_special=()))
         bare = tokenmill.Tokenizer(tok.vocabulary, cache_bytes=0)
-        timed("merge", lambda bare=bare: bare.core.kernel.encode_to_ids(text, None, None, ends))
+        timed("merge", lambda bare=bare: bare._core.kernel.encode_to_ids(text, None, None, ends))
         tok = tokenmill.load(RANKS)
         for name in ("first", "again"):
-            timed(name, lambda tok=tok: tok.core.kernel.encode_to_ids(text, None, None, ends))
+            timed(name, lambda tok=tok: tok._core.kernel.encode_to_ids(text, None, None, ends))
         timed("resident", lambda tok=tok: tok.encode_to_numpy(few, disallowed_special=()))
     found: dict = {"pretokens": int(counts.counts.sum()), "new": len(new)}
     for name, times in rows.items():

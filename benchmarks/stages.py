@@ -103,7 +103,7 @@ def encode(clock: Clock, name: str, path: Path, folder: Path) -> int:
     for block in blocks(clock, path, read, cut=certain_cut(tok, False)):
         size += block.nbytes
         if not name.startswith("lines"):  # a call for each line would take longer than splitting it
-            split(clock, tok.core.splitter, block)
+            split(clock, tok._core.splitter, block)
         clock("write", writer.append, clock("encode", encode_block, tok, settings, block))
     clock("write", writer.sync)
     writer.close()

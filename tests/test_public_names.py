@@ -31,7 +31,7 @@ PACKAGES = {
     "training": "Options Training estimate_memory extend_vocabulary train_from_counts",
     "vocabulary": "MAX_ID NORMALIZERS PATTERNS AddedToken Event LibraryModel Order Template Vocabulary",
 }
-OTHER_TYPES = "Any Callable Cell DataFrame Collection Core Encoding Event Iterable Iterator LargeListArray Literal Mapping None OnSkip Options Path"
+OTHER_TYPES = "Any Callable Cell DataFrame Collection Encoding Event Iterable Iterator LargeListArray Literal Mapping None OnSkip Options Path"
 OTHER_TYPES += " PreTrainedTokenizerFast Sequence Text UInt32Array UsageError array np"
 
 

@@ -102,7 +102,7 @@ def test_the_steps_of_a_superword_are_those_of_its_pretokens_and_its_own(open_pa
             assert step["kind"] == "remove" or step["order"] in waiting or waits["more"] > 0
         before = found["steps"][-len(own) - 1]["parts"]
         assert [part["id"] for part in before] == atoms(id)
-        assert [tok.core.encode_pretoken(vocabulary.tokens[atom]) for atom in atoms(id)] == [
+        assert [tok._core.encode_pretoken(vocabulary.tokens[atom]) for atom in atoms(id)] == [
             [atom] for atom in atoms(id)
         ]
 

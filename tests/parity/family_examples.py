@@ -148,7 +148,7 @@ def differences(tok: tokenmill.Tokenizer, engine: Engine, texts: list[str]) -> l
     if engine.decode is not None:
         rng = random.Random(1)
         left_out = set() if engine.specials else {*tok.vocabulary.special_tokens.values()}
-        known = [id for id, token in enumerate(tok.core.tokens) if token is not None and id not in left_out]
+        known = [id for id, token in enumerate(tok._core.tokens) if token is not None and id not in left_out]
         for _ in range(200 if SWEEP else 30):
             ids = rng.choices(known, k=rng.randint(1, 12))
             if tok.decode(ids) != engine.decode(ids):

@@ -70,5 +70,5 @@ def test_rare_pretokens_that_were_left_out_have_neither_bytes_nor_tokens(tmp_pat
     tok = tokenmill.train_from_counts(counts, 300)
     usage = measure_usage(tok, counts)
     assert usage.bytes == sum(len(pretoken) * n for pretoken, n in counts.items()) < counts.total_bytes
-    assert usage.tokens == sum(len(tok.core.encode_pretoken(pretoken)) * n for pretoken, n in counts.items())
+    assert usage.tokens == sum(len(tok._core.encode_pretoken(pretoken)) * n for pretoken, n in counts.items())
     assert isinstance(counts, WordCounts)

@@ -174,13 +174,13 @@ def test_control_tokens_that_normalization_makes_are_tried_too():
 @pytest.mark.parametrize(("text", "modes"), [("the thing", 1), ("the <|endoftext|>", 2), ("the ﬁn", 1)])
 def test_text_without_control_tokens_is_encoded_once(monkeypatch, text, modes):
     tokenizer, calls = Tokenizer(TH_THE), []
-    encode_documents = type(tokenizer.core).encode_documents
+    encode_documents = type(tokenizer._core).encode_documents
 
     def counted(core, *arguments):
         calls.append(core)
         return encode_documents(core, *arguments)
 
-    monkeypatch.setattr(type(tokenizer.core), "encode_documents", counted)
+    monkeypatch.setattr(type(tokenizer._core), "encode_documents", counted)
     tried = _Trial(tokenizer, tokenizer, None).size_if_same(text)
     assert tried == (
         len(text.encode()),
@@ -219,7 +219,7 @@ def test_more_of_the_same_seed_is_more_of_the_same():
 def test_the_loss_from_other_ids_is_weighted_by_how_often_pretokens_are_seen():
     counts = count_iterator(["the the the thing\n"] * 10, split="gpt2")
     first, second = (Tokenizer(ranks(tokens)) for tokens in ([b"th", b"the"], [b"th"]))
-    encoders = (first.core.encode_pretoken, second.core.encode_pretoken, longest_match(second.vocabulary))
+    encoders = (first._core.encode_pretoken, second._core.encode_pretoken, longest_match(second.vocabulary))
     found = compare_on_counts(*encoders, counts)
     assert (found.pretokens, found.differing) == (50, 30)
     assert (found.tokens, found.other_tokens) == (10 * (1 + 2 + 2 + 5 + 1), 10 * (2 + 3 + 3 + 5 + 1))

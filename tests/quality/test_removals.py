@@ -85,7 +85,7 @@ def test_the_events_are_those_of_the_definition(order):
         ordered = dataclasses.replace(vocabulary, order="events", whole_pretokens=False)
         cleaned = insert_removals(ordered, counts, threshold)
         assert [tuple(row) for row in cleaned.events.tolist()] == expected, seed
-        encode = Tokenizer(cleaned).core.encode_pretoken
+        encode = Tokenizer(cleaned)._core.encode_pretoken
         assert [encode(pretoken) for pretoken in pretokens] == segmented, seed
         found += len(expected) - len(merges)
     assert found > 20

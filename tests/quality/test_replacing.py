@@ -107,7 +107,7 @@ def test_ids_that_stay_mean_the_same(order, tmp_path):
                 alike += 1
                 assert before == after, (seed, text)
         assert alike > 50
-        usage = [sum(count * len(t.core.encode_pretoken(p)) for p, count in other.items()) for t in (tok, new)]
+        usage = [sum(count * len(t._core.encode_pretoken(p)) for p, count in other.items()) for t in (tok, new)]
         assert usage[1] < usage[0]
 
 

@@ -170,7 +170,7 @@ def test_documents_are_encoded_apart(picky):
     texts = ["of the house", "  ", "the cat  ", "of the", " garden"] * 50
     data = "".join(texts).encode()
     ends = np.cumsum([len(text) for text in texts]).astype(np.uint64)
-    ids, id_ends = picky.core.encode_documents(data, ends, picky.core.plan(set(), ()))
+    ids, id_ends = picky._core.encode_documents(data, ends, picky._core.plan(set(), ()))
     found = np.frombuffer(ids, np.uint32).tolist()
     assert [found[a:b] for a, b in zip([0, *id_ends], id_ends, strict=False)] == [picky.encode(text) for text in texts]
 

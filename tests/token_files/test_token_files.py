@@ -340,4 +340,4 @@ def test_caches_stay_small_however_many_pretokens_there_are(tmp_path):
     tok = tokenizer()
     (tmp_path / "a.txt").write_text(" ".join(map(str, range(10**6, 10**6 + 600_000))))
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", job=JobOptions(num_threads=1))
-    assert all(held <= 32 << 20 for held, *_ in tok.core.kernel.statistics())
+    assert all(held <= 32 << 20 for held, *_ in tok._core.kernel.statistics())

@@ -142,7 +142,7 @@ def test_only_the_texts_that_need_python_go_there(tok, text, threads, collect):
         asked.append(each)
         return tok.encode(each)
 
-    result = collect(Batch(tok.core.kernel, tuple(texts), None, None, fallback, 1))
+    result = collect(Batch(tok._core.kernel, tuple(texts), None, None, fallback, 1))
     assert asked == list(odd.values())
     if collect is Batch.flat:
         ids, ends = list(memoryview(result[0]).cast("B").cast("I")), list(memoryview(result[1]).cast("q"))

@@ -161,7 +161,7 @@ def test_published_vocabularies_as_huggingface(shared, tmp_path, name):
     for letters in SCRIPTS.values():
         found = sorted({*regex.findall(f"[{letters}]{{2,}}", text)})
         runs += rng.sample(found, min(len(found), 1500 * SWEEP))
-    tokens = [token.decode(errors="ignore") for token in ours.core.vocabulary.tokens if token and not token.isascii()]
+    tokens = [token.decode(errors="ignore") for token in ours._core.vocabulary.tokens if token and not token.isascii()]
     runs += ["".join(rng.choices(tokens, k=rng.randint(1, 6))) for _ in range(3000 * SWEEP)]
     runs += ["".join(rng.choices(runs, k=3)) for _ in range(1000 * SWEEP)]
     for run, expected in zip(runs, judge.encode_batch(runs, add_special_tokens=False), strict=True):

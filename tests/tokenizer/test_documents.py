@@ -46,8 +46,8 @@ def test_documents_of_a_block(tok, texts, allowed, end_of_text, goes_on, width):
     goes_on = goes_on and bool(texts)
     data = "".join(texts).encode()
     ends = array("Q", accumulate(len(text.encode()) for text in texts))
-    plan = tok.core.plan(allowed, ())
-    ids, id_ends = tok.core.encode_documents(data, ends, plan, goes_on, end_of_text, width)
+    plan = tok._core.plan(allowed, ())
+    ids, id_ends = tok._core.encode_documents(data, ends, plan, goes_on, end_of_text, width)
     found = np.frombuffer(ids, f"<u{width}").tolist()
     expected = [tok.encode(text, allowed_special=allowed, disallowed_special=()) for text in texts]
     for own in expected[: len(texts) - goes_on]:
@@ -59,4 +59,4 @@ def test_documents_of_a_block(tok, texts, allowed, end_of_text, goes_on, width):
 def test_a_byte_without_a_token_is_an_error():
     tok = Tokenizer(Vocabulary((b"a", b"b"), ("gpt2",)))
     with pytest.raises(UsageError, match="no token for b'c'"):
-        tok.core.encode_documents(b"abc", array("Q", [2, 3]), tok.core.plan(frozenset(), ()))
+        tok._core.encode_documents(b"abc", array("Q", [2, 3]), tok._core.plan(frozenset(), ()))

@@ -61,7 +61,7 @@ def test_what_a_load_imports(path):
 def test_decoding_builds_no_encoding_tables(path):
     tok = tokenmill.load(path)
     assert tok.n_vocab and tok.special_tokens_set is not None and tok.decode([108, 111, 119])
-    assert not {"kernel", "splitter", "cutter"} & vars(tok.core).keys()
+    assert not {"kernel", "splitter", "cutter"} & vars(tok._core).keys()
 
 
 def test_a_sentencepiece_model_is_read_as_by_protobuf(tmp_path):

@@ -130,7 +130,7 @@ def test_the_cache_is_bounded_over_novel_text():
     for turn in range(60):
         batch = novel(rng, 100_000)
         assert tok.decode(tok.encode(batch)) == batch
-        held.append(held_by(tok.core.kernel))
+        held.append(held_by(tok._core.kernel))
         if turn % 10 == 0:
             assert tok.encode("the other") == [258, 32, 111, 258, 114]
     assert max(held) <= 2 << 20
@@ -144,7 +144,7 @@ def test_the_bound_is_shared_by_the_threads():
     for threads in (1, 4, 8):
         tok.encode_batch(texts, num_threads=threads)
         tok.encode_batch(texts[:8], num_threads=threads)
-    kernel = tok.core.kernel
+    kernel = tok._core.kernel
     assert held_by(kernel) <= (4 << 20) + 8 * (1 << 19)  # each may keep what it held before it shared, once
 
 
@@ -157,7 +157,7 @@ def test_a_thread_holds_what_it_met_and_not_the_vocabulary():
     expected = [tok.encode(text) for text in texts]
     for threads in (2, 8):
         assert tok.encode_batch(texts, num_threads=threads) == expected
-    first, *others = sorted((held for held, _, _ in tok.core.kernel.statistics()), reverse=True)
+    first, *others = sorted((held for held, _, _ in tok._core.kernel.statistics()), reverse=True)
     assert first >= 8 << 20
     assert max(others, default=0) <= 2 << 20
 
@@ -169,7 +169,7 @@ def test_no_bytes_for_the_cache_mean_no_cache(cache_bytes):
     rng = random.Random(5)
     assert tok.encode("the the") == [257, 32, 257]
     tok.encode_batch([novel(rng, 50_000) for _ in range(40)], num_threads=8)
-    kernel = tok.core.kernel
+    kernel = tok._core.kernel
     held = held_by(kernel)
     for _ in range(20):
         batch = [novel(rng, 50_000) for _ in range(8)]
@@ -184,7 +184,7 @@ def test_no_bytes_for_the_cache_mean_no_cache(cache_bytes):
 def test_a_small_cache_is_not_cleared_for_every_long_pretoken():
     tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)), cache_bytes=1000)
     text = " ".join("x" * n for n in range(20, 400))
-    assert tok.decode(tok.encode(text)) == text and cached_by(tok.core.kernel) >= 256
+    assert tok.decode(tok.encode(text)) == text and cached_by(tok._core.kernel) >= 256
 
 
 # Pretokens of 15 bytes whose hash is 0 for a seed of 0, and of any length whose hash is the same: what one can prepare
@@ -201,8 +201,8 @@ def test_crafted_pretokens_do_not_collide():
     for pretokens in (crafted, chance):
         tok = Tokenizer(Vocabulary(BYTES, ()))
         for pretoken in pretokens:
-            assert tok.core.encode_pretoken(pretoken) == [*pretoken]
-        lengths.append(probes_of(tok.core.kernel))
+            assert tok._core.encode_pretoken(pretoken) == [*pretoken]
+        lengths.append(probes_of(tok._core.kernel))
     assert lengths[0] <= 3 * max(lengths[1], 0.3)
 
 
@@ -213,10 +213,10 @@ def test_counted_pretokens_are_spread_over_the_cache():
     counts = tokenmill.counting.count_iterator([" ".join(words)], split="whitespace")
     tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)))
     pretokens = [counts.arena[a:b].tobytes() for a, b in zip(counts.offsets[:-1], counts.offsets[1:], strict=True)]
-    assert probes_of(tok.core.kernel) == 0
+    assert probes_of(tok._core.kernel) == 0
     for pretoken in pretokens[: len(pretokens) // 4]:
-        tok.core.kernel.encode_pretoken(pretoken)
-    assert 0 < probes_of(tok.core.kernel) < 2
+        tok._core.kernel.encode_pretoken(pretoken)
+    assert 0 < probes_of(tok._core.kernel) < 2
     assert tok.count_tokens_in(counts) == 12 * len(words) + (len(words) - 1)
 
 
@@ -298,10 +298,10 @@ def test_a_cache_that_doubles_keeps_what_it_has():
     tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("whitespace",)))
     rng = random.Random(5)
     words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10 ** rng.randint(1, 20))}" for _ in range(40_000)]
-    expected = [[*tok.core.kernel.encode_pretoken(word.encode())] for word in words]
+    expected = [[*tok._core.kernel.encode_pretoken(word.encode())] for word in words]
     for word, ids in zip(words, expected, strict=True):
         assert b"".join(tok.decode_tokens_bytes(ids)) == word.encode()
-        assert ids == tok.core.kernel.encode_pretoken(word.encode())
+        assert ids == tok._core.kernel.encode_pretoken(word.encode())
 
 
 def test_no_leak_of_references(text):

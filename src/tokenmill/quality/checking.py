@@ -192,7 +192,7 @@ class _Trial:
         if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
             self.of_text.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
         allowed = ("all", frozenset[str]())[: len(self.of_text)]
-        cores = (tokenizer.core, other.core)
+        cores = (tokenizer._core, other._core)
         # What the kernels of both sides do for each of `of_text`; none where one side is a library.
         self.plans = [] if library else [(cores[0].plan(a, ()), cores[1].plan(a, ())) for a in allowed]
         # Finds the control tokens of both sides: text without them has the same ids whether they are allowed or not.
@@ -229,8 +229,8 @@ class _Trial:
             ends = array("Q", [len(data)])
             modes = 1 if self.controls is not None and self.controls.find(data) is None else len(self.plans)
             for plan, other_plan in self.plans[:modes]:
-                ids = self.tokenizer.core.encode_documents(data, ends, plan)[0]
-                if ids != self.other.core.encode_documents(data, ends, other_plan)[0]:
+                ids = self.tokenizer._core.encode_documents(data, ends, plan)[0]
+                if ids != self.other._core.encode_documents(data, ends, other_plan)[0]:
                     return None
         except (UnicodeEncodeError, UsageError):
             return None

@@ -149,7 +149,7 @@ class EvaluationText:
                 )
             return CountedText(source)
         searched = tuple(token for token in vocabulary.added_tokens if not token.special)
-        changes = (vocabulary.normalizers, vocabulary.add_prefix_space, vocabulary.space_mark, tok.core.cutter)
+        changes = (vocabulary.normalizers, vocabulary.add_prefix_space, vocabulary.space_mark, tok._core.cutter)
         key = (name, vocabulary.split_patterns, joins, *changes, searched)
         if key not in self._counted:
             if any(changes) or searched:
@@ -252,14 +252,14 @@ class EvaluationText:
             for text in self.texts(name):
                 nbytes += len(text.encode("utf-8", "replace"))
                 characters += len(text)
-                for part in tok.core.parts(text):
+                for part in tok._core.parts(text):
                     if isinstance(part, int):
                         added[part] += 1
                     else:
                         yield part
 
         patterns = tok.vocabulary.split_patterns
-        splitter = self._splitter(patterns, joins) if tok.core.cutter is None else StretchSplitter(tok.core.cutter)
+        splitter = self._splitter(patterns, joins) if tok._core.cutter is None else StretchSplitter(tok._core.cutter)
         counts = count_iterator(sections(), split=splitter, num_threads=self.num_threads, progress=progress)
         return CountedText(counts, added, nbytes, characters)
 

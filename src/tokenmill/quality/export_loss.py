@@ -105,14 +105,14 @@ def export_loss(
     present = present_by_rank(tok.vocabulary)
     by_rank, longest = Core(present, 64 << 20), longest_match(present)
     if not len(tok.vocabulary.superwords):
-        return compare_on_counts(tok.core.encode_pretoken, by_rank.encode_pretoken, longest, counts)
+        return compare_on_counts(tok._core.encode_pretoken, by_rank.encode_pretoken, longest, counts)
 
     # What superwords join is counted as one pretoken here; the exports split it in their own way.
     def longest_in_parts(text: bytes) -> list[int]:
         ends = [0, *by_rank.splitter.ends(text)]
         return [id for start, end in pairwise(ends) for id in longest(text[start:end])]
 
-    return compare_on_counts(tok.core.encode_pretoken, by_rank.encode_section, longest_in_parts, counts)
+    return compare_on_counts(tok._core.encode_pretoken, by_rank.encode_section, longest_in_parts, counts)
 
 
 def compare_on_counts(by_events: Encode, by_rank: Encode, longest: Encode, counts: WordCounts) -> ExportLoss:
@@ -168,7 +168,7 @@ def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None, read: Rea
         text = [source for source in sources if not WordCounts.is_saved(source)]
         if text or not parts:
             options = CountOptions(read=read or ReadOptions())
-            parts.append(count(text, tok.core.splitter, options, progress=progress))
+            parts.append(count(text, tok._core.splitter, options, progress=progress))
     for part in parts:
         require_same_split(tok, part)
     return WordCounts.merge(parts) if len(parts) > 1 else parts[0]

@@ -55,7 +55,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     used = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist())
     searches: dict[int, Iterator[str]] = {}
     reach: dict[int, Reach] = {}
-    normalize = normalizer_of(() if tok.core.added.plain else tok.vocabulary.normalizers)
+    normalize = normalizer_of(() if tok._core.added.plain else tok.vocabulary.normalizers)
     settled = FORMS.issuperset(tok.vocabulary.normalizers)
     encoder = tok
     if settled and all(normalize(token.content) == token.content for token in tok.vocabulary.added_tokens):

@@ -170,4 +170,4 @@ class _Segments(passes.Passes):
 
 def _is_atom(tok: Tokenizer, token: bytes, id: int) -> bool:
     """Whether superwords may be made of a token."""
-    return bool(_LETTER.search(token.decode(errors="ignore"))) and tok.core.encode_pretoken(token) == [id]
+    return bool(_LETTER.search(token.decode(errors="ignore"))) and tok._core.encode_pretoken(token) == [id]

@@ -97,11 +97,11 @@ class Encoded(NamedTuple):
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     """Encode the documents of a block."""
     block.finish()
-    plan = tok.core.plan("all" if settings.special else frozenset(), ())
+    plan = tok._core.plan("all" if settings.special else frozenset(), ())
     # The token that begins a document is written after the one before, so both tokens follow where a document ends.
     first, *others = [id for id in (settings.end_of_text, settings.begin_of_text) if id is not None] or [-1]
     ids: bytes | bytearray
-    ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, first, settings.width)
+    ids, ends = tok._core.encode_documents(block.data, block.ends, plan, block.goes_on, first, settings.width)
     for id in others:
         import numpy as np
 
@@ -293,7 +293,7 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     None if no place is safe: with a pattern that is not an automaton, or tokens and normalisations that look across
     pretokens.
     """
-    scanner, added = tok.core.scanner, tok.core.added
+    scanner, added = tok._core.scanner, tok._core.added
     if scanner is None or not added.simple or added.always or (special and added.special):
         return None
     return scanner.certain_cut

@@ -12,7 +12,6 @@ from ..errors import UnknownTokenError, UsageError, printable, require
 from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .core import Core
 from .cores import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
 
@@ -68,13 +67,10 @@ class Tokenizer:
                 f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
             )
         self._name, self._source = name, source
-        self._core = core_of(vocabulary, cache_bytes)
+        self._core = core_of(
+            vocabulary, cache_bytes
+        )  # for tokenmill's own modules, which need more than this class offers
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
-
-    @property
-    def core(self) -> Core:
-        """The inner interface, for the modules of tokenmill that need more than this class offers."""
-        return self._core
 
     # Encoding
 
