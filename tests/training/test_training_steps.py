@@ -1,15 +1,14 @@
 """The study code of the chapter on training gives the merges of the textbook loop, each step of it."""
 
 import random
-import sys
+import re
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.training_steps import STEPS
-
 import tokenmill
+from tokenmill import learn
+from tokenmill.learn import STEPS
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -20,3 +19,26 @@ def test_every_step_gives_the_same_merges(step, seed):
     tok = tokenmill.train_from_counts(tokenmill.WordCounts.from_mapping(words), 276)
     pretokens = [(list(pretoken), count) for pretoken, count in words.items()]
     assert STEPS[step](pretokens, 20) == [(left, right) for _, left, right, _ in tok.events]
+
+
+def test_words_and_tokens():
+    pretokens = learn.words_of("low low low lower newest")
+    assert learn.tokens_of(learn.naive(pretokens, 3))[256:] == [b"lo", b"low", b" low"]
+
+
+def test_the_module_times_each_step(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("the low lower lowest of the newest " * 30)
+    learn.main([str(tmp_path / "a.txt"), "12"])
+    shown = capsys.readouterr().out
+    assert [line.split()[0] for line in shown.splitlines()[1:]] == [*STEPS, "kernel"]
+
+
+def test_the_code_of_the_course_is_that_of_the_module():
+    """The Python blocks of the page that define something are in the module as they stand."""
+    root = Path(learn.__file__).parents[2]
+    page = (root / "docs" / "explanation" / "training.md").read_text()
+    blocks = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if block.startswith("def ")]
+    assert len(blocks) == 6
+    source = Path(learn.__file__).read_text()
+    for block in blocks:
+        assert block in source
