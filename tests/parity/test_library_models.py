@@ -173,17 +173,16 @@ def test_offsets_of_words_without_spaces(file_of):
 
 def test_verbs_take_them(file_of, tmp_path):
     """inspect and compare count the very ids that encode gives."""
-    from tokenmill import quality
 
     text = tmp_path / "text.txt"
     text.write_text("\n".join(CORPUS))
     named = {name: tokenmill.load(file_of(name)) for name in ("BERT", "T5", "steps after ByteLevel (Falcon)", "GPT")}
-    tokens = quality.compare(named, text).table("compression").column("tokens of the text")
+    tokens = tokenmill.compare(named, text).table("compression").column("tokens of the text")
     assert tokens == [tok.count_tokens(text.read_text()) for tok in named.values()]
     with pytest.raises(UsageError):
-        quality.prune(named["BERT"], [5])
+        tokenmill.prune(named["BERT"], [5])
     with pytest.raises(UsageError):
-        quality.extend(named["BERT"], text, 400)
+        tokenmill.extend(named["BERT"], text, 400)
 
 
 def test_control_tokens_are_text_unless_they_are_allowed(file_of):
