@@ -120,18 +120,17 @@ def _paths(names: Sequence[str | Path]) -> list[Path]:
     """The token files: globs are expanded, and the files beside another one are left out."""
     if not names:
         raise UsageError("name the token files to join")
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for name in names:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
-        found |= dict.fromkeys(map(Path, matches or [str(name)]))
-    beside = {
-        path
-        for path in found
-        for other in found
-        if path.name.startswith(f"{other.name}.") and path.parent == other.parent
-    }
-    beside |= {path for path in found if path.suffix == ".idx" and path.with_suffix(".bin") in found}
-    return [path for path in found if path not in beside]
+        paths |= dict.fromkeys(map(Path, matches or [str(name)]))
+
+    def is_beside(path: Path) -> bool:
+        words = path.name.split(".")
+        others = [path.with_name(".".join(words[:n])) for n in range(1, len(words)) if any(words[:n])]
+        return any(other in paths for other in others) or (path.suffix == ".idx" and path.with_suffix(".bin") in paths)
+
+    return [path for path in paths if not is_beside(path)]
 
 
 def _in_order(files: list[TokenFile]) -> list[TokenFile]:
