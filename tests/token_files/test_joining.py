@@ -162,6 +162,14 @@ def test_files_without_documents(tmp_path):
     assert struct.unpack_from("<3i", data) == (20240520, 1, 6) and len(data) == 1024 + 12
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_glob_may_find_the_files_beside(tok, sources, tmp_path, format):
+    for name in ("a", "a.b"):
+        tokenmill.encode_files(tok, sources[0], tmp_path / f"{name}{settings.FORMATS[format].suffix}", format)
+    summary = tokenmill.Join(files=[str(tmp_path / "a*")], output=tmp_path / "all", overwrite=True).run()
+    assert summary.documents == 2 * len(sources[1])
+
+
 def test_an_output_is_not_overwritten(tok, sources, tmp_path):
     path = tokenmill.encode_files(tok, sources[0], tmp_path / "a.bin").path
     before = path.read_bytes()

@@ -18,7 +18,7 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
-from .formats import megatron_index
+from .formats import FORMATS, megatron_index
 from .output import STARTS, publish_files
 from .parts import Part, PartWriter
 from .reading import TokenFile, load_tokens
@@ -125,12 +125,16 @@ def _paths(names: Sequence[str | Path]) -> list[Path]:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
         paths |= dict.fromkeys(map(Path, matches or [str(name)]))
 
-    def is_beside(path: Path) -> bool:
-        words = path.name.split(".")
-        others = [path.with_name(".".join(words[:n])) for n in range(1, len(words)) if any(words[:n])]
-        return any(other in paths for other in others) or (path.suffix == ".idx" and path.with_suffix(".bin") in paths)
-
-    return [path for path in paths if not is_beside(path)]
+    ends = {(".json", "")}
+    for format in FORMATS.values():
+        ends |= {(suffix, format.suffix if format.fixed else "") for suffix, _ in format.beside}
+    beside = {
+        path
+        for path in paths
+        for end, other in ends
+        if path.name.endswith(end) and path.name != end and path.with_name(path.name.removesuffix(end) + other) in paths
+    }
+    return [path for path in paths if path not in beside]
 
 
 def _in_order(files: list[TokenFile]) -> list[TokenFile]:
