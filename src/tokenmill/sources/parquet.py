@@ -16,7 +16,7 @@ from ..errors import InputError, OptionName, reason_of, require
 from ._cut_cy import arrow_ends
 from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, size_of
-from .remote import open_url
+from .remote import RemoteFile, open_url
 from .streams import Pause
 from .text import document  # noqa: F401  a record of Parquet is a text
 
@@ -119,6 +119,8 @@ class ParquetSource(BlockSource):
                 return
             self._before += self._rows(self._group)
             self._group, self._row, self._batches = self._group + 1, 0, None
+        if isinstance(getattr(self._url, "raw", None), RemoteFile):
+            self._url.raw.check()
         self.done = True
 
     def _next_batch(self) -> Any:

@@ -13,6 +13,7 @@ from ..errors import InputError, MissingExtraError, UsageError, reason_of, requi
 T = TypeVar("T")
 BLOCK = 8 << 20  # bytes of a request
 WAITS = [0.5, 2.0, 8.0]  # seconds before a request that failed is made again
+CHECK_SECONDS = 2.0  # between two looks at the version of a file
 NOT_NOW = (408, 425, 429)  # HTTP's codes below 500 of a request that may be made again
 # What the back ends know of the version of a file.
 VERSION = "size ETag etag Content-MD5 md5Hash generation VersionId Last-Modified LastModified last_modified mtime created blob_id".split()
@@ -68,6 +69,7 @@ class RemoteFile(io.RawIOBase):
         self.name = url
         self._filesystem, self._path, self._version = filesystem, path, version
         self._size, self._position = int(version["size"]), 0
+        self._checked = time.monotonic()
         self._file: Any = None
         self._stream: Any = None  # of a server that does not give parts
 
@@ -89,6 +91,14 @@ class RemoteFile(io.RawIOBase):
         if not size:
             return 0
         data = _again(lambda: self._fetch(size), self._forget)
+        if self._position + size == self._size or time.monotonic() - self._checked >= CHECK_SECONDS:
+            self.check()
+        buffer[:size] = data
+        self._position += size
+        return size
+
+    def check(self) -> None:
+        """Raise InputError if another file is there now. Called at the end of the file, and by who reads no further."""
         now = _version(self._filesystem, self._path)
         for name in {**self._version, **now}:
             if now.get(name) != (old := self._version.get(name)):
@@ -96,9 +106,7 @@ class RemoteFile(io.RawIOBase):
                     f"{self.name}: the file was replaced while it was read: its {name} was {old}, and is {now.get(name)}. "
                     "Run the command again."
                 )
-        buffer[:size] = data
-        self._position += size
-        return size
+        self._checked = time.monotonic()
 
     def _fetch(self, size: int) -> bytes:
         if self._stream is None:
