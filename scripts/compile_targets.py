@@ -12,6 +12,7 @@ script shows that the compiler of a system accepts the kernels and, for Windows,
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import re
 import subprocess
@@ -33,10 +34,21 @@ TARGETS = {
     "macos-x86_64": "x86_64-macos",
     "windows-x86_64": "x86_64-windows-gnu",
     "windows-arm64": "aarch64-windows-gnu",
+    "windows-msvc": "x86_64-pc-windows-msvc",
 }
 FLAGS = ["-O1", "-fno-strict-aliasing", "-Werror", "-Wno-unused-function", "-Wno-sign-compare"]
 # pyconfig.h sets MS_WIN64 for Microsoft's compiler only; the abs() of a Py_ssize_t is Cython's.
 WINDOWS_FLAGS = ["-DMS_WIN64", "-Wno-absolute-value"]
+# clang-cl with the flags that setup.py gives to Microsoft's compiler, and as that compiler to the preprocessor. Microsoft's own headers
+# are not free, so those of mingw-w64 stand in: what they define for another compiler is undone. Nothing is linked.
+MSVC_FLAGS = ["-DMS_WIN64", "-D_PID_T_", "-DWIN_PTHREADS_PTHREAD_COMPAT_H", "-DWIN_PTHREADS_TIME_H"]
+MSVC_FIRST = """#include <_mingw.h>
+#undef __attribute__
+#undef __MINGW_ATTRIB_DEPRECATED
+#define __MINGW_ATTRIB_DEPRECATED
+#undef __MINGW_ATTRIB_NORETURN
+#define __MINGW_ATTRIB_NORETURN
+"""
 
 
 def main() -> None:
@@ -63,22 +75,43 @@ def compile_all(name: str, sources: list[Path], python_source: Path | None) -> b
         print(f"{name}: left out; it needs --python-source")
         return True
     headers = [python_source / "PC", python_source / "Include"] if windows else [Path(sysconfig.get_path("include"))]
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[name], *FLAGS, "-Isrc"]
-    command += [f"-I{folder}" for folder in headers] + (WINDOWS_FLAGS if windows else ["-fPIC"])
+    include = ["-Isrc", *(f"-I{folder}" for folder in headers)]
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[name], *FLAGS, *include]
+    command += WINDOWS_FLAGS if windows else ["-fPIC"]
 
     with tempfile.TemporaryDirectory(prefix="tokenmill-") as folder:
+        if name == "windows-msvc":
+            command = msvc_command(Path(folder), include)
 
         def build(number: int) -> str:
             """Build one kernel; returns what the compiler said, or "" if all is well."""
             source, target = sources[number], Path(folder, f"{number}.o")
-            said = run([*command, "-c", str(source), "-o", str(target)]) or link(name, target)
+            if name == "windows-msvc":
+                said = run([*command, "/c", str(source), f"/Fo{target}"])
+            else:
+                said = run([*command, "-c", str(source), "-o", str(target)]) or link(name, target)
             return said and f"{source.name}: {said}"
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             failures = [text for text in pool.map(build, range(len(sources))) if text]
     print(*failures, sep="\n", file=sys.stderr, end="\n" if failures else "")
-    print(f"{name}: {len(sources) - len(failures)} of {len(sources)} kernels compile and link", flush=True)
+    done = "compile" if name == "windows-msvc" else "compile and link"
+    print(f"{name}: {len(sources) - len(failures)} of {len(sources)} kernels {done}", flush=True)
     return not failures
+
+
+def msvc_command(folder: Path, include: list[str]) -> list[str]:
+    """The command of clang-cl with the flags of setup.py."""
+    import ziglang
+
+    lib = Path(ziglang.__file__).parent / "lib"
+    first = folder / "first.h"
+    first.write_text(MSVC_FIRST)
+    flags = re.search(r"^MSVC_FLAGS = (\[.*?\])", (ROOT / "setup.py").read_text(), re.M)
+    assert flags
+    command = [sys.executable, "-m", "ziglang", "clang", "--driver-mode=cl", f"--target={TARGETS['windows-msvc']}"]
+    headers = ["-imsvc", str(lib / "include"), "-imsvc", str(lib / "libc" / "include" / "any-windows-any")]
+    return [*command, *ast.literal_eval(flags[1]), *include, *headers, *MSVC_FLAGS, f"/FI{first}"]
 
 
 def link(name: str, compiled: Path) -> str:

@@ -122,3 +122,11 @@ def test_files_of_other_programs(tmp_path, tok):
     np.array([1, 2, 320, 5], np.uint16).tofile(tmp_path / "a.raw")
     with pytest.raises(FormatError, match="id number 2 is 320"):
         tokenmill.verify(tmp_path / "a.raw", tok, dtype="uint16")
+
+
+def test_the_file_of_a_newer_tokenmill_is_called_that(tok, sources, tmp_path):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin").path
+    beside = tmp_path / "t.bin.json"
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | {"version": 2, "more": 1}))
+    with pytest.raises(FormatError, match=r"t\.bin\.json was made by a newer version of tokenmill \(format 2; "):
+        tokenmill.load_tokens(path)

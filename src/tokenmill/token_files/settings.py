@@ -219,6 +219,10 @@ class Metadata:
             if not isinstance(values, dict) or values.pop("kind", None) != KIND:
                 raise FormatError(f"{path}: this is not the metadata of a token file")
             version = values.pop("version", None)
+            if type(version) is int and version > VERSION:
+                raise FormatError(
+                    f"{path} was made by a newer version of tokenmill (format {version}; this one reads {VERSION}). Update tokenmill."
+                )
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
