@@ -77,7 +77,7 @@ bench: $(VENV)/.bench
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint src
+	PATH="$(BIN):$$PATH" cython-lint src  # runs pycodestyle, which must be on the path
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
