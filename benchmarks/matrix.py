@@ -20,11 +20,8 @@ from .encode_jobs import digest
 from .encoders import tokenizer_json
 from .harness import CACHE, alternate, corpus_file, version_of
 
-MODELS = (
-    "llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "claude1",
-    "whisper-tiny", "phi3",
-)  # fmt: skip
-PEERS = ("gigatoken", "tokenizers", "tokenizers_next")
+MODELS = ("llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "phi3")
+PEERS = ("gigatoken", "tokenizers_next")
 CHUNK = 10_000  # bytes
 SLICES = 6
 MOST_CHUNKS = 50  # in a slice
@@ -37,25 +34,41 @@ SCRIPTS = {
     "kana": "\u3040-\u30ff",
     "Hangul": "\uac00-\ud7a3",
 }
-TEXTS = ("en", "code", *SCRIPTS)
+TEXTS = ("en", "code", *SCRIPTS, "symbols", "chat")
+LIMIT = MOST_CHUNKS * SLICES * CHUNK  # bytes of a text
 
 
-def text_file(name: str) -> str:
-    """Return the path of a text: 3 MB of a corpus, or as many lines of *multi* of which a third of the characters is of a script."""
-    if name not in SCRIPTS:
-        return str(corpus_file(name, MOST_CHUNKS * SLICES * CHUNK))
-    path = CACHE / f"{name}.txt"
-    if not path.exists():
-        letters = re.compile(f"[{SCRIPTS[name]}]")
-        lines, size = [], 0
-        with open(corpus_file("multi"), encoding="utf-8", newline="") as file:
-            for line in file:
-                if not line.isascii() and 3 * len(letters.findall(line)) > len(line):
-                    lines.append(line)
-                    size += len(line.encode())
-                if size > MOST_CHUNKS * SLICES * CHUNK:
-                    break
-        path.write_text("".join(lines), encoding="utf-8", newline="")
+def text_file(name: str, model: str) -> str:
+    """Return the path of a text of 3 MB, or of what there is.
+
+    A script: lines of *multi* of which a third of the characters is of that script. symbols: lines of *code* of which a third is
+    ASCII punctuation. chat: lines of *en*, each between the first and the last special token of the model.
+    """
+    if name in ("en", "code"):
+        return str(corpus_file(name, LIMIT))
+    path = CACHE / (f"{name}-{model}.txt" if name == "chat" else f"{name}.txt")
+    if path.exists():
+        return str(path)
+    if name == "chat":
+        tokens = [
+            each["content"]
+            for each in json.loads(tokenizer_json(model).read_bytes())["added_tokens"]
+            if each["special"]
+        ]
+        source, form, characters = corpus_file("en", LIMIT), tokens[0] + "user\n{}" + tokens[-1] + "\n", r"\s\S"
+    else:
+        source, form = corpus_file("code" if name == "symbols" else "multi"), "{}\n"
+        characters = SCRIPTS.get(name, "!-/:-@[-`{-~")
+    matched = re.compile(f"[{characters}]")
+    lines, size = [], 0
+    with open(source, encoding="utf-8", newline="\n") as file:
+        for line in file:
+            if 3 * len(matched.findall(line)) > len(line):
+                lines.append(form.replace("{}", line.rstrip("\n")))
+                size += len(lines[-1].encode())
+            if size > LIMIT:
+                break
+    path.write_text("".join(lines), encoding="utf-8", newline="")
     return str(path)
 
 
@@ -70,12 +83,13 @@ def slices_of(path: str) -> list[list[str]]:
 
 
 def encoder_of(library: str, model: str):
-    """Return the fastest call of a library from a str to a list of ids without special tokens."""
+    """Return the fastest call of a library from a str to a list of ids: special tokens in the text are found, none are added."""
     path = str(tokenizer_json(model))
     if library.startswith("tokenmill"):
         import tokenmill
 
-        return tokenmill.load(path).encode_ordinary
+        tok = tokenmill.load(path)
+        return lambda text: tok.encode(text, allowed_special="all")
     if library == "gigatoken":
         import gigatoken
 
@@ -111,7 +125,7 @@ def run(quick: bool = False, models: tuple[str, ...] = MODELS, texts: tuple[str,
         results[model] = {}
         for text in texts:
             print(f"matrix: {model} {text}", file=sys.stderr)
-            jobs = {library: ["benchmarks.matrix", library, model, text_file(text)] for library in libraries}
+            jobs = {library: ["benchmarks.matrix", library, model, text_file(text, model)] for library in libraries}
             results[model][text] = alternate(jobs, rounds=1 if quick else 5)
     return results
 
