@@ -21,6 +21,7 @@ TOPICS = (
     "superwords",
     "split",
     "count",
+    "matrix",
     "encode",
     "calls",
     "families",
