@@ -156,7 +156,7 @@ class Train(Options, Parity):
         with self._working_folder() as folder:
             with _timed(seconds, "load" if self.counted_before else "count"):
                 fair = self._count_languages(progress) if self.parity else None
-                counts = self._count(folder, progress) if fair is None else fair.counts
+                counts = self._count(folder, progress, note) if fair is None else fair.counts
             counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
             kept = counts if keep_counts else None
             if note is not None and options.algorithm == "heap":
@@ -224,9 +224,10 @@ class Train(Options, Parity):
 
         return SuperwordTraining(counts, text, self.options, self.memory_limit, progress, folder, self.job)
 
-    def _count(self, folder: WorkingFolder | None, progress: Progress | None) -> WordCounts:
+    def _count(self, folder: WorkingFolder | None, progress: Progress | None, note: Note | None) -> WordCounts:
         """The word counts of the source; those of files are saved by a training that resumes."""
         from .counting import WordCounts, count, count_iterator
+        from .counting.ddfreq_tsv import is_split_by_ddtokens
         from .split import Splitter
 
         if self.counted_before:
@@ -237,10 +238,18 @@ class Train(Options, Parity):
                 raise UsageError(
                     f"{name} holds word counts, whose split pattern is fixed: leave out ", OptionName("split")
                 )
-            if not counts.split_patterns and not self.split and given is None:
-                split = OptionName("split", ...)
-                raise UsageError(f"{name} holds word counts without their split pattern: name it with ", split)
-            return replace(counts, split_patterns=Splitter(*self.split).patterns) if self.split else counts
+            split = self.split
+            if not counts.split_patterns and not split and given is None:
+                if os.fspath(name).endswith(".ddfreq") and is_split_by_ddtokens(
+                    (counts.arena, counts.offsets, counts.counts)
+                ):
+                    split = ("ddtokens",)
+                    if note is not None:
+                        note(f"{name} does not name its split pattern; this training takes ddtokens")
+                else:
+                    named = OptionName("split", ...)
+                    raise UsageError(f"{name} holds word counts without their split pattern: name it with ", named)
+            return replace(counts, split_patterns=Splitter(*split).patterns) if split else counts
         splitter = self.options.splitter(self.split or "cl100k")
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
@@ -342,12 +351,15 @@ def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> To
 
 
 @takes_options(_Arguments)
-def train_from_counts(counts: WordCounts, options: _Arguments) -> Tokenizer:
-    """Train a tokenizer on word counts. Options as for `train`, without `split`.
+def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, int], options: _Arguments) -> Tokenizer:
+    """Train a tokenizer on word counts, or on a mapping of words to counts such as a Counter. Options as for `train`.
 
+    split: for counts without their split pattern: how the tokenizer splits text. The default is not at all.
     text: the files that were counted, for `superwords`, whose second stage reads them.
     """
-    return options.trained(counts=counts)
+    from .counting import WordCounts
+
+    return options.trained(counts=WordCounts.from_mapping(counts) if isinstance(counts, Mapping) else counts)
 
 
 @takes_options(_Arguments)

@@ -251,6 +251,20 @@ def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path):
     assert not (tmp_path / "tok").exists()
 
 
+def test_ddfreq_files_need_no_split(corpus, tmp_path):
+    (tmp_path / "lines.txt").write_text("no newline joins a word\n" + TEXT)
+    for command in (
+        ["count", "lines.txt", "--split", "ddtokens", "-o", "c.ddfreq"],
+        ["train", "lines.txt", "--split", "ddtokens", "--vocab-size", 290, "-o", "a"],
+        ["train", "c.ddfreq", "--vocab-size", 290, "-o", "b"],
+    ):
+        result = run(*command, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+    assert "c.ddfreq does not name its split pattern; this training takes ddtokens" in result.stderr
+    assert (tmp_path / "a" / "tokenizer.json").read_bytes() == (tmp_path / "b" / "tokenizer.json").read_bytes()
+    assert not any(b"\n" in token for token in tokenmill.load(tmp_path / "b").vocabulary.tokens[256:])
+
+
 @pytest.mark.parametrize("suffix", [".ddfreq", ".tsv"])
 def test_saved_counts_in_other_formats_train_the_same_tokenizer(corpus, tmp_path, suffix):
     counts = tmp_path / f"counts{suffix}"

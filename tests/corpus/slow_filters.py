@@ -55,10 +55,12 @@ def _spaced_repeats(text: str) -> str:
 
 
 def _pipes(line: str) -> str:
-    first, second, *rest = [*line.split("|"), None, None]
-    if rest[-2:] != [None, None] or len(rest) < 4:
+    if "|" not in line:
         return line
-    return f"{first}|{second}|{' '.join(rest[:-2])}"
+    cells = line.split("|")
+    cells = [*cells[:2], " ".join(cells[2:])] if len(cells) > 2 else cells
+    bare = [cells[0], *(cell.removeprefix(" ") for cell in cells[1:])]
+    return " | ".join([*(cell.removesuffix(" ") for cell in bare[:-1]), bare[-1]])
 
 
 def _bullet(line: str) -> str:

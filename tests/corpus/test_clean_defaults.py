@@ -123,3 +123,13 @@ def test_the_report_says_what_each_filter_changed_in_the_documents_kept(tmp_path
     )
     assert "characters changed by filters" in ran.stderr
     assert "5, such as '!!!!! https://b.org/' to '!!! https://b.org/'" in " ".join(ran.stderr.split())
+
+
+def test_the_strict_set_has_the_floor_of_its_recipe():
+    for kind, filters, floor in (
+        ("text", ("ddtokens",), 100),
+        ("text", ("spaces",), 1),
+        ("wikipedia", ("spaces",), 100),
+    ):
+        assert CleanOptions(filters=filters).for_kind(kind).min_chars == floor
+    assert CleanOptions(filters=("ddtokens",), min_chars=0).for_kind("fineweb").min_chars == 0

@@ -78,7 +78,7 @@ def filtered(text, chosen):
             "- one\n- two\n-5 degrees\n#include\n.NET\n¿Qué?\n•x",
         ),
         ("blank-lines", "a\n\n\n\nb\n\nc\nd", "a\n\nb\n\nc\nd"),
-        ("pipes", "a|b|c|d|e\nf|g|h", "a|b|c d e\nf|g|h"),
+        ("pipes", "a|b|c|d|e\nf | g|h\n|V:0,", "a | b | c d e\nf | g | h\n | V:0,"),
         ("long-runs", "a " + "x" * 51 + " b " + "x" * 50, "a   b " + "x" * 50),
         ("long-runs", "字" * 200, "字" * 200),
         ("spaces", "\u3000a \t\xa0b\u2003\n c  ", "a b\nc"),

@@ -42,6 +42,23 @@ def test_counting_saves_and_reports(tmp_path):
     assert len(WordCounts.load(tmp_path / "c")) == 3
 
 
+@pytest.mark.parametrize("name", ["c.ddfreq", "c.tsv"])
+def test_text_is_counted_into_a_file_at_once(tmp_path, name):
+    (tmp_path / "a.txt").write_text("low low lower\nlow once\n")
+    result = run("a.txt", "--split", "ddtokens", "-o", name, "--min-count", "2", "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    summary = json.loads(result.stdout)
+    assert (summary["documents"], summary["distinct_pretokens"], summary["pruned_pretokens"]) == (1, 2, 3)
+    assert dict(WordCounts.load(tmp_path / name).items()) == {b"low": 2, b"\n": 2}
+    run("a.txt", "--split", "ddtokens", "-o", "folder", cwd=tmp_path)
+    merged = run("--merge", "folder", "-o", "m" + name[1:], "--min-count", "2", "--json", cwd=tmp_path)
+    assert json.loads(merged.stdout)["pruned_pretokens"] == 3
+    assert (tmp_path / ("m" + name[1:])).read_bytes() == (tmp_path / name).read_bytes()
+    assert sorted(os.listdir(tmp_path)) == sorted(["a.txt", name, "folder", "m" + name[1:]])
+    again = run("a.txt", "--split", "ddtokens", "-o", name, cwd=tmp_path)
+    assert again.returncode == 1 and f"{name} exists" in again.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -51,7 +68,6 @@ def test_counting_saves_and_reports(tmp_path):
         (["a.txt", "--num-threads", "0"], 2, "at least 1"),
         (["a.txt", "--memory-limit", "1kB"], 2, "at least 100MB"),
         (["--merge", "a.txt"], 2, "a.txt is neither a folder of word counts"),
-        (["a.txt", "-o", "c.tsv"], 2, "tokenmill count --merge FOLDER -o c.tsv"),
         ([], 2, "Missing SOURCES"),
     ],
 )

@@ -1,6 +1,7 @@
 """WordCounts: mappings, sums, pruning, and the folder of Parquet files."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokenmill
 from tokenmill import WordCounts
 from tokenmill.counting import store as storage
 from tokenmill.counting.rows import hashes_of
@@ -35,17 +37,26 @@ def many(n, seed=0):
     return {b"%d" % i: int(c) for i, c in zip(rng.permutation(n), rng.integers(1, 100, n), strict=True)}
 
 
+def test_words_may_be_str():
+    words = Counter("low low lower é".split())
+    spelt = {b"low": 2, b"lower": 1, "é".encode(): 1}
+    assert dict(WordCounts.from_mapping(words).items()) == spelt
+    tok = tokenmill.train_from_counts(words, 259, split="whitespace")
+    assert tok == tokenmill.train_from_counts(WordCounts.from_mapping(spelt), 259, split="whitespace")
+    assert tok.vocabulary.tokens[256:] == (b"lo", b"low", b"er") and len(tok.encode("low low")) == 3
+    with pytest.raises(UsageError, match="lone surrogate"):
+        WordCounts.from_mapping({"\ud800": 1})
+
+
 def test_from_mapping_and_back():
     counts = WordCounts.from_mapping(COUNTS)
     assert len(counts) == len(COUNTS)
     assert dict(counts.items()) == COUNTS
 
 
-@pytest.mark.parametrize(
-    "mapping", [{"low": 5}, {b"low": -1}, {b"low": 2**64}, {b"low": 1.5}, {b"low": 2.0}, {b"l": "1"}]
-)
+@pytest.mark.parametrize("mapping", [{1: 5}, {b"low": -1}, {b"low": 2**64}, {b"low": 1.5}, {b"low": 2.0}, {b"l": "1"}])
 def test_what_is_not_a_count_is_refused(mapping):
-    with pytest.raises(UsageError, match=r"low|count"):
+    with pytest.raises(UsageError, match=r"low|count|pretokens are"):
         WordCounts.from_mapping(mapping)
 
 
@@ -194,7 +205,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 
             folder = tmp_path / f"{total_bytes}-{step}"
             folder.mkdir()
-            distinct, total = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), part_of)
+            distinct, total, _ = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), part_of)
             assert (distinct, total) == (len(counts), int(numbers.sum()))
             written.append(folder_bytes(folder))
             assert list(WordCounts.load(folder).items()) == list(counts.items())

@@ -203,7 +203,16 @@ def test_import_and_first_split_load_neither_numpy_nor_regex():
 
 def test_white_space_of_ddtokens_is_that_of_ascii():
     text = "a\tb\x0bc\x0cd\re\nf g\xa0h\u3000i\x85j\x1ck"
-    assert Splitter("ddtokens").split(text) == ["a", "\tb", "\x0bc", "\x0cd", "\re", "\nf", " g\xa0h\u3000i\x85j\x1ck"]
+    assert Splitter("ddtokens").split(text) == [
+        "a",
+        "\tb",
+        "\x0bc",
+        "\x0cd",
+        "\re",
+        "\n",
+        "f",
+        " g\xa0h\u3000i\x85j\x1ck",
+    ]
     assert len(Splitter("whitespace").split(text)) == 10
 
 

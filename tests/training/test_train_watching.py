@@ -63,6 +63,22 @@ def test_the_kernels_numbers_are_the_textbooks(seed, refine, monkeypatch):
             assert told.token == ours.vocabulary.tokens[event[1]] and refine <= told.ios <= 1
 
 
+def test_the_textbook_loop_tells_each_step_as_it_happens(monkeypatch):
+    monkeypatch.setattr("tokenmill.training.trainer.TELL", 0)
+    done, events = [], []
+
+    class Progress:
+        def __call__(self, stage, so_far, total):
+            done.append((stage, so_far, total, len(events)))
+
+        def event(self, event):
+            events.append(event.token)
+
+    tokenmill.train_from_counts(WordCounts.from_mapping(WORDS), 259, algorithm="naive", progress=Progress())
+    assert [row for row in done if row[0] == "merge"] == [("merge", 1, 3, 0), ("merge", 2, 3, 1), ("merge", 3, 3, 2)]
+    assert events == [b"aa", b"we", b"lo"]
+
+
 @pytest.mark.parametrize("refine", [None, 0.4])
 def test_counts_are_saved_and_read(refine, tmp_path):
     tok = tokenmill.train_from_counts(random_counts(1), 280, refine=refine, special_tokens=["<x>"])

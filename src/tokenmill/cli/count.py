@@ -18,7 +18,7 @@ def count(job: Count, *, json: opt.Json = False) -> None:
     if not job.merge:
         say_long_documents(job.sources, job.options.read.unit)
     skips: list[Skip] = []
-    with resumable(job.output), progress_bar() as progress:
+    with resumable(job.folder), progress_bar() as progress:
         summary = job.run(progress, skips.append)
     say_skips(skips)
     report({"word_counts": str(job.output), **_counted(summary, job.merge), **shares_row(summary.shares, json)}, json)
@@ -31,6 +31,7 @@ def _counted(summary: CountSummary, merged: bool) -> dict[str, Any]:
         "bytes_counted_before": summary.resumed_bytes,
         "pretokens": summary.pretokens,
         "distinct_pretokens": summary.distinct,
+        "pruned_pretokens": summary.pruned,
         "left_out": summary.skipped,
         "spills_to_disk": summary.spills,
         "singletons_dropped": summary.dropped,

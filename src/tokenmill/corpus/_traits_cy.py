@@ -83,7 +83,7 @@ def traits(text: str) -> cython.int:
     if before == 32:
         bits |= 512
     bits |= (16 if longest >= 32 else 0) | (32 if longest >= 40 else 0) | (64 if longest >= 51 else 0)
-    return bits | (256 if pipes > 2 else 0)
+    return bits | (256 if pipes else 0)
 
 
 @cython.cfunc

@@ -69,6 +69,7 @@ _MARK = regex.compile(r"[\p{P}\p{S}]")
 _BULLETS = "•◦▪▫●○■□▸►▶‣⁃∙·➢➤"
 # The start of a line that is not text, found fast; and the part of it that `leading-marks` removes: punctuation, white
 # space and the bullets that Unicode calls symbols. A plus goes only before a space, and "$5" keeps its dollar.
+_PIPE = re.compile(r" ?\| ?")
 _LINE_BEGIN = re.compile(r"\n(?:[^\w\n]|_)+")
 _LEADING_MARKS = regex.compile(r"(?:[\p{P}\p{White_Space}◦▪▫●○■□▸►▶◆◇★☆✓✔➢➤→⇒|~^`=<>]|\+(?=\s))+", regex.V1)
 
@@ -172,6 +173,11 @@ def _without_base64(match: re.Match) -> str:
     return " " if mixed and any(map(str.isdigit, run)) else run
 
 
+def _two_pipes(match: re.Match) -> str:
+    before, *cells = _PIPE.split(match[0], maxsplit=2)
+    return " | ".join([before, *cells[:-1], cells[-1].replace("|", " ")])
+
+
 def _without_leading_marks(match: re.Match) -> str:
     marks = _LEADING_MARKS.match(match[0], 1)
     return "\n" + match[0][marks.end() :] if marks else match[0]
@@ -257,10 +263,10 @@ _FILTERS = (
     ),
     Filter(
         "pipes",
-        "Turns all pipes of a line but the first two into spaces.",
+        "Writes a space on both sides of the first two pipes of a line, and spaces for its other pipes.",
         PIPES,
-        re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*").finditer,
-        lambda match: match[1] + match[0][len(match[1]) :].replace("|", " "),
+        re.compile(r" ?\|[^\n]*").finditer,
+        _two_pipes,
         lambda match: "||||",
     ),
     Filter(

@@ -34,7 +34,7 @@ class CleanOptions(Options):
     # fmt: off
     format: Annotated[Literal["jsonl", "text"], Option("jsonl: shards of JSON lines (.jsonl.zst); text: of plain text, two blank lines after each document.")] = "jsonl"
     filters: Annotated[tuple[str, ...] | None, Option("Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published recipe. [default: careful for wikipedia and stackexchange, else minimal]", metavar="NAME[,...]", parse=_names)] = None
-    min_chars: Annotated[int | None, Option("Drop shorter documents. [default: 100 for wikipedia and stackexchange, else 1]", min=0)] = None
+    min_chars: Annotated[int | None, Option("Drop shorter documents. [default: 100 for wikipedia, stackexchange and the filters ddtokens, else 1]", min=0)] = None
     keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True
     time_limit: Annotated[float, Option("Seconds of processor time for one document.", section=EXECUTION)] = 30.0
     document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = 1 << 30
@@ -53,7 +53,7 @@ class CleanOptions(Options):
         """These options with the defaults of a kind of corpus in place of None. Raises UsageError for unknown filters."""
         pages = kind in ("wikipedia", "stackexchange")
         filters = ("careful" if pages else "minimal",) if self.filters is None else self.filters
-        min_chars = (100 if pages else 1) if self.min_chars is None else self.min_chars
+        min_chars = (100 if pages or "ddtokens" in filters else 1) if self.min_chars is None else self.min_chars
         unwanted = chosen_filters(self.no_filter)
         chosen = tuple(name for name in chosen_filters(filters) if name not in unwanted)
         return replace(self, filters=chosen, min_chars=min_chars, no_filter=())

@@ -18,7 +18,6 @@ from .rows import (
     RowSource,
     SortedRows,
     concatenate,
-    filter_rows,
     hashes_of,
     is_canonical,
     merged_part,
@@ -92,16 +91,16 @@ def add_up(
         def part_of(part: int, bits: int) -> Iterator[Rows]:
             every: list[Any] = [*spill.runs, *saved]
             sources: list[RowSource] = [each.open(part, bits) for each in every]
-            for rows in merged_part(sources, part, bits):
-                yield filter_rows(rows, scaled(min_count, about.scale))
+            yield from merged_part(sources, part, bits)
 
+        least = scaled(min_count, about.scale)
         if output.suffix in SUFFIXES:
-            distinct, pretokens = write_counts_file(output, part_of(0, 0))
+            written = write_counts_file(output, part_of(0, 0), least)
         else:
             with atomic_folder(output, is_own) as folder:
-                distinct, pretokens = write_counts(folder, about, part_of, progress=progress)
-    parts = shares(about.mixture)
-    return CountSummary(about.documents, about.total_bytes, pretokens, distinct, shares=parts)
+                written = write_counts(folder, about, part_of, progress=progress, min_count=least)
+    numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct)
+    return CountSummary(*numbers, pruned=written.pruned, shares=shares(about.mixture))
 
 
 class _SavedCounts:

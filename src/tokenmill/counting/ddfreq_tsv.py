@@ -19,6 +19,8 @@ from ..errors import FormatError, UsageError
 from ..jobs.outputs import atomic_file
 from ..sources.streams import ByteStream
 from ._ddfreq_cy import format_entries, parse_entries
+from .rows import FrequentRows
+from .store import Written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,20 +94,36 @@ def read_counts_file(path: Path) -> Iterator[Rows]:
     return (_read_ddfreq if path.suffix == ".ddfreq" else _read_tsv)(path)
 
 
-def write_counts_file(path: Path, batches: Iterable[Rows]) -> tuple[int, int]:
-    """Write rows to a .ddfreq or .tsv file. Returns how many there were, and the sum of their counts."""
+def is_split_by_ddtokens(rows: Rows) -> bool:
+    """Whether each pretoken can be one of the pattern `ddtokens`: with white space of ASCII at its start alone, or a newline.
+
+    A .ddfreq file does not name its pattern.
+    """
+    import numpy as np
+
+    arena, offsets, _ = rows
+    sizes = np.diff(offsets)
+    spaces = (arena == 32) | (arena - np.uint8(9) < 5)
+    spaces[offsets[:-1][sizes > 0]] = False
+    with_newline = np.searchsorted(offsets, np.flatnonzero(arena == 10), side="right") - 1
+    return not spaces.any() and bool((sizes[with_newline] == 1).all())
+
+
+def write_counts_file(path: Path, batches: Iterable[Rows], min_count: int = 0) -> Written:
+    """Write the rows that were seen at least `min_count` times to a .ddfreq or .tsv file."""
     is_ddfreq = path.suffix == ".ddfreq"
     distinct = total = 0
     with atomic_file(path, "wb") as file:
         file.write(bytes(8) if is_ddfreq else HEADER + b"\n")
-        for rows in batches:
+        frequent = FrequentRows(batches, min_count)
+        for rows in frequent:
             file.write(_entries(rows) if is_ddfreq else _tsv_lines(rows))
             distinct += len(rows[2])
             total += int(rows[2].sum())
         if is_ddfreq:
             file.seek(0)
             file.write(distinct.to_bytes(8, "little"))
-    return distinct, total
+    return Written(distinct, total, frequent.left_out)
 
 
 def _read_ddfreq(path: Path) -> Iterator[Rows]:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import OptionName, UsageError
+from ..jobs.outputs import refuse_existing, remove
 from ..jobs.work import JobOptions
 from ..options import Option, Options, fields_of
 from ..sources.blocks import ReadOptions
+from .ddfreq_tsv import SUFFIXES
 from .options import CountOptions, CountSummary, Sources, SpecialTokens, Split
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ class Count(Options):
     """
 
     sources: Sources
-    output: Annotated[Path | None, Option("The folder for the word counts.", "-o", "--output")] = None
+    output: Annotated[
+        Path | None, Option("The folder for the word counts; or a .ddfreq or .tsv file.", "-o", "--output")
+    ] = None
     merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq, .tsv) into -o.", "--merge")] = False
     split: Split = ()
     special_tokens: SpecialTokens = ()
@@ -45,8 +49,13 @@ class Count(Options):
         self.refuse_unused()
         if self.output is None:
             raise UsageError("name the folder for the word counts with ", OptionName("output"))
-        if self.output.suffix in (".ddfreq", ".tsv") and not self.merge:
-            raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {self.output}")
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is counted into: of a .ddfreq or .tsv file a hidden one beside it, for as long as it is needed."""
+        assert self.output is not None
+        as_file = self.output.suffix in SUFFIXES and not self.merge
+        return self.output.with_name(f".{self.output.name}.counts") if as_file else self.output
 
     def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary:
         """Count or add up. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
@@ -57,23 +66,31 @@ class Count(Options):
         splitter = Splitter(*(self.split or ["cl100k"]), special_tokens=self.special_tokens)
         assert self.output is not None
         start = time.perf_counter()
-        if self.merge:
-            from .add_saved import add_up
-
-            summary = add_up(
-                self.sources,
-                self.output,
-                memory_limit=options.memory_limit,
-                min_count=options.min_count,
-                weights=options.weights,
-                overwrite=job.overwrite,
-                progress=progress,
-            )
-        else:
+        sources, least = self.sources, options.min_count
+        as_file = self.output.suffix in SUFFIXES
+        if not self.merge:
             from .to_folder import count_to_folder
 
             skip = on_skip if options.read.skip_damaged else None
-            summary = count_to_folder(
-                self.sources, self.output, splitter, options, on_skip=skip, job=job, progress=progress
+            if as_file:
+                refuse_existing(self.output, overwrite=job.overwrite)
+                job = replace(job, overwrite=True)
+            summary = count_to_folder(sources, self.folder, splitter, options, on_skip=skip, job=job, progress=progress)
+            sources, least = [self.folder], 1
+        if self.merge or as_file:
+            from .add_saved import add_up
+
+            added = add_up(
+                sources,
+                self.output,
+                memory_limit=options.memory_limit,
+                min_count=least,
+                weights=options.weights if self.merge else (),
+                overwrite=self.job.overwrite,
+                progress=progress,
             )
+            if self.merge:
+                summary = added
+            else:
+                remove(self.folder)
         return replace(summary, seconds=time.perf_counter() - start)

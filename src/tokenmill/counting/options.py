@@ -80,6 +80,7 @@ class CountSummary:
     skipped: how many things could not be read and were left out (see on_skip).
     dropped, possible_error: with approximate_prune, how many pretokens were dropped that had been seen once since the
         last spill, and by how much the count of a pretoken may be too low at most.
+    pruned: how many distinct pretokens `min_count` left out.
     shares: with weights, what each source is of the text: "source", "weight", "bytes" before weighting, and "share" of the
         weighted text.
     """
@@ -94,6 +95,7 @@ class CountSummary:
     dropped: int = 0
     possible_error: int = 0
     shares: Sequence[dict[str, Any]] = ()
+    pruned: int = 0
     seconds: float = 0.0
 
 

@@ -100,6 +100,20 @@ def filter_rows(rows: Rows, min_count: int) -> Rows:
     return inside[np.repeat(keep, lengths.astype(np.int64))], ends, counts[keep]
 
 
+class FrequentRows:
+    """The rows of `batches` that were seen at least `min_count` times. left_out: how many were not, so far."""
+
+    def __init__(self, batches: Iterable[Rows], min_count: int) -> None:
+        self.left_out = 0
+        self._batches, self._min_count = batches, min_count
+
+    def __iter__(self) -> Iterator[Rows]:
+        for rows in self._batches:
+            frequent = filter_rows(rows, self._min_count)
+            self.left_out += len(rows[2]) - len(frequent[2])
+            yield frequent
+
+
 def text_bytes(rows: Rows) -> int:
     """How many bytes of text the rows count."""
     lengths = rows[1][1:] - rows[1][:-1]

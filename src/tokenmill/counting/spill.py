@@ -148,11 +148,10 @@ class Spill:
         return [*(run.open(part, bits) for run in self.runs), *(TableRows(table) for table in tables)]
 
     def part_of(
-        self, part: int, bits: int, min_count: int = 1, tables: Sequence[CountTable] = (), pause: Pause = no_pause
+        self, part: int, bits: int, tables: Sequence[CountTable] = (), pause: Pause = no_pause
     ) -> Iterator[Rows]:
         """The rows of one part of the hash range, in canonical order: of all runs and tables, merged."""
-        for rows in merged_part(self.sources(tables, part, bits), part, bits, pause):
-            yield filter_rows(rows, min_count)
+        return merged_part(self.sources(tables, part, bits), part, bits, pause)
 
     def _new_path(self) -> Path:
         with self._lock:

@@ -24,7 +24,7 @@ from ..errors import FormatError, OutputError, require
 from ..jobs.in_order import map_in_order
 from ..jobs.outputs import atomic_folder, open_output
 from ..jobs.progress import Progress
-from .rows import collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
+from .rows import FrequentRows, collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
 from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
@@ -115,6 +115,14 @@ class _Check:
         return f"{self._rows} {self._crc:08x}"
 
 
+class Written(NamedTuple):
+    """What was written: how many distinct pretokens, and the sum of their counts; and how many were too rare for it."""
+
+    distinct: int
+    pretokens: int
+    pruned: int = 0
+
+
 def write_counts(
     folder: Path,
     about: About,
@@ -122,25 +130,25 @@ def write_counts(
     pool: Executor | None = None,
     at_once: int = 1,
     progress: Progress | None = None,
-) -> tuple[int, int]:
-    """Write the files of word counts into an existing folder.
+    min_count: int = 0,
+) -> Written:
+    """Write the files of word counts into an existing folder, without what was seen fewer than `min_count` times.
 
     part_of(file, bits): the rows whose hash begins with the `bits` bits `file`, in canonical order.
     pool: writes `at_once` files at once.
     progress: called as progress("merge", thousandths of the hash range done, 1000).
-    Returns the number of distinct pretokens and the sum of their counts.
     """
     files = files_for(about.total_bytes)
     bits = files.bit_length() - 1
     shares = [0.0] * files  # how much of each file's range of hashes is done
 
-    def write(number: int) -> tuple[int, int]:
+    def write(number: int) -> Written:
         def watch(rows: Rows) -> None:
             last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
             shares[number] = last * files / 2**64 - number
 
         with open_output(folder / name_of_file(number, files)) as file:
-            sums = write_file(file, about, part_of(number, bits), watch)
+            sums = write_file(file, about, part_of(number, bits), watch, min_count)
         shares[number] = 1.0
         return sums
 
@@ -150,7 +158,7 @@ def write_counts(
 
     written = list(map_in_order(pool, write, range(files), at_once, watch))
     watch()
-    return sum(distinct for distinct, _ in written), sum(total for _, total in written)
+    return Written(*map(sum, zip(*written, strict=True)))
 
 
 def name_of_file(number: int, files: int) -> str:
@@ -164,9 +172,13 @@ def is_own(path: Path) -> bool:
 
 
 def write_file(
-    file: IO[bytes], about: About, parts: Iterable[Rows], watch: Callable[[Rows], None] = lambda rows: None
-) -> tuple[int, int]:
-    """Write one file of word counts; how many distinct pretokens it has, and the sum of their counts.
+    file: IO[bytes],
+    about: About,
+    parts: Iterable[Rows],
+    watch: Callable[[Rows], None] = lambda rows: None,
+    min_count: int = 0,
+) -> Written:
+    """Write one file of word counts, without what was seen fewer than `min_count` times.
 
     The file, its row groups included, depends on the rows alone, not on the parts in which they come.
 
@@ -188,14 +200,15 @@ def write_file(
         write_statistics=False,
         write_page_checksum=True,
     ) as writer:
-        for rows in _row_groups(parts):
+        frequent = FrequentRows(parts, min_count)
+        for rows in _row_groups(frequent):
             check.add(rows)
             writer.write_batch(to_batch(rows, schema), row_group_size=len(rows[2]))
             distinct += len(rows[2])
             total += int(rows[2].sum())
             watch(rows)
         writer.add_key_value_metadata({ROWS_KEY: check.text()})
-    return distinct, total
+    return Written(distinct, total, frequent.left_out)
 
 
 def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:

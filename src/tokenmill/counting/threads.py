@@ -334,11 +334,11 @@ class Threads:
         if not self.spill.runs:
             pool = self.pool if self.n > 1 else None
             return filter_rows(merge_tables(self.tables(), pool, self.pause), min_count)
-        return concatenate(list(self.part_of(0, 0, min_count)))
+        return concatenate([filter_rows(rows, min_count) for rows in self.part_of(0, 0)])
 
-    def part_of(self, part: int, bits: int, min_count: int = 1) -> Iterator[Rows]:
+    def part_of(self, part: int, bits: int) -> Iterator[Rows]:
         """The rows of one part of the hash range, in canonical order."""
-        return self.spill.part_of(part, bits, min_count, self.tables(), self.pause)
+        return self.spill.part_of(part, bits, self.tables(), self.pause)
 
 
 def useful_threads(num_threads: int | None, size: int | None, memory: int) -> int:

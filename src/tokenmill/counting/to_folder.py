@@ -29,7 +29,7 @@ from .options import CountOptions, CountSummary, make_splitter
 from .reading import cut_of, opener
 from .rows import RowSource
 from .spill import Run, Spill, temporary_spill, write_run
-from .store import About, files_for, is_own, name_of_file, write_counts, write_file
+from .store import About, Written, files_for, is_own, name_of_file, write_counts, write_file
 from .threads import Counter, Threads
 from .weights import Weighing, scaled, shares
 from .workers import FileCount, Paths, found_sources, stored_size
@@ -126,17 +126,11 @@ class CountWhole:
             about = About(patterns, documents, sum(bytes_of), parts)
             output = task.folder / "output"
             make_folder(output)
-            distinct, pretokens = write_counts(
-                output,
-                about,
-                lambda part, bits: threads.part_of(part, bits, least),
-                threads.pool,
-                at_once,
-                task.progress,
-            )
+            written = write_counts(output, about, threads.part_of, threads.pool, at_once, task.progress, least)
             sync_tree(output)
-        numbers = (about.documents, about.total_bytes, pretokens, distinct, spills, resumed_bytes, files.skipped)
-        return asdict(CountSummary(*numbers, spill.dropped, spill.prunes, shares(about.mixture)))
+        numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct, spills, resumed_bytes)
+        sums = (files.skipped, spill.dropped, spill.prunes, shares(about.mixture))
+        return asdict(CountSummary(*numbers, *sums, pruned=written.pruned))
 
 
 def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
@@ -181,18 +175,19 @@ def count_in_shards(
     parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
     about = About(splitter.patterns, documents, total_bytes, parts)
     make_folder(folder.path / "output")
-    sums = [value for value, _ in do_parts(WriteFiles(runs, about, options), folder, job, progress=progress)]
+    files = do_parts(WriteFiles(runs, about, options), folder, job, progress=progress)
+    written = Written(*map(sum, zip(*(value for value, _ in files), strict=True)))
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(rest)
-    pretokens, distinct = sum(n for _, n in sums), sum(n for n, _ in sums)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
     return CountSummary(
         documents,
         total_bytes,
-        pretokens,
-        distinct,
+        written.pretokens,
+        written.distinct,
         resumed_bytes=resumed_bytes,
         skipped=sum(skip.left_out for skip in skips),
+        pruned=written.pruned,
         shares=shares(parts),
     )
 
@@ -263,7 +258,7 @@ class MergeRuns:
 
 
 class WriteFiles:
-    """Each part writes one file of the output; its result is how many distinct pretokens and how many in all."""
+    """Each part writes one file of the output."""
 
     stage = "merge"
 
@@ -273,14 +268,14 @@ class WriteFiles:
         self._about = about
         self._min_count = options.min_count
 
-    def do(self, part: int, task: Task) -> tuple[int, int]:
+    def do(self, part: int, task: Task) -> Written:
         files = len(self.sizes)
         name = name_of_file(part, files)
         spill = Spill(task.folder)
         spill.resume(self._runs, 0, 0)
         with atomic_file(task.folder / "output" / name) as file:
             least = scaled(self._min_count, self._about.scale)
-            return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1, least))
+            return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1), min_count=least)
 
 
 def plan_shards(

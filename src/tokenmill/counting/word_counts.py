@@ -38,7 +38,7 @@ class WordCounts:
     Counting gives the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
     the same however the work was divided.
 
-    >>> counts = WordCounts.from_mapping({b"low": 5, b" lower": 2})
+    >>> counts = WordCounts.from_mapping({"low": 5, " lower": 2})
     >>> sorted(counts.items())
     [(b' lower', 2), (b'low', 5)]
     """
@@ -79,15 +79,15 @@ class WordCounts:
             raise UsageError(f"the pretoken {twice!r} is there twice; WordCounts.merge adds counts up")
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[bytes, int], split_patterns: tuple[str, ...] = ()) -> WordCounts:
-        """Word counts from a mapping of pretoken -> count, such as a Counter of bytes."""
+    def from_mapping(
+        cls, mapping: Mapping[bytes, int] | Mapping[str, int], split_patterns: tuple[str, ...] = ()
+    ) -> WordCounts:
+        """Word counts from a mapping of pretoken -> count, such as a Counter of words; a str stands for its UTF-8."""
         import numpy as np
 
         for pretoken, count in mapping.items():
-            if not isinstance(pretoken, bytes):
-                raise UsageError(
-                    f"pretokens are bytes, but {pretoken!r} is {type(pretoken).__name__}; encode it as UTF-8 first"
-                )
+            if not isinstance(pretoken, bytes | str):
+                raise UsageError(f"pretokens are bytes or str, but {pretoken!r} is {type(pretoken).__name__}")
             try:
                 fits = 0 <= operator.index(count) < 2**64
             except TypeError:
@@ -96,11 +96,15 @@ class WordCounts:
                 raise UsageError(
                     f"the count of {pretoken!r} is {count!r}; counts are whole numbers from 0 to 2**64 - 1"
                 )
+        try:
+            pretokens = [each.encode() if isinstance(each, str) else each for each in mapping]
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the pretoken {error.object!r} has a lone surrogate, which no UTF-8 spells") from None
         offsets = np.zeros(len(mapping) + 1, np.uint64)
-        np.cumsum([len(pretoken) for pretoken in mapping], out=offsets[1:])
-        arena = np.frombuffer(b"".join(mapping), np.uint8)
+        np.cumsum([len(pretoken) for pretoken in pretokens], out=offsets[1:])
+        arena = np.frombuffer(b"".join(pretokens), np.uint8)
         counts = np.fromiter(mapping.values(), np.uint64, len(mapping))
-        total_bytes = sum(len(pretoken) * int(count) for pretoken, count in mapping.items())
+        total_bytes = sum(len(each) * int(count) for each, count in zip(pretokens, mapping.values(), strict=True))
         return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
 
     def cut_out(self, texts: Iterable[bytes]) -> WordCounts:

@@ -61,8 +61,8 @@ PATTERNS: dict[str, str] = {
     r"""\s*[\r\n]|\s+(?!\S)|\s+""",
     # Each white-space character begins a new pretoken.
     "whitespace": r"\s\S*+|\S++",
-    # ddtokens: the same, with the six white-space characters of ASCII alone.
-    "ddtokens": r"[\t-\r ][^\t-\r ]*+|[^\t-\r ]++",
+    # ddtokens: the same with the white space of ASCII alone, and each newline is a pretoken, since it reads line by line.
+    "ddtokens": r"\n|[\t\x0b-\r ][^\t-\r ]*+|[^\t-\r ]++",
 }
 
 # The second stage of SuperBPE: numbers, runs of punctuation, and spaces before a space are apart; words are not.

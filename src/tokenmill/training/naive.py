@@ -9,10 +9,11 @@ of English one merge takes about a second.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 Pair = tuple[int, int]
+Step = Callable[[tuple[int, int, int], tuple[int, int]], object]  # called with each event and its two numbers
 
 
 def train_naive(
@@ -21,15 +22,15 @@ def train_naive(
     vocab_size: int,
     min_pair_count: int = 1,
     max_token_bytes: int | None = None,
-    numbers: list[tuple[int, int]] | None = None,
+    step: Step | None = None,
 ) -> list[tuple[int, int, int]]:
     """The merges (left id, right id, new id) in order; the new tokens are appended to `tokens`.
 
-    numbers: gets the count of the pair of each merge, and 0.
     pretokens: the distinct pretokens as token ids, each with its count.
     tokens: the bytes of the tokens to begin with, by id.
     vocab_size: stop when there are as many tokens. The loop also stops when no pair is left that is seen
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
+    step: called after each merge with it and the count of its pair, 0.
 
     >>> tokens = [bytes([b]) for b in range(256)]
     >>> train_naive([(b"low", 5), (b"lower", 2), (b"newest", 6)], tokens, 259)
@@ -41,7 +42,8 @@ def train_naive(
     id_of = {token: id for id, token in reversed([*enumerate(tokens)])}
     merges = []
     while len(tokens) < vocab_size:
-        best = best_pair(pretokens, tokens, min_pair_count, max_token_bytes)
+        pairs = count_pairs(pretokens)
+        best = best_pair(pairs, tokens, min_pair_count, max_token_bytes)
         if best is None:
             break
         joined = tokens[best[0]] + tokens[best[1]]
@@ -49,9 +51,9 @@ def train_naive(
         if new == len(tokens):
             tokens.append(joined)
         merges.append((*best, new))
-        if numbers is not None:
-            numbers.append((count_pairs(pretokens)[best], 0))
         pretokens = [(merge_pretoken(ids, best, new), count) for ids, count in pretokens]
+        if step is not None:
+            step(merges[-1], (pairs[best], 0))
     return merges
 
 
@@ -68,11 +70,8 @@ def count_pairs(pretokens: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]
     return pairs
 
 
-def best_pair(
-    pretokens: Iterable[tuple[Sequence[int], int]], tokens: list[bytes], least: int, longest: int | None
-) -> Pair | None:
+def best_pair(pairs: Counter[Pair], tokens: list[bytes], least: int, longest: int | None) -> Pair | None:
     """The pair seen most often, of equals the smaller (left id, right id); None if no pair may be merged."""
-    pairs = count_pairs(pretokens)
     allowed = [
         pair
         for pair, count in pairs.items()

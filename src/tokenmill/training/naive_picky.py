@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from .naive import best_pair, count_pairs, merge_pretoken
+from .naive import Step, best_pair, count_pairs, merge_pretoken
 
 _REMOVED = -1  # in an event, where a merge has its right and its new token
 
@@ -42,7 +42,7 @@ def train_naive_picky(
     min_pair_count: int = 1,
     max_token_bytes: int | None = None,
     before: Iterable[tuple[int, int, int]] = (),
-    numbers: list[tuple[int, int]] | None = None,
+    step: Step | None = None,
 ) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
     """The events in order and the pretokens as they are segmented at the end; the new tokens are appended to `tokens`.
 
@@ -53,7 +53,8 @@ def train_naive_picky(
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
     before: the events of the training to continue. `tokens` are all its tokens, and `pretokens` are segmented by its
         events. The tokens present at its end are never removed; what it removed may come back.
-    numbers: gets two numbers for each event: of a merge, the count of its pair and 0; of a removal, its IoS as a / b.
+    step: called after each event with it and two numbers: of a merge, the count of its pair and 0; of a removal, its IoS
+        as a / b.
     threshold: T, taken as the decimal number it is written as; None removes nothing, which is plain BPE.
 
     >>> tokens = [b"a", b"b", b"c"]
@@ -74,7 +75,8 @@ def train_naive_picky(
     fixed = {*range(len(tokens))} - removed  # the alphabet, or what was present
     events: list[tuple[int, int, int]] = []
     while len(tokens) - len(removed) < vocab_size:
-        best = best_pair(pretokens, tokens, min_pair_count, max_token_bytes)
+        pairs = count_pairs(pretokens)
+        best = best_pair(pairs, tokens, min_pair_count, max_token_bytes)
         if best is None:
             break
         f = count_tokens(pretokens)
@@ -86,8 +88,8 @@ def train_naive_picky(
         made_from.setdefault(new, best)
         removed.discard(new)
         events.append((*best, new))
-        if numbers is not None:
-            numbers.append((count_pairs(pretokens)[best], 0))
+        if step is not None:
+            step(events[-1], (pairs[best], 0))
         merged = [(merge_pretoken(ids, best, new), count) for ids, count in pretokens]
         m = sum(
             count * (len(before) - len(after)) for (before, count), (after, _) in zip(pretokens, merged, strict=True)
@@ -101,8 +103,8 @@ def train_naive_picky(
                 pretokens = [(replace(ids, x, parts), count) for ids, count in pretokens]
                 removed.add(x)
                 events.append((x, _REMOVED, _REMOVED))
-                if numbers is not None:
-                    numbers.append((uses * m, f[x]))
+                if step is not None:
+                    step(events[-1], (uses * m, f[x]))
     return events, [list(ids) for ids, _ in pretokens]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from .watching import Watch
 
 if TYPE_CHECKING:
     import numpy as np
+TELL = 0.1  # seconds between two reports of the textbook loops
 
 
 def train_from_counts(
@@ -77,10 +79,8 @@ class Training:
         options, tokens = self.options, list(self.first_tokens)
         watch = Watch(self.progress, tokens)
         if options.algorithm == "naive":
-            numbers: list[tuple[int, int]] = []
-            rows, removed = self._textbook(tokens, numbers)
+            rows, removed = self._textbook(tokens, watch)
             events = np.array(rows, np.int32).reshape(-1, 3)
-            watch.tell(events, np.array(numbers, np.uint64).reshape(-1, 2))
         elif options.refine is None:
             events, tokens, removed = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
         else:
@@ -91,17 +91,35 @@ class Training:
         spelt, gone_too = [tokens[id] for id in present], [tokens[id] for id in removed]
         return self._vocabulary(spelt, gone_too, final[events], watch, "events")
 
-    def _textbook(
-        self, tokens: list[bytes], numbers: list[tuple[int, int]]
-    ) -> tuple[list[tuple[int, int, int]], list[int]]:
+    def _textbook(self, tokens: list[bytes], watch: Watch) -> tuple[list[tuple[int, int, int]], list[int]]:
         """The events and the ids of the removed tokens by the textbook loops. New tokens are appended to `tokens`."""
+        import numpy as np
+
         limits = (self.options.min_pair_count, self.options.max_bytes)
-        if self.options.refine is None:
-            return train_naive(self.pretokens, tokens, self.options.n_ordinary, *limits, numbers), []
-        refine, size = self.options.refine, self.options.n_ordinary
-        rows, _ = train_naive_picky(self.pretokens, tokens, size, refine, *limits, numbers=numbers)
-        is_removed = {left if right < 0 else new: right < 0 for left, right, new in rows}  # the last event counts
-        return rows, sorted(id for id, gone in is_removed.items() if gone)
+        refine, size, first = self.options.refine, self.options.n_ordinary, len(tokens)
+        events: list[tuple[int, int, int]] = []
+        numbers: list[tuple[int, int]] = []
+        told = 0.0
+
+        def tell() -> None:
+            watch.tell(np.array(events, np.int32).reshape(-1, 3), np.array(numbers, np.uint64).reshape(-1, 2))
+
+        def step(event: tuple[int, int, int], pair: tuple[int, int]) -> None:
+            events.append(event)
+            numbers.append(pair)
+            nonlocal told
+            self.progress("merge", len(tokens) - first, size - first)
+            if watch.event is not None and time.monotonic() - told > TELL:
+                tell()
+                told = time.monotonic()
+
+        if refine is None:
+            train_naive(self.pretokens, tokens, size, *limits, step)
+        else:
+            train_naive_picky(self.pretokens, tokens, size, refine, *limits, step=step)
+        tell()
+        is_removed = {left if right < 0 else new: right < 0 for left, right, new in events}  # the last event counts
+        return events, sorted(id for id, gone in is_removed.items() if gone)
 
     def n_tokens(self) -> int | None:
         """How many tokens the pretokens are made of, each as often as it was counted.
