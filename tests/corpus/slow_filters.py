@@ -55,12 +55,11 @@ def _spaced_repeats(text: str) -> str:
 
 
 def _pipes(line: str) -> str:
-    if "|" not in line:
-        return line
     cells = line.split("|")
-    cells = [*cells[:2], " ".join(cells[2:])] if len(cells) > 2 else cells
-    bare = [cells[0], *(cell.removeprefix(" ") for cell in cells[1:])]
-    return " | ".join([*(cell.removesuffix(" ") for cell in bare[:-1]), bare[-1]])
+    kept = [cells[0]]
+    for cell in cells[1:3]:
+        kept = [*kept[:-1], kept[-1].removesuffix(" "), cell.removeprefix(" ")]
+    return " ".join([" | ".join(kept), *cells[3:]])
 
 
 def _bullet(line: str) -> str:
