@@ -115,7 +115,7 @@ class Train(Options, Parity):
             yield path, {"language", "development", *fields_of(Parity)}
         else:
             path = (OptionName("parity", True), ", which takes its text from ", OptionName("language"))
-            yield path, {"sources", "text", "weights"}
+            yield path, {"sources", "text", "weights", "normalize"}
         if self.superwords is None:
             path = ("a training without ", OptionName("superwords", ...))
             yield path, {"text", "engine", "ray_address", "resume"}
@@ -250,7 +250,12 @@ class Train(Options, Parity):
                     named = OptionName("split", ...)
                     raise UsageError(f"{name} holds word counts without their split pattern: name it with ", named)
             return replace(counts, split_patterns=Splitter(*split).patterns) if split else counts
-        splitter = self.options.splitter(self.split or "cl100k")
+        normalize = None
+        if self.normalize:
+            from .tokenizer.normalization import normalizer_of
+
+            normalize = normalizer_of(self.options.normalizers)
+        splitter = self.options.splitter(self.split or "cl100k", normalize)
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
             return count_iterator(self.texts, splitter, memory_limit=self.memory_limit, **run)
@@ -331,7 +336,10 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     weights: how much each occurrence counts, by source: {"code/": "1/2"}. See `CountOptions`.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     superwords: "superbpe" for tokens that span words, trained in a second stage, or "boundless" for tokens of whole pretokens.
-    alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, and `unknown_token` for the others.
+    normalize: changes of text before it is split, in training and encoding, such as ["nfkc", "lowercase"]. With word counts,
+        what their text went through.
+    alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, or with the `characters`
+        themselves, and `unknown_token` for the others.
     output: the folder to save the tokenizer in.
     progress: called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
         happens, a TrainingEvent: rank, left, right, token, count, ios.

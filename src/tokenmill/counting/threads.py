@@ -134,7 +134,7 @@ class Counter:
         if not self._pattern_checked and (longest := max(block.texts(), key=len, default=b"")):
             self._pattern_checked = True
             splitter.warn_of_long_pretokens(longest)
-        data, ends = splitter.cut_out(block.data, block.ends) or (block.data, block.ends)
+        data, ends = splitter.prepared(block.data, block.ends)
         if splitter.scanner is None:
             self._count_slowly(data, ends, splitter)
             return

@@ -20,6 +20,8 @@ MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
 LONG = 10_000  # bytes; longer pretokens mean that a pattern does not cut ordinary text
 ANYTHING = r"(?s:.)+"  # the whole text is one pretoken
 MOST_COMPILED = 64
+_ASCII = re.compile(rb"[\0-\x7f]{2,}")
+_WINDOW = 4096  # bytes of a run of ASCII in which a border is looked for
 COMPILED: dict[str, Tables | str] = {}  # by pattern
 WARNED: set[str] = set()  # the patterns that this process has warned of
 
@@ -97,8 +99,9 @@ class Splitter:
     a letter, a number or white space.
 
     patterns: the regular expressions.
-    special_tokens: texts that are cut out of documents before these are split, where `cut_out` is asked to. Training
+    special_tokens: texts that are cut out of documents before these are split, where `prepared` is asked to. Training
         uses it: a special token ends a document, and is never learned as text.
+    normalize: changes documents after that, in the same place: character by character, or with the marks that follow one.
     joins: pairs of bytes, as Scanner takes them: pretokens that end and begin with such a pair stay together. For one
         pattern that is regular.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
@@ -108,7 +111,13 @@ class Splitter:
     ['It', "'s", ' 1984', ',', ' isn', "'t", ' it', '?']
     """
 
-    def __init__(self, *patterns: str, special_tokens: Iterable[str] = (), joins: bytes | None = None):
+    def __init__(
+        self,
+        *patterns: str,
+        special_tokens: Iterable[str] = (),
+        joins: bytes | None = None,
+        normalize: Callable[[str], str] | None = None,
+    ):
         if len(patterns) > MOST_PATTERNS:
             raise UsageError(f"there are {len(patterns)} split patterns; at most {MOST_PATTERNS} can be nested")
         self.patterns = regular_expressions(patterns)
@@ -144,7 +153,7 @@ class Splitter:
                 break
             composed: object = composed_tables(self.patterns[i:]) if self.scanner is not None else None
             self.scanner = Scanner(tables, self.scanner, scalar, joins, composed)
-        self._joins = joins
+        self._joins, self._normalize = joins, normalize
         if joins is not None and (self.scanner is None or len(self.patterns) != 1):
             raise UsageError(
                 "superwords of whole pretokens need one split pattern that the scanner can run: no pattern after another, no "
@@ -152,29 +161,38 @@ class Splitter:
             )
 
     def __reduce__(self):
-        return functools.partial(Splitter, special_tokens=self.special_tokens, joins=self._joins), self.patterns
+        rest = functools.partial(
+            Splitter, special_tokens=self.special_tokens, joins=self._joins, normalize=self._normalize
+        )
+        return rest, self.patterns
 
     def __repr__(self) -> str:
         return f"Splitter({', '.join(map(repr, self.patterns))})"
 
-    def cut_out(self, data: bytes | bytearray | memoryview, ends: Sequence[int]) -> tuple[bytes, array[int]] | None:
-        """Documents without the special tokens, each of which ends a document; None if there are no special tokens.
+    def prepared(
+        self, data: bytes | bytearray | memoryview, ends: Sequence[int]
+    ) -> tuple[bytes | bytearray | memoryview, Sequence[int]]:
+        """Documents normalised and without the special tokens, each of which ends a document.
 
         data, ends: document i ends at ends[i] and begins where the one before ends. So it is in the result.
         """
-        if not self._special or not len(ends):
-            return None
+        if not len(ends) or not (self._special or self._normalize):
+            return data, ends
         text = bytes(memoryview(data)[: ends[-1]])
-        if (self._rare and self._rare not in text) or not self._any_special.search(text):
-            return None
+        has_special = self._special and self._rare in text and self._any_special.search(text)
+        if not has_special and self._normalize is None:
+            return data, ends
         parts: list[bytes] = []
         start = 0
         for end in ends:
-            for found in self._any_special.finditer(text, start, end):
+            for found in self._any_special.finditer(text, start, end) if has_special else ():
                 parts.append(text[start : found.start()])
                 start = found.end()
             parts.append(text[start:end])
             start = end
+        if self._normalize is not None:
+            texts = (self._normalize(part.decode("utf-8", "surrogateescape")) for part in parts)
+            parts = [text.encode("utf-8", "surrogateescape") for text in texts]
         return b"".join(parts), array("Q", itertools.accumulate(len(part) for part in parts if part))
 
     def certain_cut(self, data: bytes | bytearray, start: int = 0, length: int | None = None) -> int:
@@ -191,11 +209,27 @@ class Splitter:
             if byte in self._sizes and tail[at:] in self._prefixes:
                 end = first + at + 1
                 break
-        while end > start and (place := self.scanner.certain_cut(data, start, end)):
+        while end > start and (place := self._pretoken_start(data, start, end)):
             token_start = self._spanning_token(data, place)
             if token_start < 0:
                 return place
             end = token_start + 1
+        return 0
+
+    def _pretoken_start(self, data: bytes | bytearray, start: int, end: int) -> int:
+        """The last place in data[start:end] where a pretoken begins whatever is around it; 0 if there is none.
+
+        With a normalization, one between characters of ASCII: what is before and after it then changes as it would alone. The last
+        character of a run of ASCII may compose with the next one.
+        """
+        assert self.scanner is not None
+        if self._normalize is None:
+            return self.scanner.certain_cut(data, start, end)
+        for match in reversed([*_ASCII.finditer(data, start, end)]):
+            first = max(match.start(), match.end() - _WINDOW)
+            run = self._normalize(data[first : match.end()].decode()).encode()
+            if place := self.scanner.certain_cut(run, 0, len(run) - 1):
+                return first + place
         return 0
 
     def _spanning_token(self, data: bytes | bytearray, place: int) -> int:

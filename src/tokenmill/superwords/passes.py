@@ -208,7 +208,7 @@ class Passes:
 
     def documents(self, block: Block) -> tuple[Any, Any]:
         """The text of a block and the ends of its documents, without special tokens."""
-        return self.splitter.cut_out(block.data, block.ends) or (block.data, block.ends)
+        return self.splitter.prepared(block.data, block.ends)
 
 
 def _passes_of_task(kind: Callable[..., Passes], job: Job, arguments: tuple[Any, ...], n_totals: int) -> Passes:

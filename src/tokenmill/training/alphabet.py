@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,9 +45,12 @@ def byte_alphabet(counts: WordCounts) -> Alphabet:
     return Alphabet(tuple(bytes([byte]) for byte in range(256)), counts.arena, counts.offsets)
 
 
-def character_alphabet(counts: WordCounts, kept: np.ndarray, coverage: float, unknown: bool) -> Alphabet:
+def character_alphabet(
+    counts: WordCounts, kept: np.ndarray, coverage: float, unknown: bool, characters: str | None = None
+) -> Alphabet:
     """The characters of the pretokens `kept` (bool array) by falling count, until they cover the share `coverage`.
 
+    characters: these and no others, whether they occur or not.
     A byte that is not part of well-formed UTF-8 is a character of its own.
     """
     import numpy as np
@@ -70,18 +73,25 @@ def character_alphabet(counts: WordCounts, kept: np.ndarray, coverage: float, un
 
     seen = np.flatnonzero(total)
     ranked = sorted(zip((-total[seen].astype(object)).tolist(), seen.tolist(), strict=True))
-    wanted = Fraction(str(coverage)) * sum(-count for count, _ in ranked)
-    covered = 0
-    alphabet = []
-    for count, point in ranked:
-        if covered >= wanted:
-            break
-        covered -= count
-        alphabet.append(point)
-    if len(alphabet) < len(ranked) and not unknown:
+    if characters is None:
+        wanted = Fraction(str(coverage)) * sum(-count for count, _ in ranked)
+        covered = 0
+        alphabet = []
+        for count, point in ranked:
+            if covered >= wanted:
+                break
+            covered -= count
+            alphabet.append(point)
+    else:
+        alphabet = sorted({*map(ord, characters)})
+    kept_points = {*alphabet}
+    left_out = [point for _, point in ranked if point not in kept_points]
+    if left_out and not unknown:
+        some = ", ".join(repr(chr(point)) for point in left_out[:5])
         raise UsageError(
-            f"coverage {coverage} leaves out {len(ranked) - len(alphabet)} of {len(ranked)} characters, "
-            "so they need an unknown_token; give one, or coverage 1.0"
+            f"the alphabet leaves out {len(left_out)} of {len(ranked)} characters of the text ({some}"
+            f"{', ...' if len(left_out) > 5 else ''}), so it needs ",
+            OptionName("unknown_token"),
         )
 
     first_id = 1 if unknown else 0

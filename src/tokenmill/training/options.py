@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -30,6 +30,18 @@ Refine = Annotated[float | None, Option("Picky BPE: remove tokens whose IoS reac
 VocabSize = Annotated[int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)]
 # fmt: on
 SUPERBPE = ("superwords", "superbpe")
+NORMALIZERS = {
+    "nfc": "NFC",
+    "nfd": "NFD",
+    "nfkc": "NFKC",
+    "nfkd": "NFKD",
+    "lowercase": "Lowercase",
+    "strip-accents": "StripAccents",
+}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +72,8 @@ class Options(MergeOptions):
 
     vocab_size: VocabSize = field(kw_only=False)
     # fmt: off
+    normalize: Annotated[Sequence[str], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=_names, section=TRAINING)] = ()
+    characters: Annotated[str | None, Option("The characters to keep, in place of those of the text.", only=("alphabet", "characters"), section=TRAINING)] = None
     alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)] = "bytes"
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
     unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
@@ -81,6 +95,11 @@ class Options(MergeOptions):
             checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
         object.__setattr__(self, "special_tokens", special_tokens)
+        for name in self.normalize:
+            if name not in NORMALIZERS:
+                raise UsageError(OptionName("normalize"), f" is {name!r}; known are {', '.join(NORMALIZERS)}")
+        if self.characters is not None and self.coverage != 1:
+            raise UsageError(OptionName("characters"), " names the alphabet; leave out ", OptionName("coverage"))
         if self.superwords is not None:
             self._check_superwords()
         if self.alphabet == "bytes":
@@ -90,12 +109,18 @@ class Options(MergeOptions):
                 OptionName("vocab_size"), f" is {self.vocab_size}; at most {LONGEST} tokens can be trained"
             )
 
-    def splitter(self, split: str | Iterable[str]) -> Splitter:
+    def splitter(self, split: str | Iterable[str], normalize: Callable[[str], str] | None = None) -> Splitter:
         """The Splitter for these patterns, which cuts the special tokens out of the text unless they are learned as text."""
         from ..split import Splitter
 
         patterns = [split] if isinstance(split, str) else list(split)
-        return Splitter(*patterns, special_tokens=() if self.special_tokens_as_text else self.special_tokens)
+        special = () if self.special_tokens_as_text else self.special_tokens
+        return Splitter(*patterns, special_tokens=special, normalize=normalize)
+
+    @property
+    def normalizers(self) -> tuple[str, ...]:
+        """The steps that change text before it is split, as a Vocabulary has them."""
+        return tuple(NORMALIZERS[name] for name in self.normalize)
 
     @property
     def n_ordinary(self) -> int:
@@ -116,6 +141,8 @@ class Options(MergeOptions):
     def _check_superwords(self) -> None:
         if self.alphabet != "bytes" or self.algorithm != "heap":
             raise UsageError("superwords are trained on bytes, by the heap; leave these options out")
+        if self.normalize:
+            raise UsageError("superwords are trained on the text as it is; leave out ", OptionName("normalize"))
         if self.special_tokens_as_text:
             name = OptionName("special_tokens_as_text")
             raise UsageError("with superwords, special tokens are always cut out; leave out ", name)

@@ -62,7 +62,8 @@ class Training:
             start = byte_alphabet(counts)
         else:
             frequent = counts.counts >= options.min_count
-            start = character_alphabet(counts, frequent, options.coverage, options.unknown_token is not None)
+            unknown = options.unknown_token is not None
+            start = character_alphabet(counts, frequent, options.coverage, unknown, options.characters)
         options.check_size(len(start.tokens))
         self.first_tokens = [token or b"" for token in start.tokens]
         self.unknown = start.unknown
@@ -146,6 +147,7 @@ class Training:
         return Vocabulary(
             tokens=tuple(tokens),
             split_patterns=self.split_patterns,
+            normalizers=self.options.normalizers,
             order=order,
             events=events,
             added_tokens=(*added, *special),
