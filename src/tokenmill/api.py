@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from .errors import UsageError, suggests_options
+from .errors import OptionName, UsageError, suggests_options
 from .tokenizer import Tokenizer
 
 
@@ -16,6 +16,7 @@ def load(
     split: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     download: bool = False,
+    force: bool = False,
 ) -> Tokenizer:
     """Load a tokenizer from a file or folder. The content tells the format, which is any that tokenmill writes.
 
@@ -23,11 +24,14 @@ def load(
         ("gpt-4o"), which is looked up in local caches. Or a name on the Hugging Face hub, "org/name" or "org/name@revision",
         which is looked up in the hub's cache on this machine.
     split: the split pattern, for a format that does not hold it (an unknown .tiktoken file). It is never guessed.
+    force: take `split` in place of the pattern that the file has. The ids are then not those of the published tokenizer.
     special_tokens: text -> id, for a file that does not hold them.
     download: whether a published encoding, or a tokenizer on the hub, may be downloaded. The hub needs huggingface_hub.
     `tok.source` tells the file, its revision on the hub and its SHA-256.
     """
-    return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download)
+    if force and split is None:
+        raise UsageError("force takes split in place of the pattern of the file: name it with ", OptionName("split"))
+    return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download, force=force)
 
 
 @suggests_options

@@ -194,6 +194,12 @@ def test_a_split_pattern_that_is_not_known_can_be_named(tmp_path):
     known = load(tmp_path, gguf(**GPT2), "known.gguf")
     with pytest.raises(UsageError, match="the file tells its split pattern"):
         tokenmill.load(tmp_path / "known.gguf", split="cl100k")
+    with pytest.warns(UserWarning, match="ids may differ from those that are published"):
+        forced = tokenmill.load(tmp_path / "known.gguf", split="cl100k", force=True)
+    assert forced.vocabulary.split_patterns == tuple(Splitter("cl100k").patterns)
+    assert forced.vocabulary.tokens == known.vocabulary.tokens
+    with pytest.raises(UsageError, match="name it with split"):
+        tokenmill.load(tmp_path / "known.gguf", force=True)
     with pytest.raises(UsageError, match=r"does not know the split pattern 'nonesuch'.*Name the pattern"):
         load(tmp_path, gguf(**GPT2 | {"pre": "nonesuch"}))
     tok = tokenmill.load(tmp_path / "it.gguf", split="cl100k")

@@ -11,7 +11,23 @@ from tokenmill.split import Splitter
 from tokenmill.tokenizer.normalization import normalizer_of
 from tokenmill.training.options import NORMALIZERS
 
-WORDS = ["Straße", "ﬁn", "Été", "e\u0301te\u0301", "İstanbul", "ΣΊΣΥΦΟΣ", "½", "ﷺ", "low", "LOWER", "Å", "x²", "\u0301a", "が", "か\u3099"]
+WORDS = [
+    "Straße",
+    "ﬁn",
+    "Été",
+    "e\u0301te\u0301",
+    "İstanbul",
+    "ΣΊΣΥΦΟΣ",
+    "½",
+    "ﷺ",
+    "low",
+    "LOWER",
+    "Å",
+    "x²",
+    "\u0301a",
+    "が",
+    "か\u3099",
+]
 
 
 def text(seed, lines=300):
@@ -60,7 +76,10 @@ def test_counts_of_changed_words(tmp_path):
         ({"normalize": ["nfc"], "superwords": "boundless"}, "text as it is; leave out normalize"),
         ({"characters": "ab"}, "characters"),
         ({"characters": "ab", "alphabet": "characters", "coverage": 0.9}, "names the alphabet; leave out coverage"),
-        ({"characters": "lo", "alphabet": "characters"}, "leaves out 1 of 3 characters of the text \\('w'\\), so it needs"),
+        (
+            {"characters": "lo", "alphabet": "characters"},
+            "leaves out 1 of 3 characters of the text \\('w'\\), so it needs",
+        ),
     ],
 )
 def test_wrong_options_are_named(options, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -47,8 +48,13 @@ def read(
     return parse(find(path, download), split, special_tokens)
 
 
-def parse(found: Found, split: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Vocabulary:
-    """The vocabulary in a file that is found; options as for `read`."""
+def parse(
+    found: Found, split: str | None = None, special_tokens: Mapping[str, int] | None = None, force: bool = False
+) -> Vocabulary:
+    """The vocabulary in a file that is found; options as for `read`.
+
+    force: take `split` in place of the pattern that the file tells, with a warning.
+    """
     place, name, contents, _ = found
     try:
         if name is not None:
@@ -56,7 +62,7 @@ def parse(found: Found, split: str | None = None, special_tokens: Mapping[str, i
             read = published_encodings.published_vocabulary(known, contents, name), True
         else:
             read = _read_file(place, contents[0])
-        return _with_options(*read, split, special_tokens, place)
+        return _with_options(*read, split, special_tokens, place, force)
     except VocabularyError as error:
         raise FormatError(f"{place}: {error}") from error
 
@@ -195,17 +201,28 @@ def _partner(place: Path) -> tuple[Path, Path]:
 
 
 def _with_options(
-    vocabulary: Vocabulary, told: bool, split: str | None, special_tokens: Mapping[str, int] | None, place: Path
+    vocabulary: Vocabulary,
+    told: bool,
+    split: str | None,
+    special_tokens: Mapping[str, int] | None,
+    place: Path,
+    force: bool,
 ) -> Vocabulary:
     """`vocabulary` with what the caller named, where the file did not tell it."""
     if split is not None:
         patterns = tuple(Splitter(split).patterns)
         if told and vocabulary.split_patterns != patterns:
             held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
-            raise UsageError(
-                f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out ",
-                OptionName("split"),
-                ".",
+            if not force:
+                raise UsageError(
+                    f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out ",
+                    OptionName("split"),
+                    ".",
+                )
+            warnings.warn(
+                f"{place}: text is split by {split!r}, not by the pattern of the file; ids may differ from those that are "
+                "published for it",
+                stacklevel=5,
             )
         vocabulary = vocabulary.with_settings(split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:

@@ -495,6 +495,7 @@ class Tokenizer:
         split: str | None = None,
         special_tokens: Mapping[str, int] | None = None,
         download: bool = False,
+        force: bool = False,
     ) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         from ..formats.finding import find
@@ -503,7 +504,7 @@ class Tokenizer:
         from ..split.splitter import tables_of
 
         found = find(path, download)
-        tok = cls(parse(found, split, special_tokens), name=printable(path), source=found.origin())
+        tok = cls(parse(found, split, special_tokens, force), name=printable(path), source=found.origin())
         for pattern in tok.vocabulary.split_patterns:
             if not is_named(pattern):
                 tables_of(pattern)  # a pattern that cannot run is an error of the file
