@@ -12,6 +12,7 @@ pair is merged everywhere in a pretoken, from left to right. Pretokens are lists
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import re
 import sys
@@ -268,9 +269,46 @@ def times(path: str, merges: int) -> dict[str, dict[str, Any]]:
     return results
 
 
+def from_text(path: str, merges: int) -> dict[str, float]:
+    """Seconds of whole trainings, counting included: of tokenmill, and of rustbpe and tokenizers where they are installed."""
+    import tokenmill
+
+    text = Path(path).read_text(encoding="utf-8")
+    size = 256 + merges
+    (pattern,) = tokenmill.Splitter("cl100k").patterns
+
+    def rustbpe() -> None:
+        import rustbpe
+
+        rustbpe.Tokenizer().train_from_iterator([text], vocab_size=size, pattern=pattern)
+
+    def tokenizers() -> None:
+        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+        tok = Tokenizer(models.BPE())
+        split = pre_tokenizers.Split(Regex(pattern), behavior="isolated")
+        bytes_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tok.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_level])
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        tok.train_from_iterator(
+            text.splitlines(keepends=True),
+            trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False),
+        )
+
+    seconds = {}
+    trainers_by_name = {"tokenmill": lambda: tokenmill.train(path, vocab_size=size), "rustbpe": rustbpe}
+    for name, train in {**trainers_by_name, "tokenizers": tokenizers}.items():
+        start = time.perf_counter()
+        with contextlib.suppress(ImportError):
+            train()
+            seconds[name] = time.perf_counter() - start
+    return seconds
+
+
 def main(words: list[str]) -> None:
     path = words[0] if words else str(Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py")
-    results = times(path, int(words[1]) if len(words) > 1 else 1000)
+    merges = int(words[1]) if len(words) > 1 else 1000
+    results = times(path, merges)
     file = results.pop("file")
     print(f"{file['name']}: {file['bytes']:,} bytes, {file['pretokens']:,} distinct pretokens")
     before = None
@@ -278,6 +316,9 @@ def main(words: list[str]) -> None:
         faster = f"{before / max(row['seconds'], 1e-6):6.1f} times the speed of the step before" if before else ""
         print(f"{name:16}{row['seconds']:9.4f} s for {row['merges']:,} merges  {faster}".rstrip(), flush=True)
         before = row["seconds"]
+    print("From the text, counting included:")
+    for name, seconds in from_text(path, merges).items():
+        print(f"{name:16}{seconds:9.4f} s")
 
 
 if __name__ == "__main__":

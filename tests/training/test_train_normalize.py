@@ -62,6 +62,7 @@ def test_a_saved_file_gives_the_ids_of_tokenizers(tmp_path):
         sample = text(seed, 20)
         assert tok.encode(sample) == other.encode(sample, add_special_tokens=False).ids
     assert tokenmill.load(tmp_path / "t") == tok
+    assert tokenmill.train_from_iterator([text(3)], **options | {"normalize": "nfkc,lowercase"}) == tok
 
 
 def test_counts_of_changed_words(tmp_path):

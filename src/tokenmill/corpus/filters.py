@@ -267,7 +267,7 @@ _FILTERS = (
         PIPES,
         re.compile(r" ?\|[^\n]*").finditer,
         _two_pipes,
-        lambda match: "||||",
+        None,
     ),
     Filter(
         "long-runs",

@@ -72,7 +72,7 @@ class Options(MergeOptions):
 
     vocab_size: VocabSize = field(kw_only=False)
     # fmt: off
-    normalize: Annotated[Sequence[str], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=_names, section=TRAINING)] = ()
+    normalize: Annotated[tuple[str, ...], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=_names, section=TRAINING)] = ()
     characters: Annotated[str | None, Option("The characters to keep, in place of those of the text.", only=("alphabet", "characters"), section=TRAINING)] = None
     alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)] = "bytes"
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
@@ -95,6 +95,8 @@ class Options(MergeOptions):
             checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
         object.__setattr__(self, "special_tokens", special_tokens)
+        if isinstance(self.normalize, str):
+            object.__setattr__(self, "normalize", _names(self.normalize))
         for name in self.normalize:
             if name not in NORMALIZERS:
                 raise UsageError(OptionName("normalize"), f" is {name!r}; known are {', '.join(NORMALIZERS)}")
