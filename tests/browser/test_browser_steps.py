@@ -1,10 +1,13 @@
 """Why a token is here: the steps of a pretoken, the heat map, and tokens that span words."""
 
+import re
+
 import numpy as np
 import pytest
 from playground_examples import TEXT
 from playground_page import search, set_text
 
+import tokenmill
 from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts
 from tokenmill.tokenizer import Tokenizer
@@ -53,6 +56,24 @@ def test_the_steps_end_in_the_librarys_ids(open_page, site, small_tokenizers):
                 assert waiting == sorted(waiting) and sum(step["made"]) >= 1
                 if vocabulary.order == "events":
                     assert all(order > step["order"] for order in waiting)
+
+
+def test_the_merges_that_made_a_token_have_their_counts(open_page, serve, tmp_path):
+    tok = tokenmill.train_from_counts({"low": 5, "lower": 2, "newer": 6, "wider": 3}, 262, split="gpt2", refine=0.6)
+    export([("trained", tok.vocabulary)], tmp_path / "site")
+    page = open_page(serve(tmp_path / "site"))
+    set_text(page, "lower")
+    page.focus("#tokens")
+    page.keyboard.press("s")
+    page.wait_for_selector("#steps[open] .why-list")
+    items = page.locator(".why-list li").all_inner_texts()
+    found = [
+        re.search(r"\(event (\d+), (?:([\d,]+) times in the training text|IoS ([\d.]+))\)$", item) for item in items
+    ]
+    assert found and all(found)
+    for event, count, ios in (match.groups() for match in found):
+        a, b = tok.vocabulary.event_counts[int(event)].tolist()
+        assert (int(count), 0) == (a, b) if count else abs(float(ios) - a / b) < 1e-4
 
 
 def test_a_pretoken_that_is_a_token_tells_its_merges_too(open_page, site, small_tokenizers):

@@ -81,6 +81,9 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
         sections["counts"] = _padded(counts.counts, size).astype("<f8").tobytes()
         if counts.ios is not None:
             sections["ios"] = _padded(counts.ios, size, np.nan).astype("<f8").tobytes()
+    if len(vocabulary.event_counts):  # the count of each merge in the training text, the IoS of each removal
+        a, b = vocabulary.event_counts.astype(np.float64).T
+        sections["event_counts"] = np.where(b > 0, a / np.maximum(b, 1), a).astype("<f8").tobytes()
     places = []
     offset = 0
     for section, data in sections.items():

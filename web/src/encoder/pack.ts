@@ -59,6 +59,8 @@ export interface Pack {
   made: Int32Array;
   /** The number of rows that are not superwords. */
   events: number;
+  /** By event: how often the pair of a merge occurred in the training text, or the IoS of a removal. */
+  eventCounts: Float64Array | null;
   counts: Float64Array | null;
   ios: Float64Array | null;
   /** The tables of the split patterns' automata, by name. */
@@ -109,6 +111,7 @@ export async function readPack(file: Uint8Array): Promise<Pack> {
     right,
     made,
     events: left.length - header.superwords,
+    eventCounts: column("event_counts"),
     counts: column("counts"),
     ios: column("ios"),
     tables: new Map(tables.map((name) => [name, section(name)])),

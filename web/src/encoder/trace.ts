@@ -21,6 +21,8 @@ export interface Candidate {
 export interface Step {
   kind: "merge" | "remove";
   order: number;
+  /** The count of the merge in the training text, or the IoS of the removal; null where the tokenizer does not know it. */
+  count?: number | null;
   /** What the step makes, or for a removal what it takes apart. */
   token: Part;
   left: Part | null;
@@ -67,6 +69,7 @@ export function trace(pack: Pack, pretoken: Uint8Array): Trace | null {
       : atoms.length > 1
         ? tracer.superword(atoms)
         : { waits: tracer.waiting(start, -1), steps: tracer.replay(start) };
+  for (const step of found.steps) step.count = pack.eventCounts?.[step.order] ?? null;
   return { start, ...found, whole: whole >= 0 ? { id: whole, bytes: pretoken } : null, pretokens: atoms.length };
 }
 

@@ -79,7 +79,17 @@ function why({ steps }: Trace, { token, start }: Question, unit: string): HTMLEl
   });
   if (own.length === 0)
     return h("p", {}, "No merge applies to it: it is one of the parts that the encoding begins with.");
-  return h("ol", { class: "why-list" }, ...own.map((step) => h("li", {}, what(step), ` (${unit} ${step.order})`)));
+  return h(
+    "ol",
+    { class: "why-list" },
+    ...own.map((step) => h("li", {}, what(step), ` (${unit} ${step.order}${counted(step)})`)),
+  );
+}
+
+/** How often the training met the pair that a step merges, or why it removed a token. */
+function counted({ kind, count }: Step): string {
+  if (count === null || count === undefined) return "";
+  return kind === "remove" ? `, IoS ${count.toFixed(4)}` : `, ${grouped(count)} times in the training text`;
 }
 
 function what({ kind, token, left, right, parts, made }: Step): HTMLElement {
