@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
@@ -18,7 +18,7 @@ from .jobs.progress import Progress
 from .jobs.work import JobOptions
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
 from .sources.blocks import ReadOptions
-from .training.options import PARITY, Options, Parity, by_name
+from .training.options import PARITY, TRAINING, Options, Parity, by_name
 
 if TYPE_CHECKING:
     from .counting import WordCounts
@@ -55,6 +55,7 @@ class Train(Options, Parity):
     texts: Iterable[str | bytes] | None = None  # documents, in place of sources
     counts: object = None  # WordCounts, in place of sources
     split: Split = ()
+    target: Annotated[Literal["tiktoken", "transformers", "llama.cpp"] | None, Option("Before training, make sure that this program can run the result.", "--for", section=TRAINING)] = None
     text: Annotated[Sequence[str | os.PathLike[str]], Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords")] = ()
     parity: Annotated[bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)] = False
     language: Annotated[Languages, Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
@@ -141,11 +142,43 @@ class Train(Options, Parity):
             raise UsageError(
                 OptionName("superwords", ...), " reads the text again: name with ", text, " what was counted"
             )
+        if self.target is not None:
+            self._check_target(self.target)
         for folder in self.folders().values():
             if os.path.lexists(folder):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
                 check_output(folder, overwrite=self.job.overwrite)
+
+    def _check_target(self, target: str) -> None:
+        """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""
+        import numpy as np
+
+        from .errors import ConversionError
+        from .formats.writing import check_writable
+        from .split import Splitter
+        from .split.patterns import DEFAULT, SUPERWORDS
+        from .vocabulary import AddedToken, Vocabulary
+
+        alphabet = tuple(bytes([byte]) for byte in range(256)) if self.alphabet == "bytes" else (b"a", b"b")
+        a, b = alphabet.index(b"a"), alphabet.index(b"b")
+        special = self.special_tokens if self.unknown_token is None else (*self.special_tokens, self.unknown_token)
+        added = tuple(AddedToken(text, id) for id, text in enumerate(special, len(alphabet) + 1))
+        by_events = self.refine is not None or self.superwords == "boundless"
+        split = [self.stage2_split or SUPERWORDS] if self.superwords == "superbpe" else self.split or [DEFAULT]
+        try:
+            vocabulary = Vocabulary(
+                tokens=(*alphabet, b"ab"),
+                split_patterns=Splitter(*split).patterns,
+                normalizers=self.options.normalizers,
+                order="events" if by_events else "merges",
+                events=np.array([[a, b, len(alphabet)]], np.int32),
+                added_tokens=added,
+                alphabet=self.alphabet,
+            )
+            check_writable(vocabulary, {"transformers": "huggingface", "llama.cpp": "gguf"}.get(target, target))
+        except ConversionError as error:
+            raise UsageError(f"{target} cannot run what these options train: {error}") from None
 
     def run(self, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
@@ -229,6 +262,7 @@ class Train(Options, Parity):
         from .counting import WordCounts, count, count_iterator
         from .counting.ddfreq_tsv import is_split_by_ddtokens
         from .split import Splitter
+        from .split.patterns import DEFAULT
 
         if self.counted_before:
             given = self.counts if isinstance(self.counts, WordCounts) else None
@@ -255,7 +289,7 @@ class Train(Options, Parity):
             from .tokenizer.normalization import normalizer_of
 
             normalize = normalizer_of(self.options.normalizers)
-        splitter = self.options.splitter(self.split or "cl100k", normalize)
+        splitter = self.options.splitter(self.split or DEFAULT, normalize)
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
             return count_iterator(self.texts, splitter, memory_limit=self.memory_limit, **run)
@@ -336,6 +370,7 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     weights: how much each occurrence counts, by source: {"code/": "1/2"}. See `CountOptions`.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     superwords: "superbpe" for tokens that span words, trained in a second stage, or "boundless" for tokens of whole pretokens.
+    target: "tiktoken", "transformers" or "llama.cpp": an error before training if that program could not run the result.
     normalize: changes of text before it is split, in training and encoding, such as ["nfkc", "lowercase"]. With word counts,
         what their text went through.
     alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, or with the `characters`
@@ -381,7 +416,7 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
     ratios: in place of development texts, the bytes per token that each language should have, relative to the others.
     window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
     global_merges: how many merges of plain BPE on all languages together come first.
-    split: as for `train`; by default that of saved word counts, or "cl100k".
+    split: as for `train`; by default that of saved word counts, or "llama3".
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
     return options.trained(language=languages, parity=True)

@@ -13,6 +13,8 @@ import time
 import pytest
 
 import tokenmill
+from tokenmill.errors import ConversionError, UsageError
+from tokenmill.formats.writing import write
 
 TEXT = "The cat sat on the mat. The dog sat on the log, and the cats watched.\n" * 50
 
@@ -36,7 +38,7 @@ def test_superwords_from_text_and_from_saved_counts(corpus, tmp_path):
     assert result.stderr.startswith("the stage before superwords will need up to ")
     assert json.loads(result.stdout)["bytes_per_token"] > 5
     assert any(token.count(b" ") > 1 for token in tokenmill.load(tmp_path / "a").vocabulary.tokens if token)
-    assert run("count", corpus, "-o", tmp_path / "counts", "--split", "cl100k").returncode == 0
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
     assert run("train", tmp_path / "counts", *options, "--text", corpus, "-o", tmp_path / "b").returncode == 0
     assert (tmp_path / "a" / "tokenizer.json").read_bytes() == (tmp_path / "b" / "tokenizer.json").read_bytes()
 
@@ -251,6 +253,34 @@ def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path):
     assert not (tmp_path / "tok").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "works"),
+    [
+        ({}, "tiktoken transformers llama.cpp"),
+        ({"special_tokens": ["<e>"]}, "tiktoken transformers llama.cpp"),
+        ({"split": "cl100k"}, "tiktoken transformers"),
+        ({"split": "gpt2"}, "tiktoken transformers llama.cpp"),
+        ({"normalize": ["lowercase"]}, "transformers"),
+        ({"alphabet": "characters", "unknown_token": "<u>"}, "transformers"),
+        ({"superwords": "superbpe", "stage1_size": 280}, "tiktoken transformers"),
+        ({"superwords": "boundless"}, ""),
+        ({"refine": 0.9}, ""),
+    ],
+)
+def test_a_target_is_checked_before_training_as_converting_does_after_it(options, works, corpus, tmp_path):
+    tok = tokenmill.train(corpus, vocab_size=300, **options)
+    for target, format in (("tiktoken", "tiktoken"), ("transformers", "huggingface"), ("llama.cpp", "gguf")):
+        if target in works.split():
+            write(tok.vocabulary, tmp_path / target, format)
+            assert tokenmill.train(corpus, vocab_size=300, **options, target=target) == tok
+            continue
+        with pytest.raises(UsageError, match=f"{target} cannot run what these options train"):
+            tokenmill.train(tmp_path / "missing.txt", vocab_size=300, **options, target=target)
+        if format != "huggingface":  # which has the events in a file beside it
+            with pytest.raises(ConversionError):
+                write(tok.vocabulary, tmp_path / target, format)
+
+
 def test_ddfreq_files_need_no_split(corpus, tmp_path):
     (tmp_path / "lines.txt").write_text("no newline joins a word\n" + TEXT)
     for command in (
@@ -272,7 +302,7 @@ def test_saved_counts_in_other_formats_train_the_same_tokenizer(corpus, tmp_path
     assert run("count", "--merge", tmp_path / "counts", "-o", counts).returncode == 0
     nameless = run("train", counts, "--vocab-size", 280, "-o", tmp_path / "a")
     assert nameless.returncode == 2 and "without their split pattern: name it with --split" in nameless.stderr
-    assert run("train", counts, "--vocab-size", 280, "--split", "cl100k", "-o", tmp_path / "a").returncode == 0
+    assert run("train", counts, "--vocab-size", 280, "--split", "llama3", "-o", tmp_path / "a").returncode == 0
     assert run("train", corpus, "--vocab-size", 280, "-o", tmp_path / "b").returncode == 0
     made = [(tmp_path / name / "tokenizer.json").read_bytes() for name in "ab"]
     assert made[0] == made[1]

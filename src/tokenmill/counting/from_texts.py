@@ -11,6 +11,7 @@ from ..jobs.progress import Progress
 from ..sources.blocks import BLOCK, Block
 from ..sources.jsonl import without_surrogates
 from ..split import Splitter
+from ..split.patterns import DEFAULT
 from .memory import memory_limit_of
 from .options import make_splitter
 from .spill import temporary_spill
@@ -20,7 +21,7 @@ from .word_counts import WordCounts
 
 def count_iterator(
     texts: Iterable[str | bytes],
-    split: str | Iterable[str] | Splitter = "cl100k",
+    split: str | Iterable[str] | Splitter = DEFAULT,
     *,
     num_threads: int | None = None,
     memory_limit: str | int | None = None,

@@ -60,10 +60,11 @@ class Count(Options):
     def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary:
         """Count or add up. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
         from ..split import Splitter
+        from ..split.patterns import DEFAULT
 
         self.check()
         options, job = self.options, self.job
-        splitter = Splitter(*(self.split or ["cl100k"]), special_tokens=self.special_tokens)
+        splitter = Splitter(*(self.split or [DEFAULT]), special_tokens=self.special_tokens)
         assert self.output is not None
         start = time.perf_counter()
         sources, least = self.sources, options.min_count

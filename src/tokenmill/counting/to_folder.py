@@ -24,6 +24,7 @@ from ..sources.blocks import Block, Span
 from ..sources.documents import spans_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
+from ..split.patterns import DEFAULT
 from .memory import memory_limit_of
 from .options import CountOptions, CountSummary, make_splitter
 from .reading import cut_of, opener
@@ -43,7 +44,7 @@ MAX_SHARDS = 4096
 def count_to_folder(
     sources: Paths,
     output: str | os.PathLike,
-    split: str | Iterable[str] | Splitter = "cl100k",
+    split: str | Iterable[str] | Splitter = DEFAULT,
     options: CountOptions | None = None,
     *,
     on_skip: OnSkip | None = None,

@@ -12,6 +12,7 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions
 from ..sources.find import OnSkip
 from ..split import Splitter
+from ..split.patterns import DEFAULT
 from .memory import memory_limit_of
 from .options import CountOptions, make_splitter
 from .reading import cut_of
@@ -46,7 +47,7 @@ def count_each(
 
 def count(
     sources: Paths,
-    split: str | Iterable[str] | Splitter = "cl100k",
+    split: str | Iterable[str] | Splitter = DEFAULT,
     options: CountOptions | None = None,
     *,
     memory_limit: str | int | None = None,

@@ -111,6 +111,18 @@ def write(
     return notes + left_out
 
 
+def check_writable(vocabulary: Vocabulary, format: str) -> None:
+    """Raise ConversionError if "huggingface", "tiktoken" or "gguf" cannot hold `vocabulary` with its ids."""
+    if vocabulary.order == "events":
+        raise ConversionError("only tokenmill encodes by events, as Picky BPE and superwords need")
+    if format == "gguf":
+        from .gguf_writer import gguf_bytes
+
+        gguf_bytes(vocabulary)
+    else:
+        (tiktoken_bytes if format == "tiktoken" else _huggingface_files)(vocabulary)
+
+
 def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:
     """ConversionError if `data`, the content of a file, gives other ids here, or in its library if that is installed.
 

@@ -32,6 +32,7 @@ from ..counting.workers import Paths
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..split import Splitter
+from ..split.patterns import DEFAULT
 from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import byte_alphabet
@@ -69,11 +70,11 @@ def train_parity(
 ) -> ParityTraining:
     """Count the texts of all languages, for a ParityTraining.
 
-    split: by default the pattern of saved word counts, or "cl100k".
+    split: by default the pattern of saved word counts, or "llama3".
     """
     check_parity(training, development, options, parity)
     run: dict[str, Any] = {"num_threads": options.num_threads, "progress": progress}
-    splitter = options.splitter(split or "cl100k")
+    splitter = options.splitter(split or DEFAULT)
     texts = count_each(training, splitter, reading, **run)
     patterns = {counts.split_patterns for counts in texts.values() if counts.split_patterns}
     check_patterns(patterns | ({splitter.patterns} if split else set()))
