@@ -21,7 +21,7 @@ import numpy as np
 from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
-from ..tokenizer.normalization import WHITE_SPACE
+from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
 from .tables import Cell, Column, Figure, Table, cell_text
 from .usage import SLICE, Usage, characters_by_pretoken, ordinary, ordinary_tokens, slices
@@ -32,7 +32,8 @@ RENYI_CAUTION = (
     "quality in Zouhar et al. 2023, but it can be gamed: Cognetta et al. 2024 (arXiv 2402.14614) raise it arbitrarily "
     "with worse tokenizers. Only compare it between tokenizers of one kind and size, together with other figures."
 )
-_WORD_INITIAL = re.compile(f"[{WHITE_SPACE}][^{WHITE_SPACE}]")
+_SPACE = b"|".join(character.encode() for character in STRIPPED)
+_WORD_INITIAL = re.compile(b"(?s)(?:%b)(?!%b)." % (_SPACE, _SPACE))
 
 
 def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -> float | None:
@@ -55,7 +56,7 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
 
 def is_word_initial(token: bytes) -> bool:
     """Whether a token starts with white space and continues with something else."""
-    return _WORD_INITIAL.match(token.decode("utf-8", "surrogateescape")) is not None
+    return _WORD_INITIAL.match(token) is not None
 
 
 def word_initial_ids(tok: Tokenizer) -> list[int]:
@@ -65,7 +66,8 @@ def word_initial_ids(tok: Tokenizer) -> list[int]:
 
 @lru_cache(maxsize=4)
 def _word_initial(vocabulary: Vocabulary) -> list[int]:
-    return [id for id, token in ordinary(vocabulary).items() if is_word_initial(token)]
+    match = _WORD_INITIAL.match
+    return [id for id, token in ordinary(vocabulary).items() if match(token)]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:

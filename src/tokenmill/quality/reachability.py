@@ -12,11 +12,12 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, repeat
 from math import lcm
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
 from .replay import merges_by_rank
 from .tables import Cell, Column, Table, Token
-from .usage import Usage, bare, ordinary_tokens, texts_of_tokens, token_cells, without_added
+from .usage import Usage, bare, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -51,45 +52,47 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    tokens, texts = ordinary_tokens(tok), texts_of_tokens(tok)
+    tokens, texts, vocabulary = ordinary_tokens(tok), texts_of_tokens(tok), tok.vocabulary
     used = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist())
-    searches: dict[int, Iterator[str]] = {}
-    reach: dict[int, Reach] = {}
-    normalize = normalizer_of(() if tok._core.added.plain else tok.vocabulary.normalizers)
-    settled = FORMS.issuperset(tok.vocabulary.normalizers)
-    encoder = tok
-    if settled and all(normalize(token.content) == token.content for token in tok.vocabulary.added_tokens):
-        encoder = Tokenizer(
-            tok.vocabulary.with_settings(normalizers=())
-        )  # for texts that stay as they are, all in the kernel
-    alone = _ids_of_texts(encoder, list(texts.values()))
-    for (id, text), ids in zip(texts.items(), alone, strict=True):
-        changed = settled and normalize(text) != text
-        if (ids == [id] and not changed) or id in used:
-            reach[id] = Reach("", text if ids == [id] else None)
-        elif changed:
-            reach[id] = Reach("normaliser")
-        else:
-            searches[id] = _with_neighbours(text)
+    normalize = normalizer_of(() if tok._core.added.plain else vocabulary.normalizers)
+    alone = _encoded(tok, list(texts.items()), alone=True)
+    reach = dict(zip(alone, map(Reach, repeat(""), alone.values()), strict=False))
+    reach |= {id: Reach("") for id in used & texts.keys() - alone.keys()}
+    left = [(id, text) for id, text in texts.items() if id not in reach]
+    merged = _merged_alone(tok, left) if left else {}
+    changed = {id for id, text in left if normalize(text) != text}
+    settled = FORMS.issuperset(vocabulary.normalizers)
+    by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
+    for id, _ in left:  # what a merge by rank does not make of bytes alone, it makes of them nowhere
+        if (settled and id in changed) or (by_rank and id not in merged):
+            reach[id] = Reach("normaliser" if id in changed else "merges")
     broken = {id: islice(completions(token), TRIALS) for id, token in tokens.items() if id not in texts}
-    searches |= broken
-    if encoder is not tok:
-        searches = {id: filter(lambda text: normalize(text) == text, given) for id, given in searches.items()}
-    tried = _search(encoder, searches, reach, progress)
-    whole, unsearched = bare(tok), Tokenizer(without_added(tok))
+    searches = {id: _with_neighbours(text) for id, text in left if id not in reach} | broken
+    tried = _search(tok, searches, reach, progress)
+    unsearched = Tokenizer(without_added(tok)) if vocabulary.added_tokens else tok
     for id in tokens.keys() - reach.keys():
         if id in used:
             reason = ""
         elif id in broken:
             reason = "no witness" if tried[id] else "not UTF-8"
-        elif normalize(texts[id]) != texts[id]:
+        elif id in changed:
             reason = "normaliser"
-        elif _ids(whole.encode_bytes, tokens[id]) != [id]:
+        elif id not in merged:
             reason = "merges"
         else:
-            reason = "added" if _ids(unsearched.encode_ordinary, texts[id]) == [id] else "split"
+            reason = "added" if _encoded(unsearched, [(id, texts[id])], alone=True) else "split"
         reach[id] = Reach(reason)
     return {id: reach[id] for id in tokens}
+
+
+def _merged_alone(tok: Tokenizer, given: list[tuple[int, str]]) -> Collection[int]:
+    """The tokens that their text becomes where it is a pretoken."""
+    if (
+        tok.vocabulary.whole_pretokens and not tok.vocabulary.has_superwords
+    ):  # that of several equal tokens which is first
+        first = {token: id for id, token in reversed(ordinary_tokens(tok).items())}
+        return {id for id, text in given if first[text.encode()] == id}
+    return _encoded(one_pretoken(tok.vocabulary), given, alone=True)
 
 
 def _with_neighbours(text: str) -> Iterator[str]:
@@ -98,18 +101,17 @@ def _with_neighbours(text: str) -> Iterator[str]:
 
 def _search(
     tok: Tokenizer, searches: dict[int, Iterator[str]], reach: dict[int, Reach], progress: Progress | None
-) -> dict[int, int]:
+) -> Counter[int]:
     """Put a witness into `reach` for each token that one of its texts produces; the number of texts tried, by id.
 
     All tokens are searched together, in rounds of ever more texts of each, so the kernel gets long lists.
     """
-    tried, some, total = dict.fromkeys(searches, 0), 1, len(searches)
+    tried, some, total = Counter[int](), 1, len(searches)
     while searches:
         given = [(id, text) for id, texts in searches.items() for text in islice(texts, some)]
-        for (id, text), ids in zip(given, _ids_of_texts(tok, [text for _, text in given]), strict=True):
-            tried[id] += 1
-            if id not in reach and id in ids:
-                reach[id] = Reach("", text)
+        tried.update(Counter(id for id, _ in given))
+        for id, text in _encoded(tok, given).items():
+            reach[id] = Reach("", text)
         left = {id for id, _ in given} - reach.keys()
         searches = {id: texts for id, texts in searches.items() if id in left}
         some = min(2 * some, max(1, TOGETHER // max(1, len(searches))))
@@ -118,23 +120,28 @@ def _search(
     return tried
 
 
-def _ids_of_texts(tok: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """The ids of each text; none for a text with a character that has no token."""
+def _encoded(tok: Tokenizer, given: list[tuple[int, str]], alone: bool = False) -> dict[int, str]:
+    """Of ids with texts, those whose text encodes to the id, with the first such text. alone: to nothing else."""
+    ids, texts = map(list, zip(*given, strict=True)) if given else ([], [])
+    encoded, offsets = _ids_of_texts(tok, texts)
+    sizes = np.diff(offsets)
+    wanted = np.flatnonzero(encoded == np.repeat(np.array(ids, np.int64), sizes))
+    owners = np.repeat(np.arange(len(ids)), sizes)[wanted]
+    if alone:
+        owners = owners[sizes[owners] == 1]
+    return {ids[owner]: texts[owner] for owner in reversed(owners.tolist())}
+
+
+def _ids_of_texts(tok: Tokenizer, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The ids of all texts, and where those of each begin; none for a text with a character that has no token."""
     try:
-        return tok.encode_batch(texts, disallowed_special=())
+        return tok.encode_batch_to_numpy(texts, disallowed_special=(), num_threads=1)
     except UsageError:
         if len(texts) == 1:
-            return [[]]
+            return np.empty(0, np.uint32), np.zeros(2, np.int64)
     half = len(texts) // 2
-    return _ids_of_texts(tok, texts[:half]) + _ids_of_texts(tok, texts[half:])
-
-
-def _ids(encode: Callable[[Any], list[int]], text: str | bytes) -> list[int]:
-    """The ids of a text; none if it has a character that has no token."""
-    try:
-        return encode(text)
-    except UsageError:
-        return []
+    (ids, offsets), (more, ends) = _ids_of_texts(tok, texts[:half]), _ids_of_texts(tok, texts[half:])
+    return np.concatenate([ids, more]), np.concatenate([offsets, offsets[-1] + ends[1:]])
 
 
 def completions(token: bytes) -> Iterator[str]:
@@ -144,22 +151,22 @@ def completions(token: bytes) -> Iterator[str]:
     '© cafÀ'
     """
     head, tail = _ends_of(token)
-    if head == len(token):  # continuation bytes of one character
-        for before, after in _around_continuation(token):
-            yield (before + token + after).decode()
+    if head == len(token):
+        yield from map(chr, _with_inside(token))
         return
     try:
-        token[head:tail].decode()
+        middle = token[head:tail].decode()
     except UnicodeDecodeError:
         return
-    heads = _before(token[:head]) if head else [b""]
-    tails = _after(token[tail:]) if tail < len(token) else [b""]
+    heads = _with_end(token[:head]) if head else [0]
+    tails = _with_start(token[tail:]) if tail < len(token) else [0]
     if head and tail < len(token):
         heads, tails = heads[:EACH_END], tails[:EACH_END]
     if heads and tails:  # every head with every tail, in an order that changes both in each step
         rounds = lcm(len(heads), len(tails))
         for i in range(len(heads) * len(tails)):
-            yield (heads[i % len(heads)] + token + tails[(i + i // rounds) % len(tails)]).decode()
+            before, after = heads[i % len(heads)], tails[(i + i // rounds) % len(tails)]
+            yield chr(before) * (head > 0) + middle + chr(after) * (tail < len(token))
 
 
 def _ends_of(token: bytes) -> tuple[int, int]:
@@ -184,46 +191,36 @@ def _bits(continuation: bytes) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _before(end: bytes) -> list[bytes]:
-    """What stands before continuation bytes that end a character."""
-    if len(end) > 3:
+def _with_end(end: bytes, after: int = 0) -> list[int]:
+    """The code points of characters that have these continuation bytes before their last `after` bytes."""
+    size = len(end) + after
+    if size > 3:
         return []
-    codes = np.arange(_bits(end), 0x110000, 1 << 6 * len(end))
-    codes = codes[codes >= LOWEST[len(end)]]
-    return [of[: -len(end)] for of in _characters(codes) if len(of) > len(end) and of.endswith(end)]
+    codes = np.arange(_bits(end) << 6 * after, 0x110000, 1 << 6 * size)[:, None] + np.arange(1 << 6 * after)
+    return _codes(codes[codes >= LOWEST[size]])
 
 
 @lru_cache(maxsize=1024)
-def _after(start: bytes) -> list[bytes]:
-    """What stands after bytes that begin a character."""
+def _with_start(start: bytes) -> list[int]:
+    """The code points of characters that begin with these bytes."""
     if start[0] in (0xC0, 0xC1) or start[0] >= 0xF5:
         return []
     length = _length(start[0])
     shift = 6 * (length - len(start))
     first = (start[0] & (0xFF >> (length + 1))) << 6 * (len(start) - 1) | _bits(start[1:])
-    characters = _characters(np.arange(max(first << shift, LOWEST[length - 1]), first + 1 << shift))
-    return [of[len(start) :] for of in characters if len(of) == length and of.startswith(start)]
+    return _codes(np.arange(max(first << shift, LOWEST[length - 1]), first + 1 << shift))
 
 
-@lru_cache(maxsize=1024)
-def _around_continuation(inside: bytes) -> list[tuple[bytes, bytes]]:
-    """What stands around continuation bytes inside or at the end of a character."""
-    if len(inside) > 3:
-        return []
-    holds = np.zeros(0x110000 + (1 << 12), bool)  # by code point; np.unique takes 30 times as long
-    for after in range(4 - len(inside)):
-        ends = np.arange(_bits(inside) << 6 * after, 0x110000, 1 << 6 * (len(inside) + after))
-        holds[(ends[:, None] + np.arange(1 << 6 * after)).ravel()] = True
-    codes = np.flatnonzero(holds[:0x110000])
-    characters = [(of, of.find(inside, 1)) for of in _characters(codes[codes >= LOWEST[len(inside)]])]
-    return [(of[:at], of[at + len(inside) :]) for of, at in characters if at > 0]
+def _with_inside(inside: bytes) -> list[int]:
+    """The code points of characters that have these continuation bytes inside or at the end."""
+    return sorted({code for after in range(4 - len(inside)) for code in _with_end(inside, after)})
 
 
-def _characters(codes: np.ndarray) -> list[bytes]:
-    """The first characters of more than one byte with these code points: the assigned ones, or if there are none all."""
+def _codes(codes: np.ndarray) -> list[int]:
+    """The first of these that are characters of more than one byte: the assigned ones, or if there are none all."""
     codes = codes[(codes >= 0x80) & (codes < 0x110000) & ((codes < 0xD800) | (codes >= 0xE000))]
     assigned = codes[_assigned()[codes]]
-    return [chr(code).encode() for code in (assigned if len(assigned) else codes)[:TRIALS].tolist()]
+    return (assigned if len(assigned) else codes)[:TRIALS].tolist()
 
 
 @lru_cache(maxsize=1)
@@ -237,7 +234,7 @@ def _assigned() -> np.ndarray:
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text produces, those whose bytes are text first."""
-    rows = [(token, reach[token.id].reason) for token in token_cells(tok) if reach[token.id].reason]
+    rows = [(Token(id, token), reach[id].reason) for id, token in ordinary_tokens(tok).items() if reach[id].reason]
     order = ["merges", "split", "added", "normaliser", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     columns = (Column("token", "token"), Column("reason", help="why text does not produce this token"))
@@ -255,15 +252,17 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     rows: list[tuple[Cell, ...]] = []
     vocabulary = tok.vocabulary
     if vocabulary.whole_pretokens and vocabulary.order != "events":
-        tokens = token_cells(tok)
+        tokens = ordinary_tokens(tok)
         if vocabulary.order == "ranks":
-            unbuilt = set(merges_by_rank(vocabulary)[1])
-            tokens = [token for token in tokens if token.id in unbuilt]
+            tokens = {id: tokens[id] for id in merges_by_rank(vocabulary)[1] if id in tokens}
         merged = bare(tok, whole_pretokens=False) if tokens else tok
-        for token in tokens:
-            ids = _ids(merged.encode_bytes, token.content)
-            if ids != [token.id]:
-                rows.append((token, tuple(Token(id, tok.decode_single_token_bytes(id)) for id in ids)))
+        for id, token in tokens.items():
+            try:
+                ids = merged.encode_bytes(token)
+            except UsageError:  # a character without a token
+                ids = []
+            if ids != [id]:
+                rows.append((Token(id, token), tuple(Token(of, tok.decode_single_token_bytes(of)) for of in ids)))
     columns = (Column("token", "token"), Column("merges to", "tokens"))
     note = (
         "Only the rule that a pretoken equal to a token becomes that token produces these. They never occur inside a longer "
@@ -275,10 +274,10 @@ def unbuilt_table(tok: Tokenizer) -> Table:
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:
     """Tokens of two or more bytes that are not complete UTF-8, each with a text that produces it."""
     rows, texts = [], texts_of_tokens(tok)
-    for token in token_cells(tok):
-        if token.id not in texts and len(token.content) > 1:
-            found = reach[token.id]
-            rows.append((token, None if usage is None else int(usage.by_id[token.id]), found.witness, found.reason))
+    for id, token in ordinary_tokens(tok).items():
+        if id not in texts and len(token) > 1:
+            used = None if usage is None else int(usage.by_id[id])
+            rows.append((Token(id, token), used, reach[id].witness, reach[id].reason))
     columns = (
         Column("token", "token"),
         Column("used", "count", "times in this text"),

@@ -82,7 +82,7 @@ def figures_of(tok: Tokenizer, text: Mapping[str, str], progress: Progress | Non
     usages: dict[str, Usage] = {}
     counts = []
     for name, of in text.items():
-        domain = EvaluationText({name: Texts([of])})
+        domain = EvaluationText({name: Texts([of])}, num_threads=1)
         with contextlib.suppress(UsageError):  # a character without a token
             usages[name] = domain.usages(tok, progress, words=False)[name]
             counts += [] if is_guest(tok) else [domain.together(tok)]

@@ -148,27 +148,35 @@ def merges_by_rank(vocabulary: Vocabulary) -> tuple[np.ndarray, list[int]]:
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
     """The tokens that no event makes."""
-    made = set(events[events[:, 1] >= 0, 2].tolist())
-    return frozenset(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
+    unmade = np.ones(len(vocabulary.tokens), bool)
+    unmade[events[events[:, 1] >= 0, 2]] = False
+    return frozenset(id for id in np.flatnonzero(unmade).tolist() if vocabulary.tokens[id] is not None)
 
 
 def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
     """The pretokens from `first` to `stop` as ids of the alphabet, uint32, and the end of each pretoken among them."""
-    missing = len(vocabulary.tokens)
     begin, end = int(counts.offsets[first]), int(counts.offsets[stop])
     data = counts.arena[begin:end]
     ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
     if vocabulary.alphabet == "bytes":
         return _id_of_bytes(vocabulary)[data], np.ascontiguousarray(ends, np.uint64)
     # A byte that is not part of a well-formed character is a symbol too, and a surrogate here.
-    ids = {
-        token.decode("utf-8", "surrogateescape"): id for id, token in enumerate(vocabulary.tokens) if token is not None
-    }
-    unknown = missing if vocabulary.unknown is None else vocabulary.unknown
-    pretokens = np.split(data, ends[:-1].astype(np.int64))
-    texts = [pretoken.tobytes().decode("utf-8", "surrogateescape") for pretoken in pretokens]
-    symbols = [ids.get(character, unknown) for text in texts for character in text]
-    return np.array(symbols, np.uint32), np.cumsum([len(text) for text in texts], dtype=np.uint64)
+    text = data.tobytes().decode("utf-8", "surrogateescape")
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    sizes = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
+    sizes[(codes >= 0xD800) & (codes < 0xE000)] = 1
+    return _id_of_characters(vocabulary)[codes], np.searchsorted(np.cumsum(sizes), ends, "right").astype(np.uint64)
+
+
+@lru_cache(maxsize=4)
+def _id_of_characters(vocabulary: Vocabulary) -> np.ndarray:
+    """uint32, by code point: the id of each character; one that is not in use for those without a token."""
+    unknown = len(vocabulary.tokens) if vocabulary.unknown is None else vocabulary.unknown
+    ids = np.full(0x110000, unknown, np.uint32)
+    for id, token in enumerate(vocabulary.tokens):
+        if token and len(token) <= 4 and len(text := token.decode("utf-8", "surrogateescape")) == 1:
+            ids[ord(text)] = id
+    return ids
 
 
 @lru_cache(maxsize=4)
@@ -204,7 +212,13 @@ def _frequencies(
     keys = keys[order]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(changes[order], dtype=np.uint64)])
 
+    moved = np.zeros(len(start), bool)
+    moved[ids[changed]] = True
+
     def before(id: np.ndarray) -> np.ndarray:
-        return start[id] + sums[np.searchsorted(keys, id * n + places)] - sums[np.searchsorted(keys, id * n)]
+        frequency, rows = start[id], np.flatnonzero(moved[id])
+        first = id[rows] * n
+        frequency[rows] += sums[np.searchsorted(keys, first + rows)] - sums[np.searchsorted(keys, first)]
+        return frequency
 
     return before(a), np.where(merge, before(np.where(merge, b, 0)), np.uint64(0))

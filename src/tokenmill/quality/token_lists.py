@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from heapq import nlargest
+from collections.abc import Callable, Mapping
 from itertools import chain, repeat, zip_longest
+from typing import Any
+
+import numpy as np
 
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import WHITE_SPACE
+from .metrics import ratio
 from .tables import Cell, Column, Table, Token
-from .usage import Usage, texts_of_tokens, token_cells
+from .usage import Usage, ordinary_tokens, texts_of_tokens, token_cells
 
 MOST_LONGEST = 1000
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
@@ -26,38 +29,33 @@ NORMALIZATIONS: dict[str, Callable[[str], str]] = {
 }
 
 
-def _duplicates(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
-    """By normalization, the groups of tokens that it makes equal, by what it makes of them."""
-    cells, texts = token_cells(tok), texts_of_tokens(tok)
-    several = {content for content, times in Counter(token.content for token in cells).items() if times > 1}
-    groups = {"same bytes": _groups((repr(of.content)[2:-1], of) for of in cells if of.content in several)}
-    of_text = [token for token in cells if token.id in texts]
-    for name, change in NORMALIZATIONS.items():
-        forms = list(map(change, texts.values()))
-        changed = {form for form, text in zip(forms, texts.values(), strict=True) if form and form != text}
-        groups[name] = _groups(pair for pair in zip(forms, of_text, strict=True) if pair[0] in changed)
-    return groups
-
-
-def _groups(forms: Iterable[tuple[str, Token]]) -> dict[str, list[Token]]:
-    """The tokens of each form that several have."""
-    groups: dict[str, list[Token]] = {}
-    for form, token in forms:
-        groups.setdefault(form, []).append(token)
-    return {form: tokens for form, tokens in groups.items() if len(tokens) > 1}
-
-
 def duplicates_tables(tok: Tokenizer) -> list[Table]:
     """How many tokens each normalization makes equal; then the groups of each, the largest first."""
-    total = len(token_cells(tok))
+    tokens, texts = ordinary_tokens(tok), texts_of_tokens(tok)
     summary, lists = [], []
-    for name, groups in _duplicates(tok).items():
-        members = sum(map(len, groups.values()))
-        spare = members - len(groups)
-        summary.append((name, len(groups), members, spare, spare / total if total else None))
+    for name, change in {"same bytes": None, **NORMALIZATIONS}.items():
+        forms: dict[int, Any]  # of the tokens that may be equal to another one
+        if change is None:
+            last = dict(zip(tokens.values(), tokens, strict=True))
+            same = {token for id, token in tokens.items() if last[token] != id}
+            forms = {id: token for id, token in tokens.items() if token in same}
+        else:
+            changed = {id: form for id, text in texts.items() if (form := change(text)) != text and form}
+            made = set(changed.values())
+            forms = changed | {id: text for id, text in texts.items() if text in made and id not in changed}
+        times = Counter(forms.values())
+        several = {form for form, number in times.items() if number > 1}
+        members = sum(times[form] for form in several)
+        summary.append(
+            (name, len(several), members, members - len(several), ratio(members - len(several), len(tokens)))
+        )
         group = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
-        if groups and name != "case and outer white space":  # thousands, and useful
-            rows = [(form, len(members), tuple(members)) for form, members in groups.items()]
+        if several and name != "case and outer white space":  # thousands, and useful
+            groups: dict[Any, list[Token]] = {}
+            for id, form in sorted(forms.items()):
+                if form in several:
+                    groups.setdefault(form, []).append(Token(id, tokens[id]))
+            rows = [(form if change else repr(form)[2:-1], len(of), tuple(of)) for form, of in groups.items()]
             rows.sort(key=lambda row: (-row[1], row[2][0].id))
             key = "duplicates_" + name.lower().replace(" ", "_")
             lists.append(Table(key, f"Duplicates: {name}", group, rows, listing=True))
@@ -180,11 +178,10 @@ def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """The longest tokens: long runs of one character or of white space show here."""
     texts, uses = texts_of_tokens(tok), None if usage is None else usage.by_id
     rows: list[tuple[Cell, ...]] = []
-    for token in nlargest(
-        MOST_LONGEST, token_cells(tok), key=lambda token: len(token.content)
-    ):  # by id where equally long
-        text = texts.get(token.id)
-        used = None if uses is None else int(uses[token.id])
-        rows.append((token, len(token.content), None if text is None else len(text), used))
+    tokens = ordinary_tokens(tok)
+    by_length = np.argsort([-len(token) for token in tokens.values()], kind="stable")  # by id where equally long
+    for id in np.array(list(tokens), np.int64)[by_length[:MOST_LONGEST]].tolist():
+        token, used = tokens[id], None if uses is None else int(uses[id])
+        rows.append((Token(id, token), len(token), len(texts[id]) if id in texts else None, used))
     columns = (Column("token", "token"), *(Column(name, "count") for name in ("bytes", "characters", "used")))
     return Table("longest", "Longest tokens", columns, rows, listing=True)

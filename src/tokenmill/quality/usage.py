@@ -148,7 +148,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64)."""
     at_once = tok.vocabulary.alphabet == "bytes"
     encode = _by_sizes if at_once else _by_documents
-    core = tok._core if at_once else _one_pretoken(tok.vocabulary)._core
+    core = tok._core if at_once else one_pretoken(tok.vocabulary)._core
     sizes = _sizes(tok.vocabulary)
     numbers = np.zeros(len(counts), np.int64)
     offsets = counts.offsets.astype(np.int64)
@@ -163,7 +163,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
 
 
 @lru_cache(maxsize=2)
-def _one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
+def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
     """`bare`, kept: its tables are built once for the domains of a text."""
     return bare(Tokenizer(vocabulary))
 
