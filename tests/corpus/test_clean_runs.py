@@ -318,6 +318,49 @@ def test_shards_are_one_frame_that_any_program_reads(corpus, tmp_path):
     assert [json.loads(line)["text"] for line in plain.splitlines()] == texts_of(tmp_path)
 
 
+def test_parquet_shards_are_read_by_row_groups(corpus, tmp_path, monkeypatch):
+    """As nanochat's loader reads them: the files by their names, the row groups dealt out to the ranks, `text` as a list."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(cleaning, "ROW_GROUP_DOCUMENTS", 100)
+    monkeypatch.setattr(cleaning, "PART_BYTES", 200_000)
+    report = clean("text", corpus, tmp_path / "rows", CleanOptions("parquet"))
+    clean("text", corpus, tmp_path / "jsonl", CleanOptions())
+    texts = []
+    for path in sorted(str(path) for path in (tmp_path / "rows").iterdir() if path.name.endswith(".parquet")):
+        file = pq.ParquetFile(path)
+        groups = {}
+        for rank in range(3):
+            for number in range(rank, file.num_row_groups, 3):
+                groups[number] = file.read_row_group(number).column("text").to_pylist()
+        assert all(len(groups[number]) == 100 for number in range(file.num_row_groups - 1))
+        texts += [text for number in sorted(groups) for text in groups[number]]
+    assert texts == [d.text for d in read_documents(tmp_path / "jsonl")]
+    assert [(d.id, d.source, d.text) for d in read_documents(tmp_path / "rows")][:1] == [
+        ("0-0", str(tmp_path / "rows" / "shard-00000-0000.parquet"), texts[0])
+    ]
+    assert sum(shard["documents"] for shard in report.shards) == report.documents_kept == len(texts)
+    again = clean("text", corpus, tmp_path / "again", CleanOptions("parquet"), job=JobOptions(num_threads=5))
+    assert again.shards == report.shards
+    names = [shard["name"] for shard in report.shards]
+    assert len(names) > 1
+    assert all((tmp_path / "rows" / name).read_bytes() == (tmp_path / "again" / name).read_bytes() for name in names)
+
+
+def test_row_groups_of_long_documents_are_small(tmp_path, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(cleaning, "ROW_GROUP_BYTES", 100_000)
+    lines = [{"text": f"{number} " + "word " * 10_000, "title": "T" if number else ""} for number in range(9)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr(blocks, "BLOCK", 60_000)
+    clean("text", tmp_path / "a.jsonl", tmp_path / "rows", CleanOptions("parquet"))
+    file = pq.ParquetFile(tmp_path / "rows" / "shard-00000-0000.parquet")
+    assert file.num_row_groups > 2
+    table = file.read()
+    assert table.column("text").to_pylist() == [line["text"] for line in lines]
+    assert table.column("title").to_pylist() == [None] + ["T"] * 8
+    assert table.column("id").to_pylist() == [str(number) for number in range(1, 10)]
+
+
 def test_filters_and_lengths_are_obeyed(corpus, tmp_path):
     chosen = clean("text", corpus[:1], tmp_path / "a", CleanOptions(filters=("spaces",), min_chars=0))
     assert chosen.documents_kept == 297

@@ -22,6 +22,7 @@ from tokenmill.cli.main import app
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.counting import CountOptions, count
 from tokenmill.counting.to_folder import count_to_folder
+from tokenmill.errors import UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.quality.checking import document_texts
 from tokenmill.quality.evaluation_text import EvaluationText
@@ -120,6 +121,55 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
 def assert_alike(path, tok, folder, read, expected, on_skip=None):
     for verb, texts in seen_by_every_verb(path, tok, folder, read, on_skip):
         assert texts == (sorted(expected) if verb == "count" else expected), verb
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet", "dictionary.parquet"])
+@pytest.mark.parametrize("fields", [["title", "body"], ("title", "body", "id")])
+def test_the_texts_of_several_fields_are_one_document(tmp_path, tok, name, fields):
+    rows = [("One", "the first", "a"), ("", "no title", "b"), (None, "null", "c"), ("Caf\u00e9", None, "d")]
+    rows = [dict(zip(("title", "body", "id"), row, strict=True)) for row in rows]
+    if name.endswith(".parquet"):
+        table = pa.Table.from_pylist([*rows, dict.fromkeys(("title", "body", "id"))])
+        if name.startswith("dictionary"):
+            table = pa.table([column.dictionary_encode() for column in table.columns], table.column_names)
+        pq.write_table(table, tmp_path / name)
+    else:
+        lines = [*map(json.dumps, rows)]
+        (tmp_path / name).write_text(f"[{','.join(lines)}]" if name == "a.json" else "\n".join(lines))
+    texts = ["\n\n".join(filter(None, (row[field] for field in fields))) for row in rows]
+    assert "One\n\nthe first" in texts[0]
+    assert_alike(tmp_path / name, tok, tmp_path, ReadOptions("line", field=fields), texts)
+    words = [str(tmp_path / name), *(word for field in fields for word in ("--field", field))]
+    made = CliRunner().invoke(app, ["count", *words, "-o", str(tmp_path / "c"), "--json"])
+    assert made.exit_code == 0, made.stderr
+    assert json.loads(made.stdout)["documents"] == len(texts)
+
+
+@pytest.mark.parametrize("title", ['"title": 3,', '"title": ["x"],', ""])
+def test_an_object_without_one_of_several_fields_is_damaged(tmp_path, tok, title):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"title": "One", "text": "good"}\n{' + title + ' "text": "bad"}\n{"title": null, "text": null}\n')
+    skips = []
+    assert_alike(
+        path,
+        tok,
+        tmp_path,
+        ReadOptions("line", field=("title", "text"), skip_damaged=True),
+        ["One\n\ngood"],
+        skips.append,
+    )
+    assert {skip.position for skip in skips} == {"line 2", "line 3"}
+    assert {skip.reason.partition(";")[0] for skip in skips} == {
+        f"the field 'title' is {'missing' if not title else 'a number, not text' if '3' in title else 'an array, not text'}",
+        "the field 'title' is null, not text",
+    }
+
+
+@pytest.mark.parametrize("fields", [(), ("a", "a"), tuple("abcdefghi"), (1,)])
+def test_fields_that_cannot_be_are_refused(fields):
+    with pytest.raises(UsageError, match="field is .*; give one to 8 different names"):
+        ReadOptions(field=fields)
+    assert ReadOptions(field=["a"]) == ReadOptions(field="a")
 
 
 @pytest.mark.parametrize("name", FILES)

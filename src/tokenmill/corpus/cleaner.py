@@ -17,7 +17,7 @@ from ..sources.find import Skip
 from ..sources.jsonl import Column, columns_of
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
-from .options import CleanOptions
+from .options import OUTPUT_FORMATS, CleanOptions
 from .report import Tally
 from .wikitext import Segment
 
@@ -46,7 +46,8 @@ class Cleaner:
     def __call__(self, values: tuple) -> tuple[bytes, dict[str, Any]]:
         block, tally = Block.of(values), Tally()
         options, minimal = self._options, FILTER_SETS["minimal"]
-        plain = block.format in ("text", "parquet", "jsonl") and options.format == "jsonl" and not block.skips
+        plain = block.format in ("text", "parquet", "jsonl") and options.format != "text" and not block.skips
+        plain &= len(options.read.fields) == 1 or block.format != "jsonl"
         if plain and self._kind in ("text", "fineweb") and {*(options.filters or ())} <= {*minimal}:
             lines: Iterable[bytes] = self._plain_lines(block, tally)
         else:
@@ -55,7 +56,7 @@ class Cleaner:
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
-        min_chars, field, size = self._options.min_chars or 0, self._options.read.field, len(block.ends)
+        min_chars, field, size = self._options.min_chars or 0, self._options.read.fields[0], len(block.ends)
         numbers = array("Q") if block.numbers is None else block.numbers
         if block.format == "jsonl":
             columns, odd = columns_of(block, field, "id", "title")
@@ -135,12 +136,12 @@ def check_kind(kind: str, format: str) -> None:
         raise UsageError(f"the kind {kind!r} is not known; known are {', '.join(KINDS)}")
     for module in KINDS[kind][1]:
         require(module, "corpus", f"cleaning {kind}")
-    if format == "jsonl":
-        require("zstandard", "corpus", "writing .jsonl.zst")
+    if format != "text":
+        require({"jsonl": "zstandard"}.get(format, "pyarrow.parquet"), "corpus", f"writing {OUTPUT_FORMATS[format]}")
 
 
 def _line(document: Document, text: str, format: str) -> bytes:
-    """The bytes of a document in a shard."""
+    """The bytes of a document in a shard; for Parquet the line of JSON that its writer makes a row of."""
     if format == "text":  # two blank lines end a document, so there is at most one in a row inside one
         return (_BLANK_LINES.sub("\n\n", text.strip("\n")) + "\n\n\n").encode()
     title = {"title": document.title} if document.title else {}

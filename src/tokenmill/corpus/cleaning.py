@@ -9,9 +9,11 @@ interruption.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -26,6 +28,7 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
+from ..sources._json_cy import field_columns
 from ..sources.blocks import Block
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
@@ -35,6 +38,8 @@ from .report import CleaningReport, Tally
 
 Part = list[tuple[Source, int]]  # consecutive sources with their sizes
 PART_BYTES = 256 << 20  # of sources as they are stored
+COLUMNS = ["text", "id", "source", "title"]  # of Parquet
+ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; a block more in the bytes
 
 
 def clean(
@@ -230,11 +235,44 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
         if format == "text":
             yield file.write
             return
+        if format == "parquet":
+            yield from _parquet_writer(file)
+            return
         zstandard = require("zstandard", "corpus", "writing .jsonl.zst")
         # In a thread of its own, so that reading goes on.
         compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, threads=1)
         with compressor.stream_writer(file, closefd=False) as writer:
             yield writer.write
+
+
+def _parquet_writer(file: Any) -> Iterator[Callable[[bytes], Any]]:
+    """Gives what writes lines of JSON as rows. The row groups are small, as trainers deal them out to their processes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.string()) for name in COLUMNS])
+    rows = schema.empty_table()
+
+    def write(lines: bytes) -> None:
+        nonlocal rows
+        ends = array("Q", itertools.accumulate(map(len, lines.splitlines(keepends=True))))
+        columns, odd = field_columns(lines, ends, tuple(name.encode() for name in COLUMNS))
+        assert not odd
+        arrays = []
+        for data, value_ends, kinds in columns:
+            buffers = [None, pa.py_buffer(array("Q", [0]) + value_ends), pa.py_buffer(data)]
+            known = pa.Array.from_buffers(pa.uint8(), len(ends), [None, pa.py_buffer(kinds)]).cast(pa.bool_())
+            arrays.append(pc.if_else(known, pa.Array.from_buffers(pa.large_string(), len(ends), buffers), None))
+        rows = pa.concat_tables([rows, pa.table(arrays, COLUMNS).cast(schema)])
+        while len(rows) >= ROW_GROUP_DOCUMENTS or rows.nbytes >= ROW_GROUP_BYTES:
+            writer.write_table(rows[:ROW_GROUP_DOCUMENTS], ROW_GROUP_DOCUMENTS)
+            rows = rows[ROW_GROUP_DOCUMENTS:]
+
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        yield write
+        if len(rows):
+            writer.write_table(rows)
 
 
 def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any]) -> CleaningReport | None:

@@ -12,7 +12,7 @@ from ..options import Option, Options
 from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 from .filters import chosen_filters
 
-OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
+OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "parquet": ".parquet", "text": ".txt"}
 FILES = ReadOptions(max_document_bytes=MAX_DOCUMENT_BYTES)
 
 
@@ -32,7 +32,7 @@ class CleanOptions(Options):
     """
 
     # fmt: off
-    format: Annotated[Literal["jsonl", "text"], Option("jsonl: shards of JSON lines (.jsonl.zst); text: of plain text, two blank lines after each document.")] = "jsonl"
+    format: Annotated[Literal["jsonl", "parquet", "text"], Option("jsonl: shards of JSON lines (.jsonl.zst); parquet: of rows; text: of plain text, two blank lines after each document.")] = "jsonl"
     filters: Annotated[tuple[str, ...] | None, Option("Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published recipe. [default: careful for wikipedia and stackexchange, else minimal]", metavar="NAME[,...]", parse=_names)] = None
     min_chars: Annotated[int | None, Option("Drop shorter documents. [default: 100 for wikipedia, stackexchange and the filters ddtokens, else 1]", min=0)] = None
     keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True

@@ -54,7 +54,9 @@ class Subject:
             return "TEXT"
         default = asdict(ReadOptions())
         read = {name: value for name, value in asdict(self.text.read).items() if value != default[name]}
-        flags = [f"--{name}={shlex.quote(str(read[name]))}" for name in ("unit", "separator", "field") if name in read]
+        given = [(name, read[name]) for name in ("unit", "separator") if name in read]
+        given += [("field", name) for name in self.text.read.fields if "field" in read]
+        flags = [f"--{name}={shlex.quote(value)}" for name, value in given]
         return " ".join([*map(shlex.quote, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
 
     @property

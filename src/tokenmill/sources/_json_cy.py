@@ -19,7 +19,7 @@ DIGITS = cython.declare(cython.size_t, 4000)
 QUOTE = cython.declare(cython.int, 34)
 BACKSLASH = cython.declare(cython.int, 92)
 
-MOST_FIELDS = cython.declare(cython.int, 3)
+MOST_FIELDS = cython.declare(cython.int, 10)
 NONE = cython.declare(cython.int, 0)  # the kinds of a value: not there, or none of the others
 STRING = cython.declare(cython.int, 1)
 SCALAR = cython.declare(cython.int, 2)  # an integer, true or false
@@ -45,7 +45,7 @@ Reader = cython.struct(
 def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], fields: tuple) -> tuple:
     """The values of the fields of the JSON objects in `text` as columns, and which objects are odd.
 
-    Object i is text[ends[i - 1]:ends[i]]. Up to three different fields; an object without a string in the first is odd.
+    Object i is text[ends[i - 1]:ends[i]]. Up to ten different fields; an object without a string in the first is odd.
     A column is its bytes, their ends, and the kinds of the values: 1 a string; 2 an integer, true or false, as Python
     writes them; 0 anything else, or no such field. The values of an odd object are empty and of kind 0.
     """
@@ -54,10 +54,10 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
     j: cython.int
     odd: list = []
     reader: Reader
-    columns: Column[3]
-    starts: cython.pointer(uint8_t)[3]
-    column_ends: cython.pointer(uint64_t)[3]
-    kinds: cython.pointer(uint8_t)[3]
+    columns: Column[10]
+    starts: cython.pointer(uint8_t)[10]
+    column_ends: cython.pointer(uint64_t)[10]
+    kinds: cython.pointer(uint8_t)[10]
     good: cython.bint
     results: list = []
     number_of_fields: cython.int = len(fields)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
 MAX_DOCUMENT_BYTES = 16 << 20
+MOST_FIELDS = 8  # of a document
+FIELD_BREAK = b"\n\n"  # between the texts of several fields
 INPUT = "Input"  # the heading of its options in help texts
 
 Cut = Callable[[bytearray, int, int], int]
@@ -48,19 +50,28 @@ class ReadOptions(Options):
     # fmt: off
     unit: Annotated[Literal["file", "line", "blank", "separator"], Option("A document of a text file: file, line, blank (text between blank lines), or separator. Empty lines are not documents.", section=INPUT)] = "file"
     separator: Annotated[str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))] = ""
-    field: Annotated[str, Option("The field of JSON objects, or the column of Parquet, that has the text.", section=INPUT)] = "text"
+    field: Annotated[str | Sequence[str], Option("The field of JSON objects, or the column of Parquet, that has the text. Repeatable: the texts of several become one document, with a blank line between. [default: text]", metavar="TEXT", many=True, section=INPUT)] = "text"
     max_document_bytes: int | None = None  # longer documents are skipped, which bounds the memory
     skip_damaged: Annotated[bool, Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT)] = False
     # fmt: on
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        fields = self.fields
+        if not 0 < len(set(fields)) == len(fields) <= MOST_FIELDS or not all(isinstance(name, str) for name in fields):
+            raise UsageError(OptionName("field"), f" is {self.field!r}; give one to {MOST_FIELDS} different names")
+        object.__setattr__(self, "field", fields[0] if len(fields) == 1 else fields)
         if self.unit == "separator" and not self.separator:
             raise UsageError(OptionName("unit", "separator"), " needs ", OptionName("separator", ...))
         if self.max_document_bytes is not None and self.max_document_bytes < 1:
             raise UsageError(
                 OptionName("max_document_bytes"), f" is {self.max_document_bytes}; it must be at least 1, or None"
             )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields or columns whose texts make the document."""
+        return (self.field,) if isinstance(self.field, str) else tuple(self.field)
 
     def skipper(self, on_skip: OnSkip | None = None) -> OnSkip | None:
         """What to call for each thing that cannot be read: `on_skip`, or a warning; None if that is an error."""

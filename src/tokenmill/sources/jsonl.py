@@ -10,6 +10,7 @@ import itertools
 import json
 import re
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from ..errors import InputError
 from ._cut_cy import value_end
 from ._json_cy import field_columns
-from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
+from .blocks import BLOCK, FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
 from .find import Skip, Source
 from .text import CutSource
 
@@ -33,12 +34,13 @@ JSON_KINDS: dict[type, str] = {
     dict: "an object",
 }
 Column = tuple[Any, Any, Any]  # the bytes of values, their ends and kinds: see `field_columns`
+MISSING = object()
 SPACE = re.compile(rb"[ \t\r\n]*")
 
 
 def document(record: Record, options: ReadOptions) -> Document:
     """The text of an object, with the values of its fields "id" and "title" if it has them."""
-    text, replaced, value = _read(record.data, options.field)
+    text, replaced, value = _read(record.data, options.fields)
     id, title = _id_of(value), value.get("title")
     return Document(
         text,
@@ -49,8 +51,9 @@ def document(record: Record, options: ReadOptions) -> Document:
     )
 
 
-def _read(data: bytes, field: str) -> tuple[str, int, dict[str, Any]]:
-    """The text in a JSON object, how many lone surrogates were replaced in it, and the object."""
+def _read(data: bytes, fields: Sequence[str]) -> tuple[str, int, dict[str, Any]]:
+    """The text in a JSON object, of the fields that are neither null nor empty if there are several; how many lone
+    surrogates were replaced in it, and the object."""
     line = decode(data)
     try:
         try:
@@ -64,13 +67,16 @@ def _read(data: bytes, field: str) -> tuple[str, int, dict[str, Any]]:
     except ValueError as error:
         raise Damaged(f"not JSON: {_why_not_json(line, error)}") from error
     if not isinstance(value, dict):
-        raise Damaged(f"JSON, but {JSON_KINDS[type(value)]}; expected an object with the field {field!r}")
-    text = value.get(field)
-    if not isinstance(text, str):
-        has = "is missing" if field not in value else f"is {JSON_KINDS[type(text)]}, not text"
-        others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
-        raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text")
-    return *without_surrogates(text), value
+        raise Damaged(f"JSON, but {JSON_KINDS[type(value)]}; expected an object with the field {fields[0]!r}")
+    texts = [value.get(field, MISSING) for field in fields]
+    if len(fields) > 1 and any(isinstance(text, str) for text in texts):
+        texts = ["" if text is None else text for text in texts]
+    for field, text in zip(fields, texts, strict=True):
+        if not isinstance(text, str):
+            has = "is missing" if text is MISSING else f"is {JSON_KINDS[type(text)]}, not text"
+            others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
+            raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text")
+    return *without_surrogates(FIELD_BREAK.decode().join(filter(None, texts))), value
 
 
 def _why_not_json(line: str, error: ValueError) -> str:
@@ -195,13 +201,14 @@ def columns_of(block: Block, *fields: str) -> tuple[dict[str, Column], list[int]
 
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Put the texts in place of the objects."""
-    columns, odd = columns_of(block, options.field, *(["id"] if ids else []))
-    data, ends, _ = columns[options.field]
+    columns, odd = columns_of(block, *options.fields, *(["id"] if ids else []))
+    texts = [columns[field] for field in options.fields]
     names = _names(*columns["id"]) if ids else None
-    if odd:
-        _parse_odd(block, options.field, data, ends, names, odd)
+    if odd or len(texts) > 1:
+        _join_and_parse_odd(block, options.fields, texts, names, odd)
     else:
-        block.data, block.ends, block.names = data, ends, names
+        block.data, block.ends, _ = texts[0]
+        block.names = names
 
 
 def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
@@ -210,17 +217,22 @@ def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
     ]
 
 
-def _parse_odd(
-    block: Block, field: str, data: bytes, ends: array, names: list[str | None] | None, odd: list[int]
+def _join_and_parse_odd(
+    block: Block, fields: Sequence[str], columns: Sequence[Column], names: list[str | None] | None, odd: Sequence[int]
 ) -> None:
-    """Put the texts and names in place of the objects, of which Python's json reads the odd ones."""
+    """Put the texts and names in place of the objects, of which Python's json reads the odd ones, and those whose fields are
+    not all strings."""
     lines = memoryview(block.data)
     line_ends = [0, *block.ends]
-    texts = [bytes(data[start:end]) for start, end in itertools.pairwise([0, *ends])]
+    values = [[bytes(data[a:b]) for a, b in itertools.pairwise([0, *ends])] for data, ends, _ in columns]
+    texts = values[0]
+    if len(fields) > 1:
+        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*values, strict=True)]
+        odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
     changed, first, damaged = 0, "", set()
     for i in odd:
         try:
-            text, replaced, value = _read(bytes(lines[line_ends[i] : line_ends[i + 1]]), field)
+            text, replaced, value = _read(bytes(lines[line_ends[i] : line_ends[i + 1]]), fields)
         except Damaged as error:
             block.skips.append(Skip(block.source, block.position(i), str(error)))
             damaged.add(i)

@@ -6,15 +6,16 @@ The strings are taken from Arrow's buffers as they are. A null is no document. A
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, OptionName, reason_of, require
 from ._cut_cy import arrow_ends
-from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
+from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
 from .streams import Pause
@@ -92,7 +93,8 @@ class ParquetSource(BlockSource):
 
     def _open(self, pause: Pause) -> None:
         self._open_file()
-        _check_column(self.name, self._file.schema_arrow, self._options.field)
+        for field in self._options.fields:
+            _check_column(self.name, self._file.schema_arrow, field)
         self._before = sum(self._rows(group) for group in range(self._group))
 
     def _rows(self, group: int) -> int:
@@ -130,7 +132,7 @@ class ParquetSource(BlockSource):
             group = self._file.metadata.row_group(self._group)
             self._refuse_bombs(group)
             names = self._file.schema_arrow.names
-            columns = [self._options.field, *(["id"] if self._ids and names.count("id") == 1 else [])]
+            columns = [*self._options.fields, *(["id"] if self._ids and names.count("id") == 1 else [])]
             # Half a block: Arrow's buffers may be twice as large as the strings.
             rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // 2 // max(1, group.total_byte_size)))
             if rows * group.total_byte_size > MOST_BYTES:
@@ -145,8 +147,11 @@ class ParquetSource(BlockSource):
 
     def _refuse_bombs(self, group: Any) -> None:
         """Refuse a column of small pages that become large. Arrow decodes a dictionary, and each page, whole."""
-        columns = map(group.column, range(group.num_columns))
-        column = next(column for column in columns if column.path_in_schema == self._options.field)
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema in self._options.fields:
+                self._refuse_bomb(column)
+
+    def _refuse_bomb(self, column: Any) -> None:
         start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
         is_bomb = column.total_uncompressed_size > max(MOST_PAGE, MOST_RATIO * column.total_compressed_size)
         with contextlib.nullcontext(self._url) if self._url is not None else open(self.source, "rb") as file:
@@ -156,24 +161,24 @@ class ParquetSource(BlockSource):
                         raise ValueError(f"a page of it takes {nbytes:,} bytes, and at most {MOST_PAGE:,} are read")
 
     def _longest_repeated(self) -> int:
-        """The bytes of the longest string in the row group's dictionary, at least 1: each row may repeat it."""
+        """The bytes of the longest strings in the row group's dictionaries, at least 1: each row may repeat them."""
         with self._parquet.ParquetFile(
             self._url or self.source,
             metadata=self._file.metadata,
-            read_dictionary=[self._options.field],
+            read_dictionary=[*self._options.fields],
             buffer_size=STORED_STEP,
         ) as file:
-            batch = next(file.iter_batches(1, [self._group], [self._options.field], use_threads=False), None)
-            strings = getattr(batch and batch.column(0), "dictionary", ())
-            return max(1, _layout(strings)[3]) if len(strings) else 1
+            batch = next(file.iter_batches(1, [self._group], [*self._options.fields], use_threads=False), None)
+            dictionaries = [getattr(column, "dictionary", ()) for column in (batch.columns if batch else ())]
+            return max(1, sum(_layout(strings)[3] for strings in dictionaries if len(strings)))
 
     def _put(self, block: Block, batch: pa.RecordBatch, first: int) -> None:
         """Give a block the strings of a batch, without a copy of them."""
         import pyarrow as pa
 
-        texts: Any = batch.column(self._options.field)
-        if pa.types.is_dictionary(texts.type):
-            texts = texts.dictionary_decode()
+        columns = [batch.column(field) for field in self._options.fields]
+        columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns]
+        texts: Any = columns[0] if len(columns) == 1 else _joined(columns)
         block.numbers = range(first, first + len(texts))
         if self._ids and "id" in batch.schema.names:
             block.names = batch.column("id").to_pylist()
@@ -241,6 +246,20 @@ def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
         elif kind not in (1, 2):  # true and false have no bytes; a page's header has no lists
             raise IndexError
     return fields, at + 1
+
+
+def _joined(columns: Sequence[Any]) -> Any:
+    """The texts of each row in one, without those that are null or empty; null where all are null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def join(a: Any, b: Any) -> Any:
+        both = pc.and_(pc.greater(pc.binary_length(a), 0), pc.greater(pc.binary_length(b), 0))
+        return pc.binary_join_element_wise(a, b, pc.if_else(both, *separators))
+
+    separators = [pa.scalar(each, pa.large_binary()) for each in (FIELD_BREAK, b"")]
+    joined = functools.reduce(join, [column.cast(pa.large_binary()).fill_null(b"") for column in columns])
+    return pc.if_else(functools.reduce(pc.or_, map(pc.is_valid, columns)), joined, None)
 
 
 def _layout(strings: Any) -> tuple[array, Any, int, int]:
