@@ -167,7 +167,7 @@ def test_an_object_without_one_of_several_fields_is_damaged(tmp_path, tok, title
 
 @pytest.mark.parametrize("fields", [(), ("a", "a"), tuple("abcdefghi"), (1,)])
 def test_fields_that_cannot_be_are_refused(fields):
-    with pytest.raises(UsageError, match="field is .*; give one to 8 different names"):
+    with pytest.raises(UsageError, match=r"field is .*; give one to 8 different names"):
         ReadOptions(field=fields)
     assert ReadOptions(field=["a"]) == ReadOptions(field="a")
 
