@@ -54,7 +54,7 @@ class Subject:
             return "TEXT"
         default = asdict(ReadOptions())
         read = {name: value for name, value in asdict(self.text.read).items() if value != default[name]}
-        given = [(name, read[name]) for name in ("unit", "separator") if name in read]
+        given: list[tuple[str, str]] = [(name, str(read[name])) for name in ("unit", "separator") if name in read]
         given += [("field", name) for name in self.text.read.fields if "field" in read]
         flags = [f"--{name}={shlex.quote(value)}" for name, value in given]
         return " ".join([*map(shlex.quote, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
