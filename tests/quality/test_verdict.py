@@ -26,7 +26,7 @@ def tok():
 
 def finding(found, key):
     (one,) = [finding for finding in found.findings if finding.key == key]
-    assert all((one.statement, one.threshold, one.meaning, one.advice))
+    assert one.statement and one.threshold and one.meaning and (one.advice or one.level == "good")
     return one
 
 
@@ -64,7 +64,7 @@ def test_unused_tokens_that_must_stay_are_no_complaint(tmp_path):
     smaller = tokenmill.shrink(tok, path)
     assert before.level == "look" and f"drops {smaller.dropped:,} rows, and this text keeps its tokens" in before.advice
     after = finding(tokenmill.inspect(smaller.tok, path), "unused")
-    assert after.level == "good" and after.advice == "Nothing needs to be done."
+    assert after.level == "good" and not after.advice
     assert "cannot be removed" in after.statement  # the single bytes
 
 

@@ -113,12 +113,21 @@ def resumable(output: Path | None, working: Path | None = None) -> Iterator[None
 
 
 @contextlib.contextmanager
-def progress_bar() -> Iterator[Progress | None]:
-    """A `progress(stage, done, total)` callback that draws a bar for each stage; None if stderr is not a terminal."""
+def progress_bar(below: Any = None) -> Iterator[Progress | None]:
+    """A `progress(stage, done, total)` callback that draws a bar for each stage; None if stderr is not a terminal.
+
+    below: what rich draws below the bars, again and again.
+    """
     if verbosity.quiet or not sys.stderr.isatty():
         yield None
         return
     from rich import progress as rich
+
+    class Bars(rich.Progress):
+        def get_renderables(self) -> Iterator[Any]:
+            yield from super().get_renderables()
+            if below is not None:
+                yield below
 
     columns = (
         rich.TextColumn("{task.description:<18}"),
@@ -127,7 +136,7 @@ def progress_bar() -> Iterator[Progress | None]:
         rich.TextColumn("{task.fields[speed]:>10}"),
         rich.TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with rich.Progress(*columns, console=console()) as bars:
+    with Bars(*columns, console=console()) as bars:
         tasks: dict = {}
 
         def progress(stage: str, done: int, total: int | None) -> None:

@@ -16,7 +16,7 @@ Sample = Annotated[Sequence[str], Option("For a Picky tokenizer: text to measure
 Html = Annotated[Path | None, Option("Write a report as one self-contained page.", section=OUTPUT)]
 Json = Annotated[bool, Option("Print the summary as JSON on stdout.", section=OUTPUT)]
 Quiet = Annotated[bool, Option("Print results and errors only, no notes and no progress.", "-q", "--quiet", section=OUTPUT)]
-Verbose = Annotated[bool, Option("Print all that was left out, and where errors come from.", "-v", "--verbose", section=OUTPUT)]
+Verbose = Annotated[bool, Option("Print all notes, each merge, and where errors come from.", "-v", "--verbose", section=OUTPUT)]
 # fmt: on
 
 

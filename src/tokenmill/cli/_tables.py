@@ -70,7 +70,9 @@ def print_report(report: Report, length: int | None = 10, first: Sequence[str] |
         console = _console(120)
         console.print(Text("Verdict", "bold") + Text(f"  {report.summary}" if report.summary else ""))
         for finding in report.findings:
-            console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
+            console.print(
+                Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}".rstrip(), "dim"))
+            )
     tables = report.tables
     if first is not None:
         tables = [table for key in first for table in tables if table.key == key][:5]

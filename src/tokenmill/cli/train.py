@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 # fmt: off
 HeldOut = Annotated[Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")]
-Log = Annotated[Path | None, Option("Write all merges and removals to this file; --verbose prints them.", section="Output")]
+Log = Annotated[Path | None, Option("Write all merges and removals to this file.", section="Output")]
 # fmt: on
 
 
@@ -67,7 +69,8 @@ def train(
     check_sample([*sample, *held_out])
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
-    with resumable(job.output), progress_bar() as bar, _watching(bar, log) as progress:
+    latest = _LatestEvents() if verbosity.verbose else None
+    with resumable(job.output), progress_bar(latest) as bar, _watching(bar, log, latest) as progress:
         result = job.run(progress, say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
     for note in result.notes:
@@ -108,14 +111,56 @@ def train(
             say(f"The same tokens are in {', '.join(short)}.")
 
 
-class _EventLog:
-    """A progress callback that also writes the merges and removals of training: to a file, and with --verbose to stderr.
+class _LatestEvents:
+    """The latest merges and removals of a training, for rich to draw: with their counts, on a logarithmic scale."""
 
-    Tokens are spelt as in merges.txt: a space is Ġ.
+    ROWS, WIDTH = 10, 24
+
+    def __init__(self) -> None:
+        self.events: deque[TrainingEvent] = deque(maxlen=self.ROWS)
+        self.merges = self.removals = self.first = self.last = 0
+
+    def add(self, event: TrainingEvent) -> None:
+        self.events.append(event)
+        if event.count is None:
+            self.removals += 1
+        else:
+            self.merges += 1
+            self.first, self.last = self.first or event.count, event.count
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        removals = f" and {self.removals:,} removals" if self.removals else ""
+        title = f"{self.merges:,} merges{removals}; the best pair occurs {self.last:,} times ({self.first:,} at first)"
+        table = Table(box=None, show_header=False)
+        for justify in ("right", "left", "right", "left"):
+            table.add_column(justify=justify, overflow="ellipsis", no_wrap=True)
+        for event in list(self.events):
+            count = event.count or 0
+            bar = "━" * round(self.WIDTH * math.log1p(count) / math.log1p(max(self.first, count, 1)))
+            table.add_row(str(event.rank), Text(_in_words(event)), f"{count:,}" if count else "", bar)
+        return Group(Text(title if self.merges else ""), table)
+
+
+def _in_words(event: TrainingEvent) -> str:
+    """Tokens are spelt as in merges.txt: a space is Ġ."""
+    from ..formats.byte_alphabet import to_text
+
+    left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
+    return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
+
+
+class _EventLog:
+    """A progress callback that passes on the merges and removals of training: to a file, and to `latest` or else stderr.
+
+    latest: for --verbose, which prints a line for each event where there are no bars.
     """
 
-    def __init__(self, bar: Progress | None, file: IO[str] | None) -> None:
-        self.bar, self.file = bar, file
+    def __init__(self, bar: Progress | None, file: IO[str] | None, latest: _LatestEvents | None) -> None:
+        self.bar, self.file, self.latest = bar, file, latest
         if file:
             file.write("rank\tleft\tright\ttoken\tcount\tios\n")
 
@@ -124,27 +169,28 @@ class _EventLog:
             self.bar(stage, done, total)
 
     def event(self, event: TrainingEvent) -> None:
-        from ..formats.byte_alphabet import to_text
-
-        left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
-        ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
         if self.file:
+            from ..formats.byte_alphabet import to_text
+
+            left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
+            ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
             self.file.write(f"{event.rank}\t{left}\t{right}\t{token}\t{count}\t{ios}\n")
-        if verbosity.verbose:
-            line = f"removed {token}  IoS {ios}" if ios else f"{left} + {right} -> {token}  {count:,}"
-            sys.stderr.write(f"{event.rank:>7} {line}\n")
+        if self.latest is not None and self.bar is not None:
+            self.latest.add(event)
+        elif self.latest is not None:
+            sys.stderr.write(f"{event.rank:>7} {_in_words(event)}" + (f"  {event.count:,}\n" if event.count else "\n"))
 
 
 @contextlib.contextmanager
-def _watching(bar: Progress | None, log: Path | None) -> Iterator[Progress | None]:
+def _watching(bar: Progress | None, log: Path | None, latest: _LatestEvents | None) -> Iterator[Progress | None]:
     """The bar, or if a log or --verbose asks for the events of training, an _EventLog."""
     from ..jobs.outputs import atomic_file
 
     if log is None:
-        yield _EventLog(bar, None) if verbosity.verbose else bar
+        yield bar if latest is None else _EventLog(bar, None, latest)
         return
     with atomic_file(log, "w") as file:
-        yield _EventLog(bar, file)
+        yield _EventLog(bar, file, latest)
 
 
 def _is_plain(job: Train) -> bool:

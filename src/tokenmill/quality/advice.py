@@ -21,7 +21,6 @@ from .replacing import Replaced, replace
 from .superwords import joins_words
 from .usage import measure_usage
 
-NOTHING = "Nothing needs to be done."
 MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
 GAIN = 0.001  # of the tokens of the text; less is not worth new rows
 

@@ -206,7 +206,7 @@ def _verdict(report: Pageable) -> str:
 
 
 def _strong(of: Finding) -> str:
-    return _explained(of.advice) if of.level == "good" else f"<strong>{_explained(of.advice)}</strong>"
+    return f"<strong>{_explained(of.advice)}</strong>" if of.advice and of.level != "good" else _explained(of.advice)
 
 
 def _charts(charts: list[Chart]) -> str:

@@ -150,7 +150,7 @@ class Report:
         """Everything but the charts as one Markdown page, lists cut to `top` rows."""
         verdict = []
         for of in self.findings:
-            rest = f"Threshold: {of.threshold}. {of.meaning} {of.advice}"
+            rest = f"Threshold: {of.threshold}. {of.meaning} {of.advice}".rstrip()
             verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
         pages = [table.head(top).to_markdown(2) for table in [*self.tables, *self.provenance.tables()]]
         if verdict:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from .advice import NOTHING, Subject, against_swallowed, against_unused, percent
+from .advice import Subject, against_swallowed, against_unused, percent
 from .documents import Interval
 from .findings import Finding, Level
 from .judgement import Judgement
@@ -134,7 +134,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
         f"They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample: "
         f"{percent(of.figures.swallowed_share)}, {standing or 'not measured'}.",
-        NOTHING if level == "good" else against_swallowed(of),
+        "" if level == "good" else against_swallowed(of),
         share,
     )
 
@@ -151,7 +151,7 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if times < SHORT:
         advice = "Judge on more text before you act on this."
     else:
-        advice = against_unused(of) if look else NOTHING
+        advice = against_unused(of) if look else ""
     return Finding(
         "unused",
         "look" if look else "good",
@@ -181,7 +181,7 @@ def _languages(of: Subject) -> Finding | None:
         f"over {len(premiums)} languages is {standing.value:.2f}, {standing}.",
         "worse than three quarters of the published vocabularies of this size class",
         "Speakers of such languages pay more, wait longer, and fit less into a context.",
-        NOTHING if standing.level == "good" else advice,
+        "" if standing.level == "good" else advice,
         _more_tokens(of.figures),
     )
 
@@ -226,7 +226,7 @@ def _density(of: Subject, density: float | None, beside: Mapping[str, float]) ->
         f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
         if best and _loss(worst[1]) > 0
         else "More bytes per token mean less compute for the same text.",
-        advice if low else NOTHING,
+        advice if low else "",
         max(0.0, _loss(worst[1])),
     )
 
@@ -242,7 +242,7 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     alphabet = lasting_tokens(vocabulary) if removable else {id for id, token in tokens.items() if len(token) == 1}
     spare = len(set(unreachable) - alphabet)
     over = spare > UNREACHABLE * len(tokens)
-    advice = NOTHING
+    advice = ""
     if over and removable:
         advice = (
             f"`tokenmill prune {of.path} --ids FILE -o smaller` drops them. FILE has one id per line, and "
@@ -297,7 +297,8 @@ def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figu
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
     unlike = len(ginis) > 1 and max(ginis.values()) - min(ginis.values()) >= ALIKE
     fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most alike" if unlike else ""
-    return f"{fewest} needs the fewest tokens for this text{fairest}."
+    least = [name for name, of in judged.items() if of.usage.tokens == judged[fewest].usage.tokens]
+    return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{fairest}."
 
 
 def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval | None]) -> Finding:
@@ -310,13 +311,15 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
         interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
     saved = 1 - tokens[best] / max(1, tokens[other])
     statement = f"{best} needs the fewest tokens: {percent(saved)} fewer than {other}"
-    if interval is not None:
+    if not saved:
+        statement = f"{best} and {other} need the same number of tokens, the fewest"
+    elif interval is not None:
         statement += f" (95 % interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
     meaning = "Fewer tokens mean less compute for the same text."
     sizes = {of.size for of in judged.values()}
     if max(sizes) > 1.25 * min(sizes):
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
-    unsure = interval is None or interval.low <= 1 <= interval.high
+    unsure = not saved or interval is None or interval.low <= 1 <= interval.high
     return Finding(
         "density",
         "look" if unsure or best != base else "good",
@@ -348,7 +351,7 @@ def _fairest(figures: Mapping[str, Figures]) -> Finding | None:
         f"{statement}, over 20 languages of the public sample.",
         f"a difference of {ALIKE}",
         "0 means that the same messages take the same number of tokens in every language.",
-        NOTHING if difference < ALIKE else f"For several languages use {best}.",
+        "" if difference < ALIKE else f"For several languages use {best}.",
         difference,
     )
 
@@ -358,17 +361,23 @@ def _least(key: str, shares: Mapping[str, float | None], what: str, meaning: str
     known = {name: share or 0.0 for name, share in shares.items()}
     best, worst = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
     apart = known[worst] - known[best]
-    several = f"; {worst} has {percent(known[worst])}" if len(known) > 1 else ""
+    if len(known) == 1:
+        statement = f"{percent(known[best])} of the vocabulary of {best} are {what}."
+    elif apart < ALIKE:
+        low, high = percent(known[best]), percent(known[worst])
+        statement = f"The tokenizers have about the same share of {what}: {low if low == high else f'{low} to {high}'}."
+    else:
+        statement = f"{best} has the smallest share of {what}: {percent(known[best])} of its vocabulary; {worst} has {percent(known[worst])}."
     return Finding(
         key,
         "look" if apart >= ALIKE and alike else "good",
-        f"{best} has {'the smallest share of ' if several else ''}{what}: {percent(known[best])} of its vocabulary{several}.",
+        statement,
         f"a difference of {percent(ALIKE)}",
         meaning,
         "The vocabularies differ in size, so this decides nothing."
         if not alike
         else f"If all else is equal, use {best}."
         if apart >= ALIKE
-        else NOTHING,
+        else "",
         apart,
     )

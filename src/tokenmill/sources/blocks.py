@@ -50,7 +50,7 @@ class ReadOptions(Options):
     # fmt: off
     unit: Annotated[Literal["file", "line", "blank", "separator"], Option("A document of a text file: file, line, blank (text between blank lines), or separator. Empty lines are not documents.", section=INPUT)] = "file"
     separator: Annotated[str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))] = ""
-    field: Annotated[str | Sequence[str], Option("The field of JSON objects, or the column of Parquet, that has the text. Repeatable: the texts of several become one document, with a blank line between. [default: text]", metavar="TEXT", many=True, section=INPUT)] = "text"
+    field: Annotated[str | Sequence[str], Option("The JSON field or Parquet column with the text. Repeatable: several become one document, with blank lines between. [default: text]", metavar="TEXT", many=True, section=INPUT)] = "text"
     max_document_bytes: int | None = None  # longer documents are skipped, which bounds the memory
     skip_damaged: Annotated[bool, Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT)] = False
     # fmt: on

@@ -73,7 +73,7 @@ class Options(MergeOptions):
     vocab_size: VocabSize = field(kw_only=False)
     # fmt: off
     normalize: Annotated[tuple[str, ...], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=_names, section=TRAINING)] = ()
-    characters: Annotated[str | None, Option("The characters to keep, in place of those of the text.", only=("alphabet", "characters"), section=TRAINING)] = None
+    characters: Annotated[str | None, Option("The characters to keep, instead of all in the text.", only=("alphabet", "characters"), section=TRAINING)] = None
     alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)] = "bytes"
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
     unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
