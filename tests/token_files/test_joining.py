@@ -2,6 +2,7 @@
 
 import json
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
-from tokenmill.token_files import settings
+from tokenmill.token_files import bounds, settings
 from tokenmill.token_files.settings import EncodeOptions
 
 FORMATS = ["bin", "npy", "megatron", "nanogpt", "llmc", "olmo", "datatrove"]
@@ -32,13 +33,20 @@ def encode_parts(tok, paths, output, format, of=5, **options):
     ]
 
 
+@pytest.fixture(params=[None, 3], ids=["whole index", "3 documents at once"])
+def block(request, monkeypatch):
+    """How many numbers of an index are read at once."""
+    if request.param:
+        monkeypatch.setattr(bounds, "BLOCK", request.param)
+
+
 def files_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("begin", [True, "<|endoftext|>"])
-def test_parts_become_the_files_of_one_encoding(tok, sources, tmp_path, monkeypatch, format, begin):
+def test_parts_become_the_files_of_one_encoding(tok, sources, tmp_path, monkeypatch, block, format, begin):
     monkeypatch.setattr(settings.BlockHashes, "SIZE", 5000)
     monkeypatch.setattr(settings, "COPY", 3000)
     (tmp_path / "one").mkdir()
@@ -113,7 +121,7 @@ def test_damage_is_named_and_nothing_is_written(tok, sources, tmp_path):
     assert not [*tmp_path.glob("all*")]
 
 
-def test_files_in_any_order_without_metadata(tok, sources, tmp_path):
+def test_files_in_any_order_without_metadata(tok, sources, tmp_path, block):
     """As Megatron's merge_datasets.py does it: ids and lengths in the order given, documents counted on."""
     for name, paths in (("a", sources[0][:3]), ("b", sources[0][3:])):
         tokenmill.encode_files(tok, paths, tmp_path / name, "megatron")
@@ -125,7 +133,7 @@ def test_files_in_any_order_without_metadata(tok, sources, tmp_path):
         assert (tmp_path / f"c{suffix}").read_bytes() == (tmp_path / f"d{suffix}").read_bytes()
 
 
-def test_sequences_of_megatron_stay(tmp_path):
+def test_sequences_of_megatron_stay(tmp_path, block):
     """Documents of several sentences, as `preprocess_data.py --split-sentences` writes them."""
 
     def write(name, lengths, documents):
@@ -142,6 +150,45 @@ def test_sequences_of_megatron_stay(tmp_path):
     tokenmill.Join(files=[str(tmp_path / "[ab].*")], output=tmp_path / "c.bin").run()
     assert (tmp_path / "c.bin").read_bytes() == first[0] + second[0]
     assert (tmp_path / "c.idx").read_bytes() == index
+
+
+def test_memory_does_not_grow_with_the_index(tmp_path):
+    """The index of a terabyte of tokens is larger than memory."""
+
+    def peak(n):
+        with open(tmp_path / "a.bin", "wb") as file:
+            file.truncate(2 * n)
+        head, ones = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 8, n, n + 1), np.ones(n, "<i4")
+        starts, numbers = 2 * np.arange(n, dtype="<i8"), np.arange(n + 1, dtype="<i8")
+        (tmp_path / "a.idx").write_bytes(head + ones.tobytes() + starts.tobytes() + numbers.tobytes())
+        del ones, starts, numbers
+        tracemalloc.start()
+        made = tokenmill.Join(files=[tmp_path / "a.bin"], output=tmp_path / "b.bin", overwrite=True).run()
+        assert made.documents == n
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert peak(3_000_000) < 1.2 * peak(1_000_000)
+
+
+def test_a_terabyte_of_ids(tmp_path):
+    """A sparse file: places beyond 32 bits are found."""
+    n, length = 470, (1 << 31) - 1
+    try:
+        with open(tmp_path / "a.bin", "wb") as file:
+            file.truncate(2 * n * length)
+            file.seek(-2, 2)
+            file.write(b"\x07\0")
+    except OSError as error:
+        pytest.skip(f"no sparse files here: {error}")
+    head = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 8, n, n + 1)
+    starts = 2 * length * np.arange(n, dtype="<i8")
+    index = np.full(n, length, "<i4").tobytes() + starts.tobytes() + np.arange(n + 1, dtype="<i8").tobytes()
+    (tmp_path / "a.idx").write_bytes(head + index)
+    tokens = tokenmill.load_tokens(tmp_path / "a.bin")
+    assert (len(tokens), tokens.offsets[-1]) == (n, n * length)
+    assert len(tokens[n - 1]) == length and tokens[n - 1][-2:].tolist() == [0, 7]
 
 
 def test_files_without_documents(tmp_path):

@@ -5,25 +5,19 @@ from __future__ import annotations
 import gzip
 import shutil
 import struct
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..errors import FormatError, OptionName, UsageError
+from ..errors import OptionName, UsageError
 from ..tokenizer.encoding._documents_cy import ends_of
+from .bounds import BLOCK, MEGATRON, MEGATRON_MAGIC, Bounds, read_ends, read_megatron, read_offsets, read_spans
 
 if TYPE_CHECKING:
-    import numpy as np
+    Index = tuple[str | None, Bounds]
 
-    Index = tuple[str | None, np.ndarray]
-
-BLOCK = 1 << 18
 NPY_TYPES = {"uint16": "<u2", "uint32": "<u4"}
-MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
-MEGATRON_MAGIC = b"MMIDIDX\0\0"
-MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
 LLMC_MAGIC = {"uint16": struct.pack("<2i", 20240520, 1), "uint32": struct.pack("<2i", 20240801, 7)}
 
 
@@ -65,23 +59,6 @@ def _write_offsets(file: IO[bytes], contents: Contents) -> None:
         file.write(ends)
 
 
-def _read_offsets(path: Path) -> Index:
-    return None, read_npy(path)
-
-
-def read_npy(path: Path) -> np.ndarray:
-    """The one-dimensional array of integers in a .npy file, mapped. Raises FormatError for any other file."""
-    import numpy as np
-
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
-        raise FormatError(f"{path}: not a readable .npy file: {error}") from error
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}; expected a row of ids")
-    return array
-
-
 def _write_spans(file: IO[bytes], contents: Contents) -> None:
     start = 0
     with gzip.GzipFile("", "wb", 3, file, 0) as packed:
@@ -90,40 +67,9 @@ def _write_spans(file: IO[bytes], contents: Contents) -> None:
             start = ends[-1]
 
 
-def _read_spans(path: Path) -> Index:
-    import numpy as np
-
-    try:
-        with gzip.open(path, "rt", encoding="ascii") as file:  # other programs write more columns
-            spans = [(int(start), int(end)) for start, end, *_ in (line.split(",") for line in file)]
-        starts, ends = np.array(spans, np.int64).reshape(-1, 2).T
-    except (OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
-        raise FormatError(f"{path}: not a list of start,end in gzip: {error}") from error
-    if len(spans) and (starts[0] or not np.array_equal(starts[1:], ends[:-1])):
-        raise FormatError(f"{path}: the documents are not contiguous")
-    return None, np.concatenate(([0], ends))
-
-
 def _write_ends(file: IO[bytes], contents: Contents) -> None:
     for ends in contents.ends():
         file.write(ends)
-
-
-def _read_ends(path: Path) -> Index:
-    import numpy as np
-
-    try:
-        ends = path.read_bytes()
-        summary = path.with_suffix(".metadata")
-        width = summary.read_bytes().partition(b"\n")[0].rpartition(b"|")[2] if summary.exists() else b""
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
-    if len(ends) % 8:
-        raise FormatError(
-            f"{path}: {len(ends):,} bytes are not a whole number of 64-bit offsets. Was the file cut off?"
-        )
-    offsets = np.concatenate(([0], np.frombuffer(ends, "<i8")))
-    return {b"2": "uint16", b"4": "uint32"}.get(width), offsets
 
 
 def _write_summary(file: IO[bytes], contents: Contents) -> None:
@@ -166,53 +112,13 @@ def _write_megatron(file: IO[bytes], contents: Contents) -> None:
         file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
 
 
-def _read_megatron(path: Path) -> Index:
-    dtype, starts, documents = megatron_index(path)
-    return dtype, starts[documents]
-
-
-def megatron_index(path: Path) -> tuple[str, np.ndarray, np.ndarray]:
-    """The type of an id, where the sequences start in the ids, and the number of the first sequence of each document.
-
-    Both arrays have an end. Raises FormatError if the sequences are not contiguous in the .bin, too.
-    """
-    import numpy as np
-
-    try:
-        size = path.stat().st_size
-        with open(path, "rb") as file:
-            head = file.read(MEGATRON.size)
-            if len(head) < MEGATRON.size or not head.startswith(MEGATRON_MAGIC):
-                raise FormatError(f"{path}: not a Megatron index: it does not start with MMIDIDX")
-            _, version, code, n, m = MEGATRON.unpack(head)
-            if version != 1 or code not in MEGATRON_TYPES:
-                raise FormatError(
-                    f"{path}: version {version} and type {code}; known are version 1 and types {[*MEGATRON_TYPES]}"
-                )
-            end = MEGATRON.size + 12 * n + 8 * m
-            if size not in (end, end + n):  # one byte per sequence may follow: its mode
-                raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
-            lengths = np.fromfile(file, "<i4", n)
-            pointers = np.fromfile(file, "<i8", n)
-            documents = np.fromfile(file, "<i8", m)
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
-    starts = np.zeros(n + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    if (lengths < 0).any() or not np.array_equal(pointers, starts[:-1] * np.dtype(MEGATRON_TYPES[code]).itemsize):
-        raise FormatError(f"{path}: the sequences are not contiguous")
-    if not m or documents[0] != 0 or documents[-1] != n or (np.diff(documents) < 0).any():
-        raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
-    return MEGATRON_TYPES[code], starts, documents
-
-
 class TokenFileFormat(NamedTuple):
     """What is particular to a format.
 
     suffix: of the file with the ids. fixed: whether it is always added, because training frameworks find the files by it.
     beside: the suffixes and the writers of the files beside; the first is the index, which says where the documents begin.
         A suffix replaces that of the ids if it is fixed, and follows it otherwise.
-    read_index: returns the offsets of the documents, and the type of an id where the index says it.
+    read_index: returns the type of an id where the index says it, and where the documents begin and end.
     magic: the first bytes of the file by the type of its ids, "" for any.
     header: the bytes before so many ids of a type.
     narrow: the largest vocabulary whose ids are uint16. wide: whether the format has uint32 for larger ones.
@@ -224,7 +130,7 @@ class TokenFileFormat(NamedTuple):
     suffix: str
     fixed: bool = False
     beside: tuple[tuple[str, Callable[[IO[bytes], Contents], None]], ...] = ((".offsets.npy", _write_offsets),)
-    read_index: Callable[[Path], Index] = _read_offsets
+    read_index: Callable[[Path], Index] = read_offsets
     magic: Mapping[str, bytes] = {}
     header: Callable[[str, int], bytes] = lambda dtype, tokens: b""
     narrow: int = 1 << 16
@@ -244,7 +150,7 @@ FORMATS = {
     "npy": TokenFileFormat(
         ".npy", magic={"": b"\x93NUMPY"}, header=lambda dtype, tokens: npy_header(NPY_TYPES[dtype], tokens)
     ),
-    "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), _read_megatron, narrow=65_499),
+    "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), read_megatron, narrow=65_499),
     "parquet": TokenFileFormat(".parquet", beside=(), magic={"": b"PAR1"}, separator=None),
     "nanogpt": TokenFileFormat(".bin", wide=False),
     "llmc": TokenFileFormat(
@@ -255,9 +161,9 @@ FORMATS = {
         cut_documents=True,
         separator="begin_of_text",
     ),
-    "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),), _read_spans),
+    "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),), read_spans),
     "datatrove": TokenFileFormat(
-        ".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary)), _read_ends
+        ".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary)), read_ends
     ),
 }
 FORMAT_OF = {format.suffix: name for name, format in reversed(FORMATS.items())}  # for an output's name

@@ -18,7 +18,8 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
-from .formats import FORMATS, megatron_index
+from .bounds import MegatronIndex
+from .formats import FORMATS
 from .output import STARTS, publish_files
 from .parts import Part, PartWriter
 from .reading import TokenFile, load_tokens
@@ -182,9 +183,9 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
 
 def _divided(files: Sequence[TokenFile]) -> bool:
     """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
-    known = [tokens for tokens in files if tokens.offsets is not None]
+    known = [tokens for tokens in files if tokens.divided]
     if known and len(known) < len(files):
-        other = next(tokens for tokens in files if tokens.offsets is None)
+        other = next(tokens for tokens in files if not tokens.divided)
         raise UsageError(f"nothing says where the documents of {other.path} end, as it is said of {known[0].path}")
     return bool(known)
 
@@ -239,20 +240,18 @@ def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> I
 
     if settings.format != "megatron" or all(tokens.metadata for tokens in files):
         return None
-    indexes = [megatron_index(tokens.path.with_suffix(".idx"))[1:] for tokens in files]
-    if all(
-        len(documents) == len(starts) and np.array_equal(documents, np.arange(len(starts)))
-        for starts, documents in indexes
-    ):
+    indexes = [MegatronIndex(tokens.path.with_suffix(".idx")) for tokens in files]
+    if all(index.one_sequence_each() for index in indexes):
         return None
     if settings.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
     first = 0
     with open_output(folder / STARTS) as file:
-        for number, (starts, documents) in enumerate(indexes):
-            file.write((documents[number > 0 :] + first).astype("<i8").tobytes())
-            first += len(starts) - 1
-    return (np.diff(starts) for starts, _ in indexes)
+        for number, index in enumerate(indexes):
+            for start, documents in enumerate(index.documents.blocks()):
+                file.write((documents[number > 0 and not start :] + first).astype("<i8").tobytes())
+            first += index.sequences
+    return (lengths.astype(np.int64) for index in indexes for lengths in index.lengths.blocks())
 
 
 def _metadata(files: Sequence[TokenFile]) -> Metadata | None:

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, OptionName, UsageError, require
 from ..vocabulary.lazy import lazy
-from .formats import FORMATS, read_npy
+from .bounds import Bounds, read_npy
+from .formats import FORMATS
 from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..tokenizer.tokenizer import Tokenizer
-
-BLOCK = 1 << 20
-
 
 T = TypeVar("T")
 
@@ -64,6 +62,16 @@ class TokenFile:
     @property
     def offsets(self) -> np.ndarray | None:
         return self._contents.offsets
+
+    @property
+    def divided(self) -> bool:
+        """Whether the offsets are known. This reads none of them."""
+        return self._contents.divided
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The offsets, read as they are asked for; None where they are not known, and for Parquet."""
+        return self._contents.bounds
 
     @property
     def format(self) -> str:
@@ -181,9 +189,9 @@ def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _A
         return _Rows(path, metadata)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
-    recorded, offsets = format.read_index(index) if metadata or index.exists() else (None, None)
+    recorded, bounds = format.read_index(index) if metadata or index.exists() else (None, None)
     if name == "npy":
-        return _Arrays(path, read_npy(path), offsets)
+        return _Arrays(path, read_npy(path), bounds)
     known = known or recorded
     if known is None and dtype is None:
         raise FormatError(
@@ -192,7 +200,7 @@ def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _A
             OptionName("dtype", "uint16"),
             " or uint32.",
         )
-    return _Arrays(path, _raw(path, np.dtype(known) if known else _id_type(dtype), format.header), offsets)
+    return _Arrays(path, _raw(path, np.dtype(known) if known else _id_type(dtype), format.header), bounds)
 
 
 def is_token_file(path: str | os.PathLike) -> bool:
@@ -204,34 +212,45 @@ def is_token_file(path: str | os.PathLike) -> bool:
 
 
 class _Arrays:
-    """Ids and offsets as arrays."""
+    """Ids as an array, and the bounds of the documents in it."""
 
-    def __init__(self, path: Path, ids: np.ndarray, offsets: np.ndarray | None):
-        self._path, self.ids, self.offsets = path, ids, offsets
+    def __init__(self, path: Path, ids: np.ndarray, bounds: Bounds | None):
+        self._path, self.ids, self.bounds = path, ids, bounds
 
     def check(self, path: Path) -> None:
-        """Raise FormatError if the offsets do not fit the ids."""
-        import numpy as np
-
-        bounds = self.offsets
-        if bounds is None:
+        """Raise FormatError if the bounds do not fit the ids."""
+        if self.bounds is None:
             return
-        if bounds.dtype != np.int64 or not len(bounds) or bounds[0] != 0 or bounds[-1] != len(self.ids):
+        n = len(self.bounds)
+        if not n or self.bounds.between(0, 1)[0] != 0 or self.bounds.between(n - 1, n)[0] != len(self.ids):
             raise FormatError(f"{path}: it has {len(self.ids):,} ids, and its offsets do not end there")
-        for start in range(0, len(bounds), BLOCK):
-            if (np.diff(bounds[start : start + BLOCK + 1]) < 0).any():
-                raise FormatError(f"{path}: a document ends before it starts")
+        if any((block[1:] < block[:-1]).any() for block in self.bounds.blocks(0, n - 1)):
+            raise FormatError(f"{path}: a document ends before it starts")
+
+    @property
+    def offsets(self) -> np.ndarray | None:
+        return None if self.bounds is None else self.bounds.array
+
+    @property
+    def divided(self) -> bool:
+        return self.bounds is not None
 
     def __len__(self) -> int:
-        return 1 if self.offsets is None else len(self.offsets) - 1
+        return 1 if self.bounds is None else len(self.bounds) - 1
 
     def document(self, number: int) -> np.ndarray:
-        if self.offsets is None:
+        if self.bounds is None:
             return self.ids
-        return self.ids[self.offsets[number] : self.offsets[number + 1]]
+        begin, end = self.bounds.between(number, number + 2)
+        return self.ids[begin:end]
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return (self.document(number) for number in range(len(self)))
+        if self.bounds is None:
+            yield self.ids
+            return
+        for block in self.bounds.blocks(0, len(self)):
+            for begin, end in itertools.pairwise(block.tolist()):
+                yield self.ids[begin:end]
 
     def id_blocks(self) -> Iterator[Any]:
         left = self.ids.nbytes
@@ -247,9 +266,11 @@ class _Arrays:
     def length_blocks(self) -> Iterator[np.ndarray]:
         import numpy as np
 
-        offsets = np.array([0, len(self.ids)]) if self.offsets is None else self.offsets
-        for start in range(0, len(offsets) - 1, BLOCK):
-            yield np.diff(offsets[start : start + BLOCK + 1])
+        if self.bounds is None:
+            yield np.array([len(self.ids)])
+            return
+        for block in self.bounds.blocks(0, len(self)):
+            yield np.diff(block)
 
 
 class _Rows:
@@ -271,6 +292,7 @@ class _Rows:
             raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
         self._type = kind.value_type
         self._group: tuple[int, Any] | None = None
+        self.divided, self.bounds = True, None
 
     def check(self, path: Path) -> None:
         """Raise FormatError if the metadata gives another number of documents."""

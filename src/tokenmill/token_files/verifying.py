@@ -19,7 +19,7 @@ from ..sources.find import find_sources, size_of
 from .formats import FORMATS
 from .parts import PartWriter, Place, encode_sources
 from .reading import TokenFile, load_tokens
-from .settings import BlockHashes, Settings
+from .settings import Settings
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -69,7 +69,7 @@ def verify(
     _check_ids(tokens, n_vocab, progress)
     if n_vocab is not None:
         checks.append(f"ids below {n_vocab:,}")
-    if tokens.offsets is not None:
+    if tokens.divided:
         for _ in tokens.length_blocks():
             pass
         checks += _check_ends(tokens)
@@ -77,7 +77,7 @@ def verify(
         assert tok is not None
         _check_sources(tokens, tok, sources, num_threads, progress)
         checks.append("the sources")
-    return Verified(tokens.path, None if tokens.offsets is None else len(tokens), len(tokens.ids), tuple(checks))
+    return Verified(tokens.path, len(tokens) if tokens.divided else None, len(tokens.ids), tuple(checks))
 
 
 def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None) -> None:
@@ -102,8 +102,8 @@ def _check_ends(tokens: TokenFile) -> list[str]:
     """The tokens before and after documents must be where the offsets say."""
     import numpy as np
 
-    metadata, offsets = tokens.metadata, tokens.offsets
-    if metadata is None or offsets is None or tokens.format == "parquet":
+    metadata, bounds_of = tokens.metadata, tokens.bounds
+    if metadata is None or bounds_of is None:
         return []
     shard, cut = metadata.shard, FORMATS[metadata.format].cut_documents
     checks = []
@@ -113,13 +113,14 @@ def _check_ends(tokens: TokenFile) -> list[str]:
     ):
         if id is None:
             continue
-        for start in range(first, last, BlockHashes.SIZE // 8):
-            bounds = np.asarray(offsets[start : min(start + BlockHashes.SIZE // 8, last) + 1])
+        start = first
+        for bounds in bounds_of.blocks(first, last):
             places = bounds[1:] - 1 if back else bounds[:-1]
             wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(places, len(tokens.ids) - 1)] != id)
             if wrong.any():
                 number = start + int(wrong.argmax())
                 raise FormatError(f"{tokens.path}: document {number:,} does not have the token {id} {side} it")
+            start += len(wrong)
         checks.append(f"a token {side} each document")
     return checks
 
@@ -181,9 +182,10 @@ class _Comparison(PartWriter):
     def write_lengths(self, data: Any) -> None:
         import numpy as np
 
-        lengths, offsets = np.frombuffer(data, np.int64), self._tokens.offsets
-        assert offsets is not None
-        own = np.diff(offsets[self._documents : self._documents + len(lengths) + 1])
+        lengths, bounds = np.frombuffer(data, np.int64), self._tokens.bounds
+        assert bounds is not None
+        last = min(self._documents + len(lengths) + 1, len(bounds))
+        own = np.diff(bounds.between(self._documents, last))
         if not np.array_equal(own, lengths):
             wrong = np.flatnonzero(own != lengths[: len(own)])
             number = self._documents + (int(wrong[0]) if len(wrong) else len(own))
@@ -203,7 +205,8 @@ class _Comparison(PartWriter):
 
         tokens = self._tokens
         number = byte // tokens.ids.itemsize
-        document = int(np.searchsorted(tokens.offsets, number, "right")) - 1 if tokens.offsets is not None else 0
+        offsets = tokens.offsets
+        document = 0 if offsets is None else int(np.searchsorted(offsets, number, "right")) - 1
         where = byte + getattr(tokens.ids, "offset", 0)
         raise FormatError(
             f"{tokens.path}: from byte {where:,} on, in document {document:,}, it has other ids than the sources give"

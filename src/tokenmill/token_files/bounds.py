@@ -1,0 +1,245 @@
+"""The indexes of token files: where each document begins and ends, read as it is asked for.
+
+An index may be larger than memory. Single places are looked up in the mapped file; long ranges are read, since mapped pages count
+as memory of the process.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FormatError
+from ..vocabulary.lazy import lazy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BLOCK = 1 << 18  # numbers that are read at once
+MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
+MEGATRON_MAGIC = b"MMIDIDX\0\0"
+MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
+
+
+class Bounds:
+    """Where documents begin in the ids, and where the last of them ends; int64, one number more than there are documents."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        """Those from number `first` up to `last`, without it."""
+        raise NotImplementedError
+
+    def blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
+        """The bounds of the documents from `first` up to `last`, of some at a time: one number more than those."""
+        for start in range(first, last, BLOCK):
+            yield self.between(start, min(start + BLOCK, last) + 1)
+
+    @lazy
+    def array(self) -> np.ndarray:
+        return self.between(0, len(self))
+
+
+class Held(Bounds):
+    """Bounds in memory, or mapped from a .npy file."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        mapped: Any = self.array
+        if not hasattr(mapped, "filename") or last - first < BLOCK:
+            return self.array[first:last]
+        return Column(Path(mapped.filename), mapped.dtype, len(mapped), mapped.offset).between(first, last)
+
+
+class Column:
+    """A row of numbers in a file, from a byte on."""
+
+    def __init__(self, path: Path, dtype: Any, length: int, offset: int = 0) -> None:
+        import numpy as np
+
+        self._path, self._dtype, self._length, self._offset = path, np.dtype(dtype), length, offset
+
+    def __len__(self) -> int:
+        return self._length
+
+    @lazy
+    def _mapped(self) -> np.ndarray:
+        import numpy as np
+
+        return np.memmap(self._path, self._dtype, "r", self._offset, (self._length,)) if self._length else np.zeros(0)
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        import numpy as np
+
+        if last - first < BLOCK:
+            return self._mapped[first:last]
+        start = self._offset + first * self._dtype.itemsize
+        numbers = np.fromfile(self._path, self._dtype, last - first, offset=start)
+        if len(numbers) < last - first:
+            raise FormatError(f"{self._path}: the file was cut off while it was read")
+        return numbers
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        return (self.between(start, min(start + BLOCK, len(self))) for start in range(0, len(self), BLOCK))
+
+
+class Ends(Bounds):
+    """Bounds from a file that says where each document ends."""
+
+    def __init__(self, ends: Column) -> None:
+        self._ends = ends
+
+    def __len__(self) -> int:
+        return len(self._ends) + 1
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        import numpy as np
+
+        ends = self._ends.between(max(first - 1, 0), max(last - 1, 0)).astype(np.int64)
+        return ends if first or not last else np.concatenate(([0], ends))
+
+
+class MegatronIndex(Bounds):
+    """A Megatron index, whose documents consist of sequences.
+
+    dtype: the type of an id. sequences: their number. documents: the number of the first sequence of each document, and of all.
+    Raises FormatError if the sequences are not contiguous in the .bin, too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import numpy as np
+
+        self._path = path
+        try:
+            size = path.stat().st_size
+            with open(path, "rb") as file:
+                head = file.read(MEGATRON.size)
+        except OSError as error:
+            raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+        if len(head) < MEGATRON.size or not head.startswith(MEGATRON_MAGIC):
+            raise FormatError(f"{path}: not a Megatron index: it does not start with MMIDIDX")
+        _, version, code, n, m = MEGATRON.unpack(head)
+        if version != 1 or code not in MEGATRON_TYPES:
+            raise FormatError(
+                f"{path}: version {version} and type {code}; known are version 1 and types {[*MEGATRON_TYPES]}"
+            )
+        end = MEGATRON.size + 12 * n + 8 * m
+        if size not in (end, end + n):  # one byte per sequence may follow: its mode
+            raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
+        self.dtype, self.sequences = MEGATRON_TYPES[code], n
+        self._width = np.dtype(self.dtype).itemsize
+        self.lengths = Column(path, "<i4", n, MEGATRON.size)
+        self._pointers = Column(path, "<i8", n, MEGATRON.size + 4 * n)
+        self.documents = Column(path, "<i8", m, MEGATRON.size + 12 * n)
+        self._end = self._checked()
+
+    def _checked(self) -> int:
+        """The number of ids."""
+        import numpy as np
+
+        start = 0
+        for lengths, pointers in zip(self.lengths.blocks(), self._pointers.blocks(), strict=True):
+            ends = np.cumsum(lengths, dtype=np.int64)
+            expected = (ends - lengths + start) * self._width
+            if lengths.min() < 0 or not np.array_equal(pointers, expected):
+                raise FormatError(f"{self._path}: the sequences are not contiguous")
+            start += int(ends[-1])
+        last, right = 0, bool(len(self.documents)) and self.documents.between(0, 1)[0] == 0
+        for documents in self.documents.blocks():
+            right = right and documents[0] >= last and not (documents[1:] < documents[:-1]).any()
+            last = int(documents[-1])
+        if not right or last != self.sequences:
+            raise FormatError(f"{self._path}: the document boundaries do not go from 0 to {self.sequences:,}")
+        return start
+
+    def one_sequence_each(self) -> bool:
+        """Whether each document is one sequence."""
+        import numpy as np
+
+        if len(self.documents) != self.sequences + 1:
+            return False
+        starts = range(0, len(self.documents), BLOCK)
+        blocks = zip(starts, self.documents.blocks(), strict=True)
+        return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        import numpy as np
+
+        if last <= first:
+            return np.zeros(0, np.int64)
+        documents = self.documents.between(first, last)
+        low, high = int(documents[0]), int(documents[-1])
+        starts = self._pointers.between(low, min(high + 1, self.sequences)) // self._width
+        if high == self.sequences:
+            starts = np.append(starts, self._end)
+        return starts[documents - low]
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The one-dimensional array of integers in a .npy file, mapped. Raises FormatError for any other file."""
+    import numpy as np
+
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
+        raise FormatError(f"{path}: not a readable .npy file: {error}") from error
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}; expected a row of ids")
+    return array
+
+
+def read_offsets(path: Path) -> tuple[None, Bounds]:
+    """OUT.offsets.npy."""
+    import numpy as np
+
+    array = read_npy(path)
+    if array.dtype != np.int64:
+        raise FormatError(f"{path}: offsets of {array.dtype}; expected int64")
+    return None, Held(array)
+
+
+def read_spans(path: Path) -> tuple[None, Bounds]:
+    """OLMo's list of start,end, which is held in memory."""
+    import numpy as np
+
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as file:  # other programs write more columns
+            spans = np.fromiter((int(part) for line in file for part in line.split(",")[:2]), np.int64)
+        starts, ends = spans.reshape(-1, 2).T
+    except (OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
+        raise FormatError(f"{path}: not a list of start,end in gzip: {error}") from error
+    if len(spans) and (starts[0] or not np.array_equal(starts[1:], ends[:-1])):
+        raise FormatError(f"{path}: the documents are not contiguous")
+    return None, Held(np.concatenate(([0], ends)))
+
+
+def read_ends(path: Path) -> tuple[str | None, Bounds]:
+    """datatrove's OUT.ds.index."""
+    try:
+        size = path.stat().st_size
+        summary = path.with_suffix(".metadata")
+        width = summary.read_bytes().partition(b"\n")[0].rpartition(b"|")[2] if summary.exists() else b""
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    if size % 8:
+        raise FormatError(f"{path}: {size:,} bytes are not a whole number of 64-bit offsets. Was the file cut off?")
+    return {b"2": "uint16", b"4": "uint32"}.get(width), Ends(Column(path, "<i8", size // 8))
+
+
+def read_megatron(path: Path) -> tuple[str, Bounds]:
+    """Megatron's .idx."""
+    index = MegatronIndex(path)
+    return index.dtype, index
