@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -40,28 +41,16 @@ class LazyEncoding(BatchEncoding):
 
 
 class ChatEncoding(LazyEncoding):
-    """Encoded chats, and the spans of text that the assistant wrote, for the loss mask.
-
-    The base class asks `char_to_token` for the first and the last character of each span, row by row. Its own mask takes all
-    tokens to the end of a row for the assistant's if the answer is token 0 or none. So the questions are kept, and
-    `assistant_masks` has the tokens that share a character with a span, wherever the row is truncated.
+    """Encoded chats. The base class reads the offsets of their tokens for the mask of what the assistant wrote.
 
     spans: for each row, the first character of each token and the one after its last; 0 and 0 for control tokens and padding.
+        None once the mask is made: then `encodings` are those of the Rust library.
     """
 
-    spans: list[np.ndarray]
-    asked: tuple[tuple[int, int | None], ...] | None = ()
+    spans: list[np.ndarray] | None = None
 
-    def char_to_token(self, row: int, character: int | None = None, sequence_index: int = 0) -> int:
-        if self.asked is None:
-            return super().char_to_token(row, character, sequence_index)
-        self.asked = (*self.asked, (row, character))
-        return 0
-
-    def assistant_masks(self) -> list[list[int]]:
-        masks = [np.zeros(len(spans), np.int64) for spans in self.spans]
-        asked, self.asked = self.asked or (), None
-        for (row, first), (_, last) in zip(asked[::2], asked[1::2], strict=True):
-            starts, ends = self.spans[row].T
-            masks[row] |= (starts <= last) & (ends > first) & (starts < ends)
-        return [mask.tolist() for mask in masks]
+    @property
+    def encodings(self) -> Any:
+        if self.spans is None:
+            return super().encodings
+        return [SimpleNamespace(offsets=spans.tolist()) for spans in self.spans]

@@ -382,16 +382,12 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.tables.core.encode(text, self.tables.core.plan((), ()))
 
     def apply_chat_template(self, conversation: Any, *arguments: Any, **options: Any) -> Any:
-        """As in transformers. The mask of the assistant's tokens is right for every span and every truncation."""
+        """As in transformers."""
         if not options.get("return_assistant_tokens_mask"):
             return super().apply_chat_template(conversation, *arguments, **options)
         options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
         chat: Any = super().apply_chat_template(conversation, *arguments, **options)
-        masks: Any = chat.assistant_masks()
-        if options.get("return_tensors"):
-            masks = BatchEncoding({"masks": masks}, tensor_type=options["return_tensors"])["masks"]
-        one_row = isinstance(chat["input_ids"], list) and not isinstance(chat["input_ids"][0], list)
-        chat["assistant_masks"] = masks[0] if one_row else masks
+        chat.spans = None
         return chat
 
     # Decoding
