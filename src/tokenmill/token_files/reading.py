@@ -69,7 +69,7 @@ class TokenFile:
         return self._contents.divided
 
     @property
-    def bounds(self) -> Bounds | None:
+    def _bounds(self) -> Bounds | None:
         """The offsets, read as they are asked for; None where they are not known, and for Parquet."""
         return self._contents.bounds
 

@@ -102,7 +102,7 @@ def _check_ends(tokens: TokenFile) -> list[str]:
     """The tokens before and after documents must be where the offsets say."""
     import numpy as np
 
-    metadata, bounds_of = tokens.metadata, tokens.bounds
+    metadata, bounds_of = tokens.metadata, tokens._bounds
     if metadata is None or bounds_of is None:
         return []
     shard, cut = metadata.shard, FORMATS[metadata.format].cut_documents
@@ -182,7 +182,7 @@ class _Comparison(PartWriter):
     def write_lengths(self, data: Any) -> None:
         import numpy as np
 
-        lengths, bounds = np.frombuffer(data, np.int64), self._tokens.bounds
+        lengths, bounds = np.frombuffer(data, np.int64), self._tokens._bounds
         assert bounds is not None
         last = min(self._documents + len(lengths) + 1, len(bounds))
         own = np.diff(bounds.between(self._documents, last))
