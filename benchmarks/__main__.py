@@ -29,8 +29,9 @@ TOPICS = (
     "stages",
     "cleaning",
 )
-# Only by name: the first needs Chromium and Node, the second 10 GB of disk and some minutes, the third a tokenizers with its trainer.
-NAMED = ("playground", "growth", "parity")
+# Only by name: the first needs Chromium and Node, the second 10 GB of disk and some minutes, the third a tokenizers with its trainer,
+# the fourth the trainers' tools.
+NAMED = ("playground", "growth", "parity", "trainers")
 
 if not (SHARED / "corpus").is_dir():
     sys.exit(f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED to their folder")

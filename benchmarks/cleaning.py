@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .harness import CACHE, SHARED, alternate, corpus_file, run_job, save
 
-ROUNDS = 3
+ROUNDS = 5
 DUMPS = {  # kind: the sample, what its records begin with, what follows the last
     "wikipedia": ("wikipedia-2006-head.xml", b"<page>", b"</mediawiki>"),
     "wikipedia, 2024": ("enwiki-pages-articles-shortened.xml.bz2", b"<page>", b"</mediawiki>"),

@@ -3,8 +3,7 @@
 python -m benchmarks.encode_jobs LIBRARY VOCABULARY TASK FILE
 
 Prints one line of JSON with the seconds of the task and a digest of the ids. Every figure is for a whole call that returns
-its result to the caller. `cold` is the first call of the process, `warm` the minimum of the later ones. Tasks named
-one_... have one core and measure CPU time, which other work on the machine affects least. batch:2 has two threads.
+its result to the caller. Tasks named one_... have one core and measure CPU time, which other work on the machine affects least. batch:2 has two threads.
 """
 
 from __future__ import annotations
@@ -14,8 +13,12 @@ import json
 import os
 import random
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
 
 from .encoders import ENCODERS
 
@@ -38,20 +41,25 @@ def digest(ids) -> str:
     return hashlib.sha256(np.ascontiguousarray(ids, np.uint32).tobytes()).hexdigest()[:16]
 
 
-def cold_and_warm(call: Callable, argument: str | bytes, size: int, warm: int = 3) -> dict:
-    """CPU seconds of all threads, which share one core: the first call, and the minimum of `warm` further calls.
+def pieces(data: bytes, n: int = 4) -> list[bytes]:
+    """Cut data at ends of lines into n pieces of about one size."""
+    borders = [0, *(data.find(b"\n", len(data) * number // n) + 1 for number in range(1, n)), len(data)]
+    return [data[begin:end] for begin, end in pairwise(borders)]
 
-    Each result is released before the next call.
+
+def first_and_later(call: Callable, arguments: Iterable, size: int) -> dict:
+    """CPU seconds of all threads, which share one core, to encode pieces of `size` bytes.
+
+    `cold` is the call on the first piece, with empty caches; `warm` is the median of the calls on the other pieces, whose text
+    is new. Each result is released before the next call.
     """
-    cold, ids = timed(call, argument, clock=time.process_time)
-    found = {"cold": cold, "bytes": size, "check": digest(ids)}
-    del ids
-    again = []
-    for _ in range(warm):
-        seconds, ids = timed(call, argument, clock=time.process_time)
-        again.append(seconds)
+    seconds, digests = [], []
+    for argument in arguments:
+        taken, ids = timed(call, argument, clock=time.process_time)
+        seconds.append(taken)
+        digests.append(digest(ids))
         del ids
-    return found | {"warm": min(again)}
+    return {"cold": seconds[0], "warm": median(seconds[1:]), "bytes": size, "check": "".join(digests)}
 
 
 def check(encoder, paths: str) -> dict:
@@ -69,23 +77,21 @@ def check(encoder, paths: str) -> dict:
 
 
 def array(encoder, path: str) -> dict:
-    """A file to an array of ids. If the library reads the file itself, every call includes that time."""
-    if hasattr(encoder, "file"):
-        return cold_and_warm(encoder.file, path, os.path.getsize(path))
-    with open(path, "rb") as file:
-        data = file.read()
-    return cold_and_warm(encoder.array, data, len(data))
+    """Text to an array of ids. If the library reads files itself, every call includes that time."""
+    parts = pieces(Path(path).read_bytes())
+    size = sum(map(len, parts)) // len(parts)
+    if not hasattr(encoder, "file"):
+        return first_and_later(encoder.array, parts, size)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, f"{number}.txt") for number in range(len(parts))]
+        for file, part in zip(files, parts, strict=True):
+            file.write_bytes(part)
+        return first_and_later(encoder.file, map(str, files), size)
 
 
 def listed(encoder, path: str) -> dict:
-    with open(path, encoding="utf-8", newline="") as file:
-        return cold_and_warm(encoder.listed, file.read(), os.path.getsize(path), warm=2)
-
-
-def listed_once(encoder, path: str) -> dict:
-    """For libraries that take seconds: only one warm call."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return cold_and_warm(encoder.listed, file.read(), os.path.getsize(path), warm=1)
+    parts = pieces(Path(path).read_bytes())
+    return first_and_later(encoder.listed, [part.decode() for part in parts], sum(map(len, parts)) // len(parts))
 
 
 def decode(encoder, path: str) -> dict:
@@ -93,8 +99,8 @@ def decode(encoder, path: str) -> dict:
     with open(path, encoding="utf-8", newline="") as file:
         text = file.read(5_000_000)
     ids = encoder.listed(text)
-    best = min(timed(encoder.decode, ids, clock=time.process_time)[0] for _ in range(5))
-    return {"seconds": best, "bytes": len(text.encode()), "check": digest(ids)}
+    seconds = median(timed(encoder.decode, ids, clock=time.process_time)[0] for _ in range(5))
+    return {"seconds": seconds, "bytes": len(text.encode()), "check": digest(ids)}
 
 
 def documents(path: str, size: int = 4000) -> list[str]:
@@ -116,7 +122,7 @@ def batch(encoder, path: str, threads: int) -> dict:
     cold, ids = timed(encoder.batch, texts, threads)
     found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest([id for some in ids for id in some])}
     del ids
-    return found | {"warm": min(timed(encoder.batch, texts, threads)[0] for _ in range(5))}
+    return found | {"warm": median(timed(encoder.batch, texts, threads)[0] for _ in range(5))}
 
 
 def batch_array(encoder, path: str, threads: int) -> dict:
@@ -125,19 +131,19 @@ def batch_array(encoder, path: str, threads: int) -> dict:
     cold, (ids, _) = timed(encoder.batch_array, texts, threads)
     found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest(ids)}
     del ids
-    return found | {"warm": min(timed(encoder.batch_array, texts, threads)[0] for _ in range(5))}
+    return found | {"warm": median(timed(encoder.batch_array, texts, threads)[0] for _ in range(5))}
 
 
 def latency(encoder, path: str) -> dict:
-    """Microseconds per call for 100 characters to a list: the minimum of 30 rounds of 2,000 calls."""
+    """Microseconds per call for 100 characters to a list: the median of 30 times 2,000 calls."""
     encode = encoder.listed
-    best = float("inf")
+    seconds = []
     for _ in range(30):
         start = time.perf_counter()
         for _ in range(2000):
             encode(LATENCY)
-        best = min(best, (time.perf_counter() - start) / 2000)
-    return {"microseconds": best * 1e6, "check": digest(encode(LATENCY))}
+        seconds.append((time.perf_counter() - start) / 2000)
+    return {"microseconds": median(seconds) * 1e6, "check": digest(encode(LATENCY))}
 
 
 def long_pretokens(encoder, path: str) -> dict:

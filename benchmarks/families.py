@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from .encode_jobs import cold_and_warm
+from .encode_jobs import first_and_later, pieces
 from .encoders import RANKS, tokenizer_json
 from .harness import CACHE, SHARED, alternate, corpus_file
 
@@ -21,7 +21,7 @@ FILES = (
     "mistral-v1", "mistral-v3", "phi3", "yi", "gemma2",
 )  # fmt: skip
 VOCABULARIES = ("mistral-v1", "mistral-v3", "gemma2")
-SIZES = {"tokenmill": 20_000_000, "gigatoken": 20_000_000, "tokenizers": 2_000_000, "sentencepiece": 2_000_000}
+SIZES = {"tokenmill": 40_000_000, "gigatoken": 40_000_000, "tokenizers": 4_000_000, "sentencepiece": 4_000_000}
 ONE_LINE = "Hello world, this is one line."
 
 
@@ -66,28 +66,31 @@ def encode(library: str, name: str, path: str) -> dict:
 
     with open(path, encoding="utf-8", newline="") as file:
         text = file.read(SIZES[library]).replace("<s>", "< s>").replace("</s>", "< /s>")
-    data = text.encode()
+    parts: list = pieces(text.encode())
+    size = sum(map(len, parts)) // len(parts)
+    if library in ("tokenizers", "sentencepiece"):
+        parts = [part.decode() for part in parts]
     if library == "tokenmill":
         import tokenmill
 
         tok = tokenmill.load(tokenizer_json(name))
-        return cold_and_warm(lambda data: tok.encode_to_numpy(data, disallowed_special=()), data, len(data))
+        return first_and_later(lambda data: tok.encode_to_numpy(data, disallowed_special=()), parts, size)
     if library == "gigatoken":
         import gigatoken
 
-        return cold_and_warm(gigatoken.Tokenizer(str(tokenizer_json(name))).encode, data, len(data))
+        return first_and_later(gigatoken.Tokenizer(str(tokenizer_json(name))).encode, parts, size)
     if library == "tokenizers":
         import tokenizers
 
         hf = tokenizers.Tokenizer.from_file(str(tokenizer_json(name)))
-        return cold_and_warm(lambda text: hf.encode(text, add_special_tokens=False).ids, text, len(data), 1)
+        return first_and_later(lambda text: hf.encode(text, add_special_tokens=False).ids, parts, size)
     import sentencepiece
     import zstandard
 
     packed = SHARED / "vocab" / f"{name}-sentencepiece.model.zst"
     with zstandard.open(packed, "rb") as model:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model.read())
-    return cold_and_warm(lambda text: processor.encode(text, num_threads=1), text, len(data), 1)
+    return first_and_later(lambda text: processor.encode(text, num_threads=1), parts, size)
 
 
 def compare(kind: str, libraries: tuple[str, ...], *arguments: str, rounds: int) -> dict[str, list[dict]]:
@@ -97,7 +100,7 @@ def compare(kind: str, libraries: tuple[str, ...], *arguments: str, rounds: int)
 
 def run(quick: bool = False) -> dict:
     """Run all; with quick, one round of each."""
-    rounds = 1 if quick else 2
+    rounds = 1 if quick else 5
     results: dict = {"load": {}, "encode": {}}
     for name in FILES:
         libraries = ("tokenmill", "tokenizers")
@@ -108,7 +111,7 @@ def run(quick: bool = False) -> dict:
         results["encode"][name] = {}
         peers = tuple(SIZES)[: 4 if name == "mistral-v3" else 3]
         for corpus in ("en", "multi", "code"):
-            path = str(corpus_file(corpus, 20_000_000))
+            path = str(corpus_file(corpus, 40_000_000))
             kept = {}
             for group in (peers[:2], peers[2:3], peers[3:]):  # each with a text, or a model, of its own
                 kept |= compare("encode", group, name, path, rounds=rounds if group == peers[:2] else 1)

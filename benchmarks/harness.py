@@ -138,11 +138,28 @@ def median(results: list[dict], key: str = "wall") -> float:
     return statistics.median(result[key] for result in results)
 
 
+def ratios(a: list[dict], b: list[dict], key: str = "wall") -> list[float]:
+    """The ratios a/b of the rounds that both ran, ascending. A slow job has fewer rounds."""
+    return sorted(x[key] / y[key] for x, y in zip(a, b, strict=False))
+
+
 def ratio(a: list[dict], b: list[dict], key: str = "wall") -> float:
     """The median of the ratios a/b of each round, which is robust against drift of the machine."""
-    if len(a) == len(b):
-        return statistics.median(x[key] / y[key] for x, y in zip(a, b, strict=True))
-    return median(a, key) / median(b, key)
+    return statistics.median(ratios(a, b, key))
+
+
+def times(a: list[dict], b: list[dict], key: str = "wall") -> str:
+    """How many times as long as b job a takes: the median of the rounds and their range. A range that includes 1 is a tie."""
+    each = ratios(a, b, key)
+    if len(each) == 1:
+        return f"{each[0]:.3g}x (one round)"
+    middle = "tie" if each[0] <= 1 <= each[-1] else f"{statistics.median(each):.3g}x"
+    return f"{middle} ({each[0]:.3g} to {each[-1]:.3g})"
+
+
+def rate(rounds: list[dict], key: str) -> str:
+    """MB per second of the median round, from its `bytes` and its seconds."""
+    return f"{statistics.median(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
 
 
 def python_of(library: str) -> str:

@@ -18,7 +18,7 @@ import time
 
 from .encode_jobs import digest
 from .encoders import tokenizer_json
-from .harness import CACHE, alternate, corpus_file, version_of
+from .harness import CACHE, alternate, corpus_file, save, version_of
 
 MODELS = ("llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "phi3")
 PEERS = ("gigatoken", "tokenizers_next")
@@ -127,6 +127,7 @@ def run(quick: bool = False, models: tuple[str, ...] = MODELS, texts: tuple[str,
             print(f"matrix: {model} {text}", file=sys.stderr)
             jobs = {library: ["benchmarks.matrix", library, model, text_file(text, model)] for library in libraries}
             results[model][text] = alternate(jobs, rounds=1 if quick else 5)
+        save("matrix", results)  # an hour's run that is stopped keeps the models that are done
     return results
 
 

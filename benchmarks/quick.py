@@ -40,7 +40,7 @@ def run(rounds: int = 3, size: int = SIZE) -> dict[str, dict[str, list[dict]]]:
         if library in ("tokenmill", "rustbpe")
     }
     encoded = {
-        library: ["benchmarks.encode_jobs", library, "cl100k", "one_listed_once", small]
+        library: ["benchmarks.encode_jobs", library, "cl100k", "one_listed", small]
         for library in has
         if library != "rustbpe"
     }

@@ -13,7 +13,7 @@ import time
 
 from .harness import alternate, corpus_file, save
 
-ROUNDS = 3
+ROUNDS = 5
 # A user's pattern: words with their leading space or hyphen, numbers, other characters one by one.
 OWN = r"[ -]?\p{L}[\p{L}\p{M}]*|\p{N}+|[^\p{L}\p{N}]"
 PATTERNS = {

@@ -6,7 +6,8 @@ import statistics
 
 from tokenmill.quality.languages import gini
 
-from .harness import median, ratio
+from .encode_tables import calls, encode, families, matrix
+from .harness import median, rate, ratio, times
 from .pages import table
 from .stages import STAGES
 
@@ -16,8 +17,8 @@ CORPORA = ("en", "multi", "code")
 FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lines", "parquet": "Parquet"}
 
 
-def best(rounds: list[dict], key: str = "mb_per_s") -> str:
-    return f"{max(each[key] for each in rounds):,.0f}"
+def speed(rounds: list[dict]) -> str:
+    return f"{median(rounds, 'mb_per_s'):,.0f}"
 
 
 def training(results: dict) -> list[str]:
@@ -28,14 +29,14 @@ def training(results: dict) -> list[str]:
         cells = [corpus, f"{median(kept['tokenmill']):.2f} s, {median(kept['tokenmill'], 'peak_mib'):.0f} MiB"]
         for peer, ours in trainers.items():
             memory = f", {median(kept[peer], 'peak_mib'):.0f} MiB" if peer in kept else ""
-            cells.append(f"{ratio(kept[peer], kept[ours]):.1f}x the time{memory}" if peer in kept else "")
+            cells.append(f"{times(kept[peer], kept[ours])}{memory}" if peer in kept else "")
         rows.append(cells)
     return [
         "## Train",
         "",
-        "Train 32,768 tokens with the cl100k pattern, from a text file to a tokenizer in memory. Wall time and peak memory of "
-        "the whole process, median of the rounds. gigatoken trains with the GPT-2 pattern, and its ratio is to tokenmill "
-        "with the same pattern.",
+        "Train 32,768 tokens with the cl100k pattern, from a text file to a tokenizer in memory; nothing is saved. Wall time and "
+        "peak memory of the whole process for tokenmill, and the times that the others take relative to tokenmill's. "
+        "gigatoken trains with the GPT-2 pattern, and is compared with tokenmill with the same pattern.",
         "",
         *table(["", "tokenmill", *trainers], rows),
     ]
@@ -138,11 +139,11 @@ def merge_loop(results: dict) -> list[str]:
 
 def split(results: dict) -> list[str]:
     ways = list(results["en"])
-    rows = [[way, *(best(results[corpus][way]) for corpus in CORPORA)] for way in ways]
+    rows = [[way, *(speed(results[corpus][way]) for corpus in CORPORA)] for way in ways]
     return [
         "## Split",
         "",
-        "Split text into pretokens with one thread. MB/s, best round. `own` is a pattern without a name, such as a user may "
+        "Split text into pretokens with one thread. MB/s. `own` is a pattern without a name, such as a user may "
         "give; `scalar` is without vector instructions.",
         "",
         *table(["", *CORPORA], rows),
@@ -151,13 +152,12 @@ def split(results: dict) -> list[str]:
 
 def count(results: dict) -> list[str]:
     ways = list(results["en"])
-    rows = [[way, *(best(results[corpus][way]) for corpus in CORPORA)] for way in ways]
-    speeds = [[max(each["mb_per_s"] for each in results[c][way]) for way in ("1 thread", "2 threads")] for c in CORPORA]
-    gains = [f"{two / one:.2f}x" for one, two in speeds]
+    rows = [[way, *(speed(results[corpus][way]) for corpus in CORPORA)] for way in ways]
+    gains = [f"{ratio(results[c]['2 threads'], results[c]['1 thread'], 'mb_per_s'):.2f}x" for c in CORPORA]
     return [
         "## Count",
         "",
-        "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s, best round.",
+        "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s.",
         "",
         *table(["", *CORPORA], [*rows, ["speed-up of 2 threads over 1", *gains]]),
     ]
@@ -169,27 +169,28 @@ def token_files(results: dict) -> list[str]:
     for name, kept in results.items():
         commands = kept["commands"]
         ours, theirs = commands["tokenmill"], commands["gigatoken"]
-        speed = f"{kept['bytes'] / 1e6 / min(each['wall'] for each in ours):,.0f} MB/s"
-        gains = (f"{ratio(theirs, ours, key):.2f}x" for key in ("wall", "cpu"))
+        shown = f"{kept['bytes'] / 1e6 / median(ours):,.0f} MB/s"
+        gains = (times(theirs, ours, key) for key in ("wall", "cpu"))
         memory = (f"{median(each, 'peak_mib'):.0f} MiB" for each in (ours, theirs))
         datasets = ""
         if "short tokenizers" in commands:
             datasets = f"{ratio(commands['short tokenizers'], commands['short tokenmill']):.0f}x"
-        rows.append([name, speed, *gains, *memory, datasets])
+        rows.append([name, shown, *gains, *memory, kept.get("ids", ""), datasets])
     heads = (
         "tokenmill",
         "gigatoken's time",
         "gigatoken's CPU time",
         "memory",
         "gigatoken's memory",
+        "gigatoken's ids",
         "tokenizers' time",
     )
     return [
         "## Token files",
         "",
         "Whole commands that encode 150 MB of English with cl100k_base to a file of ids on two cores, start-up included: "
-        "`tokenmill encode`, best round, and the time and memory of gigatoken's `encode_files` with a file written. "
-        "Ratios are relative to tokenmill. The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB. "
+        "`tokenmill encode`, and the time and memory of gigatoken's `encode_files` with a file written. "
+        "Ratios are relative to tokenmill. The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB, one round. "
         "Documents of JSONL, Parquet and `--unit separator` have 3 kB; lines have 30 bytes on average. The pages of "
         "parquet.zst are compressed by Zstandard, those of parquet by Snappy. `datasets` cannot read text by separators.",
         "",
@@ -197,6 +198,35 @@ def token_files(results: dict) -> list[str]:
         "",
         "*What limits Parquet*: PyArrow decodes a column in one thread at 0.9 GB/s, 0.16 s of the 1.0 s of CPU time, and its import takes "
         "0.05 s before the first row, when nothing else can run.",
+    ]
+
+
+def trainers(results: dict) -> list[str]:
+    """`encode --format megatron` and the trainers' own tools."""
+    rows, tools = [], ("megatron", "datatrove", "dolma")
+    for model, kept in results.items():
+        for group in kept.values():
+            ours, theirs = group["commands"]["tokenmill"], group["commands"]
+            row = [
+                f"{model}, {group['bytes'] / 1e6:,.0f} MB",
+                f"{median(ours):.2f} s, {median(ours, 'peak_mib'):.0f} MiB",
+            ]
+            for tool in tools:
+                rounds = theirs.get(tool, [])
+                if rounds and "error" in rounds[0]:
+                    row.append("cannot open the file")
+                else:
+                    row.append(f"{times(rounds, ours)}, {median(rounds, 'peak_mib'):.0f} MiB" if rounds else "")
+            rows.append([*row, {True: "identical", False: "differ", None: ""}[group["identical"]]])
+    return [
+        "## Token files of trainers",
+        "",
+        "JSON lines to Megatron-LM's .bin and .idx, whole commands on two cores, start-up included. 150 MB: Megatron-LM's "
+        "`tools/preprocess_data_fast.py`, which uses gigatoken. 15 MB: its `tools/preprocess_data.py`, datatrove's "
+        "`DocumentTokenizer` and `dolma tokens`, which write formats of their own. Times relative to tokenmill, and peak "
+        "memory of the largest process. The last column compares .bin and .idx byte for byte.",
+        "",
+        *table(["", "tokenmill", "Megatron-LM", "datatrove", "dolma", "files"], rows),
     ]
 
 
@@ -261,172 +291,10 @@ def cleaning(results: dict) -> list[str]:
         "## Cleaning",
         "",
         "Whole commands, `tokenmill clean` with two processes and the default filters, start-up and the compressed shards included. "
-        "The samples of the dumps are repeated; the text is *en* by lines. MB of the XML, or of the text in a Parquet file, best round. The memory is that of "
+        "The samples of the dumps are repeated; the text is *en* by lines. MB of the XML, or of the text in a Parquet file. The memory is that of "
         "the largest process.",
         "",
         *table(["", "size", "speed", "per second of CPU time", "memory"], rows),
-    ]
-
-
-def rate(rounds: list[dict], key: str) -> str:
-    """MB/s of the best round, because other work on the machine only ever makes a round slower."""
-    return f"{max(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
-
-
-def encode(results: dict) -> list[str]:
-    """Encoding to an array and to a list, decoding, short texts and long texts."""
-    arrays = [
-        [
-            library,
-            *(
-                f"{rate(results['array'][c][library], 'cold')} / {rate(results['array'][c][library], 'warm')}"
-                for c in CORPORA
-            ),
-        ]
-        for library in results["array"]["en"]
-    ]
-    lists = [
-        [
-            library,
-            *(
-                f"{rate(results[kind][c][library], 'cold')} / {rate(results[kind][c][library], 'warm')}"
-                for c in CORPORA
-            ),
-        ]
-        for kind, names in (("list", results["list"]["en"]), ("slow", results["slow"]["en"]))
-        for library in names
-        if not (kind == "slow" and library == "tokenmill")
-    ]
-    decoded = [
-        [library, *(rate(results["decode"][c][library], "seconds") for c in CORPORA)]
-        for library in results["decode"]["en"]
-    ]
-    shorts = [
-        [library, f"{min(each['microseconds'] for each in rounds):.2f}"]
-        for library, rounds in results["latency"].items()
-    ]
-    kinds = [
-        kind
-        for kind in results["long_pretokens"]["tokenmill"][0]
-        if isinstance(results["long_pretokens"]["tokenmill"][0][kind], float)
-    ]
-    kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
-    longest = [
-        [library, *(f"{rounds[0][kind]:.3f}" if kind in rounds[0] else "gave up" for kind in kinds)]
-        for library, rounds in results["long_pretokens"].items()
-    ]
-    both = {
-        kind: ", ".join(
-            f"{library} {ratio(rounds, found['2'][library], 'warm'):.2f}x" for library, rounds in found["1"].items()
-        )
-        for kind, found in results["threads"].items()
-    }
-    imports = ", ".join(
-        f"{name} {1000 * min(each['seconds'] for each in rounds):.0f}" for name, rounds in results["import"].items()
-    )
-    return [
-        "## Encode",
-        "",
-        "Encode with cl100k_base on one core. MB per second of CPU time, best round. Each cell shows the first call "
-        "(empty cache) / later calls.",
-        "",
-        "A text of 50 MB to an array of ids (gigatoken_files is gigatoken's call that takes a path):",
-        "",
-        *table(["", *CORPORA], arrays),
-        "",
-        "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs; a later call takes 9 "
-        "to 14 ns for each pretoken, and would take 8 ns if all tables stayed in the processor's caches "
-        "([measured](experiments/tokenizer.md#2026-11-22-what-bounds-first-calls-later-calls-and-lists)). The system's time for fresh memory is "
-        "included, and is larger in virtual machines.",
-        "",
-        "A text of 20 MB to a list of ids (2 MB for rs_bpe and the rows below it; tokenizers_next is a pre-release of tokenizers):",
-        "",
-        *table(["", *CORPORA], lists),
-        "",
-        "*What limits it*: CPython needs 33 to 37 ms to fill a list with the ids of 20 MB of text, about half of what a later call takes "
-        "([measured](experiments/tokenizer.md#2026-11-22-what-encoding-costs-on-an-avx-512-machine)).",
-        "",
-        "A text of 100 characters to a list, microseconds per call:",
-        "",
-        *table(["", "100 characters"], shorts),
-        "",
-        "A megabyte that is a single pretoken, to a list, seconds:",
-        "",
-        *table(["", *kinds], longest),
-        "",
-        "Other figures:",
-        "",
-        f"- Speed-up of two threads over one, documents of 4 kB to one array: {both['batch_array']}.",
-        f"- The same to lists, which are built under the GIL: {both['batch']}.",
-        f"- Import time in milliseconds: {imports}.",
-        f"- A Picky tokenizer (T = 0.9), which encodes in event order: {rate(results['orders']['picky'], 'cold')} / "
-        f"{rate(results['orders']['picky'], 'warm')} MB/s. A plain tokenizer: "
-        f"{rate(results['orders']['plain'], 'cold')} / {rate(results['orders']['plain'], 'warm')} MB/s. Both were trained "
-        "on 20 MB of English.",
-        "",
-        "## Decode",
-        "",
-        "Decode a list of ids to a `str`. MB/s, best round.",
-        "",
-        *table(["", *CORPORA], decoded),
-    ]
-
-
-def calls(results: dict) -> list[str]:
-    """Importing, loading, and the first texts."""
-    names = {"import": "import", "load": "load cl100k_base", "first": "first line", "second": "second line"}
-    rows = [
-        [name, *(f"{statistics.median(each[step] for each in rounds):.2f}" for rounds in results.values())]
-        for step, name in names.items()
-    ]
-    return [
-        "## First calls of one process",
-        "",
-        "CPU milliseconds in a fresh process after Python's start, median of the rounds; what a library imports late counts in the "
-        "step that needs it. tokenmill had loaded the file before. The machine was busy with other work: compare only figures "
-        "of one row.",
-        "",
-        *table(["", *results], rows),
-    ]
-
-
-def families(results: dict) -> list[str]:
-    """Loading and first calls, and encoding in the manner of SentencePiece."""
-
-    def cpu(rounds: list[dict]) -> str:
-        return f"{1000 * median(rounds, 'cpu'):.0f}"
-
-    ways = ("tokenmill", "tokenizers")
-    loads = [[name, *(cpu(kept[way]) if way in kept else "" for way in ways)] for name, kept in results["load"].items()]
-    speeds = [
-        [
-            f"{name}, {library}",
-            *(f"{rate(kept[c][library], 'cold')} / {rate(kept[c][library], 'warm')}" for c in CORPORA),
-        ]
-        for name, kept in results["encode"].items()
-        for library in kept["en"]
-    ]
-    commands = [[name, cpu(rounds)] for name, rounds in results["commands"].items()]
-    return [
-        "## First calls",
-        "",
-        "CPU milliseconds of a whole process that loads one file and encodes one line, with the start of Python and all "
-        "imports; the median of the rounds. This section and the next "
-        "were taken on a two-core Intel Xeon with AVX-512, busy with other work: compare only figures of one row, "
-        "or of one text.",
-        "",
-        *table(["", "tokenmill", "tokenizers"], loads),
-        "",
-        "Whole commands, in the same unit:",
-        "",
-        *table(["", "CPU ms"], commands),
-        "",
-        "## Encode in the manner of SentencePiece",
-        "",
-        "One core, MB per second of CPU time, first call / later calls, best round. Text of 20 MB to an array for tokenmill "
-        "and gigatoken, of 2 MB to a list for tokenizers and sentencepiece.",
-        "",
-        *table(["", *CORPORA], speeds),
     ]
 
 
@@ -444,7 +312,7 @@ def playground(results: dict) -> list[str]:
         for each in results["encoders"]:
             ours, theirs = (each["rounds"][f"{whose}{kind}"] for whose in ("ours", "theirs"))
             gain = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
-            cells.append(f"{each['bytes'] / min(ours) / 1000:.0f} MB/s, {gain:.1f}x")
+            cells.append(f"{each['bytes'] / statistics.median(ours) / 1000:.0f} MB/s, {gain:.1f}x")
         speeds.append([name, *cells])
     sizes = results["sizes"]
     page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))
@@ -457,7 +325,7 @@ def playground(results: dict) -> list[str]:
         *table(["text", *CORPORA], keys),
         "",
         f"The page's JavaScript encoder and its speed relative to gpt-tokenizer {results['gpt-tokenizer']}, with cl100k in one "
-        f"Node {results['node']} process. MB/s of the best round.",
+        f"Node {results['node']} process.",
         "",
         *table(["", *CORPORA], speeds),
         "",
@@ -472,10 +340,12 @@ TOPICS = {
     "parity": parity,
     "split": split,
     "count": count,
+    "matrix": matrix,
     "encode": encode,
     "calls": calls,
     "families": families,
     "token_files": token_files,
+    "trainers": trainers,
     "stages": stages,
     "growth": growth,
     "cleaning": cleaning,

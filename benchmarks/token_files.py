@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .encoders import RANKS, tokenizer_json
-from .harness import alternate, corpus_file, ratio, run_job, save
+from .harness import alternate, corpus_file, python_of, ratio, run_job, save
 
-ROUNDS = 3
+ROUNDS = 5
 DOCUMENT = 3000  # characters
 KEPT = ("tokens", "wall", "cpu", "peak_mib")
 SHORT = 15_000_000  # bytes for tokenizers
@@ -73,6 +73,17 @@ def job(library: str, name: str, path: str) -> dict:
         libraries = {"gigatoken": _gigatoken, "tokenizers": _tokenizers}
         libraries[library](name.partition(".")[0], path, output)
         return {"tokens": os.path.getsize(output) // 4}
+
+
+def same_ids(name: str, path: str, ours: str) -> dict:
+    """What is to be said of gigatoken's ids beside those of tokenmill's file."""
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "ids.bin"
+        _gigatoken(name.partition(".")[0], path, output)
+        ids, expected = np.fromfile(output, "<u4"), np.fromfile(ours, "<u4")
+    return {"ids": "equal" if np.array_equal(ids, expected) else f"{len(ids) / len(expected) - 1:+.1%} tokens"}
 
 
 def _gigatoken(kind: str, path: str, output: Path) -> None:
@@ -130,11 +141,13 @@ def run(quick: bool = False) -> dict:
         print(f"token files, {name}", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
             kept = alternate(jobs(("gigatoken",), name, path, folder), rounds=1 if quick else ROUNDS)
+            ours = f"{folder}/beside-gigatoken-0.bin"
+            compared = run_job(["benchmarks.token_files", "same", name, path, ours], python=python_of("gigatoken"))
             if not name.startswith("separator"):  # datasets has no such reader
                 short_jobs = alternate(jobs(("tokenizers",), name, short, folder), 1)
                 kept |= {f"short {library}": rounds for library, rounds in short_jobs.items()}
         kept = {library: [{key: each[key] for key in KEPT} for each in rounds] for library, rounds in kept.items()}
-        results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size}
+        results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size, "ids": compared["ids"]}
         gain = ratio(kept["gigatoken"], kept["tokenmill"]), ratio(kept["gigatoken"], kept["tokenmill"], "cpu")
         print(f"  {name}: {gain[0]:.2f}x gigatoken's speed, {gain[1]:.2f}x by CPU time", file=sys.stderr)
     return results
@@ -143,6 +156,8 @@ def run(quick: bool = False) -> dict:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["job"]:
         print(json.dumps(job(*sys.argv[2:])))
+    elif sys.argv[1:2] == ["same"]:
+        print(json.dumps(same_ids(*sys.argv[2:])))
     elif sys.argv[1:2] == ["make"]:
         made = (
             source(sys.argv[2], int(sys.argv[3]) if sys.argv[3] else None) if sys.argv[3:] else tokenizer_json("cl100k")

@@ -23,7 +23,7 @@ def run(quick: bool = False) -> dict:
         if corpus == "en" and not quick:
             libraries.append("sentencepiece")
         jobs = {library: ["benchmarks.train_jobs", library, path, str(SIZE)] for library in libraries}
-        kept = alternate(jobs, rounds=1 if quick else 2, skip_after=30)
+        kept = alternate(jobs, rounds=1 if quick else 5, skip_after=30)
         results[corpus] = kept
         for library in libraries[2:]:
             ours = kept["tokenmill_gpt2" if library == "gigatoken" else "tokenmill"]

@@ -173,7 +173,10 @@ def _again(request: Callable[[], T], before: Callable[[], None] = lambda: None) 
 
 def _status(error: BaseException) -> int | None:
     """HTTP's code of a refusal. fsspec calls a file that it could not look at not found, and tells the reason as the cause."""
-    status = getattr(error.__cause__ or error, "status", None)
+    error = error.__cause__ or error
+    answer = getattr(error, "response", None)  # botocore's, a dict
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(answer, dict) else None
+    status = getattr(error, "status", status)
     return status if isinstance(status, int) else None
 
 

@@ -1,0 +1,224 @@
+"""The tables of encoding, decoding and loading: from the saved results to the lines of their sections in Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+from .harness import median, rate, ratio, ratios, times
+from .pages import table
+
+CORPORA = ("en", "multi", "code")
+
+
+def both_calls(results: dict, libraries: Iterable[str]) -> list[list[str]]:
+    """A row for each library, and in it the first call / later calls on each corpus."""
+    return [
+        [library, *(f"{rate(results[c][library], 'cold')} / {rate(results[c][library], 'warm')}" for c in CORPORA)]
+        for library in libraries
+    ]
+
+
+def lead(kept: dict[str, list[dict]], key: str) -> str:
+    """The fastest peer, and its time relative to tokenmill's."""
+    peers = [library for library in kept if library != "tokenmill"]
+    fastest = min(peers, key=lambda peer: ratio(kept[peer], kept["tokenmill"], key))
+    return f"{fastest} {times(kept[fastest], kept['tokenmill'], key)}"
+
+
+def matrix(results: dict) -> list[str]:
+    """A row for each vocabulary and a column for each text: tokenmill's MB/s, and its lead over the fastest peer."""
+    texts = list(next(iter(results.values())))
+    rows, gains, behind, ties, wrong = [], [], 0, 0, []
+    for model, kept in results.items():
+        cells = [model]
+        for text in texts:
+            ours = kept[text]["tokenmill"]
+            peers = {
+                peer: ratios(ours, rounds, "mb_per_s")
+                for peer, rounds in kept[text].items()
+                if peer != "tokenmill" and all("mb_per_s" in each for each in rounds)
+            }
+            ids = {each["ids"] for each in ours}
+            wrong += [
+                f"{peer} with {model} on {text}" for peer in peers if {each["ids"] for each in kept[text][peer]} != ids
+            ]
+            speed = f"{median(ours, 'mb_per_s'):,.0f}"
+            if not peers:
+                cells.append(speed)
+                continue
+            each = min(peers.values(), key=statistics.median)
+            middle = statistics.median(each)
+            gains.append(middle)
+            tie = each[0] <= 1 <= each[-1]
+            ties += tie
+            behind += not tie and middle < 1
+            cells.append(f"{speed}, {'tie' if tie else f'{middle:.2f}x'}")
+        rows.append(cells)
+    ids = (
+        "All ids are equal in every cell."
+        if not wrong
+        else f"The ids of these differ from tokenmill's: {', '.join(wrong)}."
+    )
+    return [
+        "## Families and scripts, new text in small pieces",
+        "",
+        "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core; the first of six slices warms up, and the "
+        "figure is the median of the five others, whose text is new. MB per second of CPU time, and the speed relative to the "
+        "faster of gigatoken and the pre-release of tokenizers, each the median of the rounds. A peer that cannot open a file is "
+        f"left out of its row. {ids}",
+        "",
+        *table(["", *texts], rows),
+        "",
+        f"Geometric mean of the ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind} of {len(gains)} cells, level in "
+        f"{ties}.",
+    ]
+
+
+def encode(results: dict) -> list[str]:
+    """Encoding to an array and to a list, decoding, short texts and long texts."""
+    arrays = both_calls(results["array"], results["array"]["en"])
+    lists = both_calls(results["list"], results["list"]["en"])
+    lists += both_calls(results["slow"], [library for library in results["slow"]["en"] if library != "tokenmill"])
+    leads = [
+        [f"{what}, {calls}", *(lead(results[kind][corpus], key) for corpus in CORPORA)]
+        for kind, what in (("array", "array"), ("list", "list"))
+        for calls, key in (("first call", "cold"), ("later calls", "warm"))
+    ]
+    decoded = [
+        [library, *(rate(results["decode"][c][library], "seconds") for c in CORPORA)]
+        for library in results["decode"]["en"]
+    ]
+    shorts = [[library, f"{median(rounds, 'microseconds'):.2f}"] for library, rounds in results["latency"].items()]
+    kinds = [
+        kind
+        for kind in results["long_pretokens"]["tokenmill"][0]
+        if isinstance(results["long_pretokens"]["tokenmill"][0][kind], float)
+    ]
+    kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
+    longest = [
+        [library, *(f"{median(rounds, kind):.3f}" if kind in rounds[0] else "gave up" for kind in kinds)]
+        for library, rounds in results["long_pretokens"].items()
+    ]
+    both = {
+        kind: ", ".join(
+            f"{library} {ratio(rounds, found['2'][library], 'warm'):.2f}x" for library, rounds in found["1"].items()
+        )
+        for kind, found in results["threads"].items()
+    }
+    imports = ", ".join(f"{name} {1000 * median(rounds, 'seconds'):.0f}" for name, rounds in results["import"].items())
+    return [
+        "## Encode",
+        "",
+        "Encode with cl100k_base on one core. MB per second of CPU time. Each cell shows the first call (empty caches) / later calls, "
+        "which have new text.",
+        "",
+        "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that takes a path):",
+        "",
+        *table(["", *CORPORA], arrays),
+        "",
+        "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs; a later call takes 9 "
+        "to 14 ns for each pretoken, and would take 8 ns if all tables stayed in the processor's caches "
+        "([measured](experiments/tokenizer.md#2026-11-22-what-bounds-first-calls-later-calls-and-lists)). The system's time for fresh memory is "
+        "included, and is larger in virtual machines.",
+        "",
+        "Pieces of 10 MB to lists of ids (1 MB for rs_bpe and the rows below it; tokenizers_next is a pre-release of tokenizers):",
+        "",
+        *table(["", *CORPORA], lists),
+        "",
+        "*What limits it*: CPython needs 33 to 37 ms to fill a list with the ids of 20 MB of text, about half of what a later call takes "
+        "([measured](experiments/tokenizer.md#2026-11-22-what-encoding-costs-on-an-avx-512-machine)).",
+        "",
+        "The time of the fastest peer relative to tokenmill's:",
+        "",
+        *table(["", *CORPORA], leads),
+        "",
+        "A text of 100 characters to a list, microseconds per call:",
+        "",
+        *table(["", "100 characters"], shorts),
+        "",
+        "A megabyte that is a single pretoken, to a list, seconds:",
+        "",
+        *table(["", *kinds], longest),
+        "",
+        "Other figures:",
+        "",
+        f"- Speed-up of two threads over one, documents of 4 kB to one array: {both['batch_array']}.",
+        f"- The same to lists, which are built under the GIL: {both['batch']}.",
+        f"- Import time in milliseconds: {imports}.",
+        f"- A Picky tokenizer (T = 0.9), which encodes in event order: {rate(results['orders']['picky'], 'cold')} / "
+        f"{rate(results['orders']['picky'], 'warm')} MB/s. A plain tokenizer: "
+        f"{rate(results['orders']['plain'], 'cold')} / {rate(results['orders']['plain'], 'warm')} MB/s. Both were trained "
+        "on 20 MB of English.",
+        "",
+        "## Decode",
+        "",
+        "Decode a list of ids to a `str`. MB/s.",
+        "",
+        *table(["", *CORPORA], decoded),
+    ]
+
+
+def calls(results: dict) -> list[str]:
+    """Importing, loading, and the first texts."""
+    names = {"import": "import", "load": "load cl100k_base", "first": "first line", "second": "second line"}
+    rows = [
+        [name, *(f"{statistics.median(each[step] for each in rounds):.2f}" for rounds in results.values())]
+        for step, name in names.items()
+    ]
+    return [
+        "## First calls of one process",
+        "",
+        "CPU milliseconds in a fresh process after Python's start; what a library imports late counts in the "
+        "step that needs it. tokenmill had loaded the file before. The machine was busy with other work: compare only figures "
+        "of one row.",
+        "",
+        *table(["", *results], rows),
+    ]
+
+
+def families(results: dict) -> list[str]:
+    """Loading and first calls, and encoding in the manner of SentencePiece."""
+
+    def cpu(rounds: list[dict]) -> str:
+        return f"{1000 * median(rounds, 'cpu'):.0f}"
+
+    ways = ("tokenmill", "tokenizers")
+    loads = [
+        [
+            name,
+            *(cpu(kept[way]) for way in kept),
+            *(times(kept[way], kept["tokenmill"], "cpu") for way in ways[1:] if way in kept),
+        ]
+        for name, kept in results["load"].items()
+    ]
+    speeds = []
+    for name, kept in results["encode"].items():
+        speeds += [[f"{name}, {library}", *cells] for library, *cells in both_calls(kept, kept["en"])]
+        for calls, key in (("first call", "cold"), ("later calls", "warm")):
+            speeds.append(
+                [
+                    f"{name}, gigatoken's time, {calls}",
+                    *(times(kept[c]["gigatoken"], kept[c]["tokenmill"], key) for c in CORPORA),
+                ]
+            )
+    commands = [[name, cpu(rounds)] for name, rounds in results["commands"].items()]
+    return [
+        "## First calls",
+        "",
+        "CPU milliseconds of a whole process that loads one file and encodes one line, with the start of Python and all "
+        "imports, and the time of tokenizers relative to tokenmill's.",
+        "",
+        *table(["", *ways, "ratio"], [[*row, *[""] * (4 - len(row))] for row in loads]),
+        "",
+        "Whole commands, in the same unit:",
+        "",
+        *table(["", "CPU ms"], commands),
+        "",
+        "## Encode in the manner of SentencePiece",
+        "",
+        "One core, MB per second of CPU time, first call / later calls, which have new text. Pieces of 10 MB to arrays for tokenmill "
+        "and gigatoken, of 1 MB to lists for tokenizers and sentencepiece (one round).",
+        "",
+        *table(["", *CORPORA], speeds),
+    ]
