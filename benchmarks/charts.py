@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable
 from html import escape
 
 from tokenmill.quality.charts import Axis, Chart, Series
 from tokenmill.quality.svg import draw
 
+from .encode_tables import CORPORA
 from .harness import median, saved
-from .tables import CORPORA
 
 Figure = Callable[[list[dict]], float]
 
@@ -21,7 +22,7 @@ def charts() -> dict[str, list[str]]:
     )
 
     def rate(key: str) -> Figure:
-        return lambda rounds: max(each["bytes"] / each[key] for each in rounds) / 1e6
+        return lambda rounds: statistics.median(each["bytes"] / each[key] for each in rounds) / 1e6
 
     def commands(kept: dict) -> dict[str, list[dict]]:
         return {way: [{**each, "bytes": kept["bytes"]} for each in kept["commands"][way]] for way in files_by}
@@ -34,21 +35,21 @@ def charts() -> dict[str, list[str]]:
     lists = {corpus: {**encode["list"][corpus], **encode["slow"][corpus]} for corpus in CORPORA}
     for corpus in CORPORA:  # it is in both; the longer text counts
         lists[corpus]["tokenmill"] = encode["list"][corpus]["tokenmill"]
-    speed = "MB/s, longer is better"
+    longer = "MB/s, longer is better"
     return {
         "Train": [bars("Seconds to train 32,768 tokens", "seconds, shorter is better", train, libraries, median)],
-        "Split": [bars("Split on one thread", speed, split, split["en"], fastest)],
-        "Count": [bars("Count pretokens", speed, count, count["en"], fastest)],
+        "Split": [bars("Split on one thread", longer, split, split["en"], speed)],
+        "Count": [bars("Count pretokens", longer, count, count["en"], speed)],
         "Encode": [
-            bars(f"Encode to {what}, {calls} calls", speed, kept, kept["en"], rate(key))
+            bars(f"Encode to {what}, {calls} calls", longer, kept, kept["en"], rate(key))
             for what, kept in (("an array", encode["array"]), ("a list", lists))
             for calls, key in (("first", "cold"), ("later", "warm"))
         ],
-        "Decode": [bars("Decode a list", speed, encode["decode"], encode["decode"]["en"], rate("seconds"))],
+        "Decode": [bars("Decode a list", longer, encode["decode"], encode["decode"]["en"], rate("seconds"))],
         "Token files": [
             bars(
                 "Whole commands, text to a file of ids",
-                speed,
+                longer,
                 {way: {name: commands(kept)[way] for name, kept in files.items()} for way in files_by},
                 files,
                 rate("wall"),
@@ -57,8 +58,8 @@ def charts() -> dict[str, list[str]]:
     }
 
 
-def fastest(rounds: list[dict]) -> float:
-    return max(each["mb_per_s"] for each in rounds)
+def speed(rounds: list[dict]) -> float:
+    return median(rounds, "mb_per_s")
 
 
 def bars(title: str, label: str, results: dict, groups: Iterable[str], figure: Figure) -> str:
