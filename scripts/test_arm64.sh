@@ -30,7 +30,7 @@ import tomllib
 with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)["project"]
 extras = project["optional-dependencies"]
-wanted = ["corpus", "play", "plots", "hub", "sentencepiece", "embeddings", "test"]
+wanted = ["corpus", "play", "plots", "hub", "sentencepiece", "test"]
 print(*project["dependencies"], *(each for extra in wanted for each in extras[extra]), sep="\n")
 END
     chroot "$folder" /venv/bin/pip install --quiet --only-binary=:all: -r /tmp/requirements.txt

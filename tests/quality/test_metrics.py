@@ -23,7 +23,6 @@ from tokenmill.quality.metrics import (
     word_initial_share,
 )
 from tokenmill.quality.token_lists import (
-    duplicates_tables,
     rare_table,
     unused_table,
 )
@@ -113,11 +112,6 @@ def test_scripts():
 def test_lists():
     extra = ["é".encode(), "e\u0301".encode(), b"Low", b"----", b" ---- ", b"  ", b"\n\n\n", "\u3000".encode(), b"---"]
     tok = Tokenizer(make_vocabulary([*BYTES, b"low", b" low", *extra]))
-    groups = {table.key: [{t.content for t in row[2]} for row in table.rows] for table in duplicates_tables(tok)[1:]}
-    assert groups["duplicates_nfc"] == [{"é".encode(), "e\u0301".encode()}]
-    assert "duplicates_same_bytes" not in groups
-    summary = {row[0]: row[1:4] for row in duplicates_tables(tok)[0].rows}
-    assert summary["same bytes"] == (0, 0, 0) and summary["NFC"] == (1, 2, 1)
     usage = measure_usage(tok, WordCounts.from_mapping({b"low": 3, b" low": 200, b"Low": 1}))
     assert [row[:2] for row in rare_table(tok, usage, 100).rows] == [
         (rare, n) for rare, n in [(_token(tok, b"Low"), 1), (_token(tok, b"low"), 3)]
@@ -130,12 +124,6 @@ def _token(tok, content):
     from tokenmill.quality.tables import Token
 
     return Token(tok.encode_single_token(content), content)
-
-
-def test_same_bytes_twice():
-    tok = Tokenizer(make_vocabulary([*BYTES, b"aa", b"aa"], [(97, 97, 256)]))
-    (row,) = duplicates_tables(tok)[1].rows
-    assert row[1] == 2 and [token.id for token in row[2]] == [256, 257]
 
 
 def test_domains(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, 
 Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
 On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
 # fmt: on
-FIRST = ("vocabulary", "text", "under_trained", "thresholds", "junk", "unreachable", "references", "partial", "longest")
+FIRST = ("vocabulary", "text", "thresholds", "junk", "unreachable", "references", "partial", "longest")
 
 
 def inspect(

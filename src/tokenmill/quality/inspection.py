@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 from ..errors import suggests_options
@@ -16,19 +15,18 @@ from ..tokenizer.gc_pause import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
 from .advice import Subject
 from .charts import charts_of
-from .embeddings import load_embeddings, under_trained_table
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
 from .languages import languages_table
 from .metrics import domains_table, overview_table, text_table
-from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
 from .replacing import worth_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table, Token
-from .token_lists import duplicates_tables, events_table, longest_table, rare_table, removed_table, unused_table
+from .token_lists import longest_table, rare_table, removed_table, unused_table
 from .usage import Usage, ordinary_tokens
 from .verdict import summary, verdict
 
@@ -43,9 +41,6 @@ class InspectionOptions(Options):
     thresholds: Sequence[float] = THRESHOLDS
     junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
     rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
-    # fmt: off
-    embeddings: Annotated[Path | None, Option("A model's embedding table, .safetensors or .npy, to list under-trained tokens.")] = None
-    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
@@ -94,12 +89,11 @@ class Inspection(Report):
             (
                 "Tokens that cannot be reached, or only in part",
                 "These follow from the vocabulary and its split pattern, without a text.",
-                ["unreachable", "unbuilt", "partial"],
+                ["unreachable", "partial"],
             ),
-            ("Duplicates", "", [key for key in keys if key.startswith("duplicates")]),
-            ("Unused and rare tokens", "", ["unused", "rare", "worth_replacing", "under_trained"]),
+            ("Unused and rare tokens", "", ["unused", "rare", "worth_replacing"]),
             ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
-            ("Training", "", ["removed", "events"]),
+            ("Training", "", ["removed"]),
             ("Tokens worth a look", "", ["longest"]),
         ]
 
@@ -132,7 +126,6 @@ def inspect(
     expect_tokenizers(tok)
     name = name or tok.name
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
-    matrix = None if options.embeddings is None else load_embeddings(options.embeddings, tok.n_vocab)
     with gc_paused(), Reading(domains) as reading:
         tables = [overview_table(tok)]
         judged = usage = density = None
@@ -153,12 +146,10 @@ def inspect(
         figures = on_sample(tok, progress)
         reach = reach_of_tokens(tok, usage, progress)
         unreachable = unreachable_table(tok, reach)
-        tables += [references_table({name: figures}), unreachable, unbuilt_table(tok), partial_table(tok, reach, usage)]
+        tables += [references_table({name: figures}), unreachable, partial_table(tok, reach, usage)]
         replaceable = tok.vocabulary.alphabet == "bytes" and not len(tok.vocabulary.superwords)
         if domains is not None and usage is not None and replaceable:
             tables.append(worth_table(tok, usage, usage.by_id))
-        if matrix is not None:
-            tables.append(under_trained_table(tok, matrix, usage))
         tables += _lists(name, tok, usage, options)
         return Inspection(
             tok=tok,
@@ -180,9 +171,7 @@ def inspect(
 
 def _lists(name: str, tok: Tokenizer, usage: Usage | None, options: InspectionOptions) -> list[Table]:
     """The tables that list tokens."""
-    tables = [events_table(tok)] if len(tok.vocabulary.event_counts) else []
-    tables += [removed_table(tok, usage)] if tok.vocabulary.removed else []
-    tables += duplicates_tables(tok)
+    tables = [removed_table(tok, usage)] if tok.vocabulary.removed else []
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
         if superwords_of(tok):

@@ -26,9 +26,8 @@ from ..jobs.progress import Progress
 from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
-from .replay import merges_by_rank
-from .tables import Cell, Column, Table, Token
-from .usage import Usage, bare, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
+from .tables import Column, Table, Token
+from .usage import Usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -245,30 +244,6 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
         f"none of up to {TRIALS:,} tried characters produces it."
     )
     return Table("unreachable", "Tokens that no text produces", columns, rows, note, listing=True)
-
-
-def unbuilt_table(tok: Tokenizer) -> Table:
-    """Tokens that merges do not build: text produces them only if a pretoken is exactly the token."""
-    rows: list[tuple[Cell, ...]] = []
-    vocabulary = tok.vocabulary
-    if vocabulary.whole_pretokens and vocabulary.order != "events":
-        tokens = ordinary_tokens(tok)
-        if vocabulary.order == "ranks":
-            tokens = {id: tokens[id] for id in merges_by_rank(vocabulary)[1] if id in tokens}
-        merged = bare(tok, whole_pretokens=False) if tokens else tok
-        for id, token in tokens.items():
-            try:
-                ids = merged.encode_bytes(token)
-            except UsageError:  # a character without a token
-                ids = []
-            if ids != [id]:
-                rows.append((Token(id, token), tuple(Token(of, tok.decode_single_token_bytes(of)) for of in ids)))
-    columns = (Column("token", "token"), Column("merges to", "tokens"))
-    note = (
-        "Only the rule that a pretoken equal to a token becomes that token produces these. They never occur inside a longer "
-        "pretoken."
-    )
-    return Table("unbuilt", "Tokens that merges do not build", columns, rows, note, listing=True)
 
 
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:

@@ -1,99 +1,17 @@
-"""Lists of tokens worth a look: duplicates, unused, rare and longest tokens."""
+"""Lists of tokens worth a look: removed, exchanged, unused, rare and longest tokens."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain, repeat, zip_longest
-from typing import Any
 
 import numpy as np
 
 from ..tokenizer import Tokenizer
-from ..tokenizer.normalization import WHITE_SPACE
-from .metrics import ratio
 from .tables import Cell, Column, Table, Token
 from .usage import Usage, ordinary_tokens, texts_of_tokens, token_cells
 
 MOST_LONGEST = 1000
-_SPACE = re.compile(f"[{WHITE_SPACE}]+")
-WHITE_SPACE_CHARACTERS = "".join(filter(_SPACE.match, map(chr, range(0x3001))))
-
-# Two tokens are duplicates if one of these makes their texts equal. Tokens that are not text only count as "same bytes".
-NORMALIZATIONS: dict[str, Callable[[str], str]] = {
-    "NFC": lambda text: text if text.isascii() else unicodedata.normalize("NFC", text),
-    "NFKC": lambda text: text if text.isascii() else unicodedata.normalize("NFKC", text),
-    "case and outer white space": lambda text: text.casefold().strip(WHITE_SPACE_CHARACTERS),
-}
-
-
-def duplicates_tables(tok: Tokenizer) -> list[Table]:
-    """How many tokens each normalization makes equal; then the groups of each, the largest first."""
-    tokens, texts = ordinary_tokens(tok), texts_of_tokens(tok)
-    summary, lists = [], []
-    for name, change in {"same bytes": None, **NORMALIZATIONS}.items():
-        forms: dict[int, Any]  # of the tokens that may be equal to another one
-        if change is None:
-            last = dict(zip(tokens.values(), tokens, strict=True))
-            same = {token for id, token in tokens.items() if last[token] != id}
-            forms = {id: token for id, token in tokens.items() if token in same}
-        else:
-            changed = {id: form for id, text in texts.items() if (form := change(text)) != text and form}
-            made = set(changed.values())
-            forms = changed | {id: text for id, text in texts.items() if text in made and id not in changed}
-        times = Counter(forms.values())
-        several = {form for form, number in times.items() if number > 1}
-        members = sum(times[form] for form in several)
-        summary.append(
-            (name, len(several), members, members - len(several), ratio(members - len(several), len(tokens)))
-        )
-        group = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
-        if several and name != "case and outer white space":  # thousands, and useful
-            groups: dict[Any, list[Token]] = {}
-            for id, form in sorted(forms.items()):
-                if form in several:
-                    groups.setdefault(form, []).append(Token(id, tokens[id]))
-            rows = [(form if change else repr(form)[2:-1], len(of), tuple(of)) for form, of in groups.items()]
-            rows.sort(key=lambda row: (-row[1], row[2][0].id))
-            key = "duplicates_" + name.lower().replace(" ", "_")
-            lists.append(Table(key, f"Duplicates: {name}", group, rows, listing=True))
-    columns = (
-        Column("made uniform", help="what is ignored when tokens are compared"),
-        Column("groups", "count"),
-        Column("tokens in them", "count"),
-        Column("to spare", "count", "tokens in groups beyond the first of each"),
-        Column("of the vocabulary", "share"),
-    )
-    note = (
-        "Many duplicates are useful: a word with and without a leading space is two tokens by design. Groups of NFC and "
-        "NFKC are more suspect: a model must learn twice what looks the same."
-    )
-    return [Table("duplicates", "Tokens that are equal after normalization", columns, summary, note), *lists]
-
-
-def events_table(tok: Tokenizer) -> Table:
-    """The merges and removals of training with their counts, in training order; no rows where the counts are not known."""
-    vocabulary = tok.vocabulary
-    cells = [None if token is None else Token(id, token) for id, token in enumerate(vocabulary.tokens)]
-    rows = []
-    for rank, ((left, right, new), (a, b)) in enumerate(
-        zip(vocabulary.events.tolist(), vocabulary.event_counts.tolist(), strict=False)
-    ):
-        removed = right < 0
-        made = (cells[left], None, None) if removed else (cells[new], cells[left], cells[right])
-        rows.append((rank, "removal" if removed else "merge", *made, None if removed else a, a / b if b else None))
-    columns = (
-        Column("rank", "count"),
-        Column("event"),
-        Column("token", "token"),
-        Column("left", "token"),
-        Column("right", "token"),
-        Column("count", "count", "how often the pair occurred when it was merged"),
-        Column("IoS", "ios", "what made the removal due"),
-    )
-    return Table("events", "Merges in training order", columns, rows, listing=True)
 
 
 def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
