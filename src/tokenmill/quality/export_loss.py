@@ -7,25 +7,22 @@ is measured on a sample.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+import numpy as np
+
+from ..counting import WordCounts
+from ..formats.rank_merges import present_by_rank
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
+from ..tokenizer import Tokenizer
 from ..tokenizer.core import Core
-from .usage import require_same_split
+from ..vocabulary import Vocabulary
+from .evaluation_text import EvaluationText, Text
 
-if TYPE_CHECKING:
-    from ..counting import WordCounts
-    from ..sources.blocks import ReadOptions
-    from ..tokenizer import Tokenizer
-    from ..vocabulary import Vocabulary
-
-    Encode = Callable[[bytes], list[int]]
-    Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
+Encode = Callable[[bytes], list[int]]
 
 
 @dataclass(frozen=True)
@@ -81,27 +78,21 @@ def longest_match(vocabulary: Vocabulary) -> Encode:
 
 
 def export_loss(
-    tok: Tokenizer, sample: Sample, *, read: ReadOptions | None = None, progress: Progress | None = None
+    tok: Tokenizer, sample: Text, *, read: ReadOptions | None = None, progress: Progress | None = None
 ) -> ExportLoss | None:
     """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
 
-    sample: files, folders, globs or saved word counts, or WordCounts (`count_iterator` makes them from texts).
+    sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
     read: how text files are cut into documents, and which field or column holds the text.
     None for a tokenizer without events: its exports give the same ids.
 
     >>> export_loss(tok, "held-out.txt")
     ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391, longest_differing=31, longest_tokens=12362)
     """
-    from ..counting import WordCounts
-    from ..formats.rank_merges import present_by_rank
-
     if tok.vocabulary.order != "events":
         return None
-    if len(tok.vocabulary.superwords) and (
-        isinstance(sample, WordCounts) or any(map(WordCounts.is_saved, _listed(sample)))
-    ):
-        raise UsageError("word counts do not tell where superwords are; measure the export on text")
-    counts = _counts(tok, sample, progress, read)
+    text = EvaluationText(sample, read=read)
+    counts = WordCounts.merge([text.counts(name, tok, progress) for name in text.names])
     present = present_by_rank(tok.vocabulary)
     by_rank, longest = Core(present, 64 << 20), longest_match(present)
     if not len(tok.vocabulary.superwords):
@@ -136,10 +127,6 @@ def sample_counts(counts: WordCounts, size: int) -> WordCounts:
     >>> dict(sample_counts(WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}), 3).items())
     {b'the': 2, b'low': 1}
     """
-    import numpy as np
-
-    from ..counting import WordCounts
-
     total = int(counts.counts.sum(dtype=np.uint64))
     if total <= size:
         return counts
@@ -150,25 +137,3 @@ def sample_counts(counts: WordCounts, size: int) -> WordCounts:
     ends = zip(counts.offsets[rows].tolist(), counts.offsets[rows + 1].tolist(), strict=True)
     pretokens = [counts.arena[start:end].tobytes() for start, end in ends]
     return WordCounts.from_mapping(dict(zip(pretokens, times.tolist(), strict=True)), counts.split_patterns)
-
-
-def _listed(sample: Any) -> list[Any]:
-    return [sample] if isinstance(sample, (str, os.PathLike)) else list(sample)
-
-
-def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None, read: ReadOptions | None) -> WordCounts:
-    from ..counting import CountOptions, WordCounts, count
-    from ..sources.blocks import ReadOptions
-
-    if isinstance(sample, WordCounts):
-        parts = [sample]
-    else:
-        sources = _listed(sample)
-        parts = [WordCounts.load(source) for source in sources if WordCounts.is_saved(source)]
-        text = [source for source in sources if not WordCounts.is_saved(source)]
-        if text or not parts:
-            options = CountOptions(read=read or ReadOptions())
-            parts.append(count(text, tok._core.splitter, options, progress=progress))
-    for part in parts:
-        require_same_split(tok, part)
-    return WordCounts.merge(parts) if len(parts) > 1 else parts[0]
