@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from tokenmill.quality.languages import gini
+from tokenmill.quality.metrics import gini
 
 from .encode_tables import calls, encode, families, matrix
 from .harness import median, rate, ratio, times

@@ -36,8 +36,6 @@ from .quality.convert_job import Converted as Converted
 from .quality.export_loss import ExportLoss as ExportLoss
 from .quality.export_loss import export_loss as export_loss
 from .quality.extending import extend as extend
-from .quality.findings import Finding as Finding
-from .quality.findings import Provenance as Provenance
 from .quality.inspection import Inspection as Inspection
 from .quality.inspection import InspectionOptions as InspectionOptions
 from .quality.inspection import inspect as inspect
@@ -47,6 +45,8 @@ from .quality.pruning import prune as prune
 from .quality.pruning import shrink as shrink
 from .quality.replacing import Replaced as Replaced
 from .quality.replacing import replace as replace
+from .quality.reporting import Finding as Finding
+from .quality.reporting import Provenance as Provenance
 from .quality.reporting import Report as Report
 from .quality.tables import Column as Column
 from .quality.tables import Table as Table

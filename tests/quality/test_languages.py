@@ -9,7 +9,7 @@ import tokenmill
 from tokenmill import Tokenizer
 from tokenmill.errors import UsageError
 from tokenmill.quality.evaluation_text import EvaluationText
-from tokenmill.quality.languages import gini
+from tokenmill.quality.metrics import gini
 from tokenmill.quality.references import ENGLISH, on_sample, references, sample
 
 

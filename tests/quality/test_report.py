@@ -251,6 +251,19 @@ def test_labels_tiles_and_forms_in_a_browser(hostile, counts, tmp_path, chromium
     page.close()
 
 
+def test_a_printed_report_is_short_and_light(tmp_path, chromium):
+    """On paper lists are cut, whatever the page shows, and the colours are those of the light theme."""
+    tokens = [*BYTES, *(b"%d" % number * 2 for number in range(2000))]
+    inspect(Tokenizer(make_vocabulary(tokens, [])), WordCounts.from_mapping({b"low": 3})).save(tmp_path / "a.html")
+    context = chromium.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto((tmp_path / "a.html").as_uri())
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 12
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(29, 30, 32)"
+    context.close()
+
+
 def test_rows_are_whole_pixels_high(hostile, counts, tmp_path, chromium):
     """A first column that sticks is drawn apart: its rules meet those of the other columns only at whole pixels."""
     inspect(hostile, counts).save(tmp_path / "report.html")

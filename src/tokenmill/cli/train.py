@@ -245,7 +245,7 @@ def _show_languages(languages: Sequence[LanguageReport], development: bool, as_j
 
     development: whether development texts decided which language chooses.
     """
-    from ..quality.languages import gini
+    from ..quality.metrics import gini
     from ..quality.tables import Column, Table
     from ._tables import print_table
 

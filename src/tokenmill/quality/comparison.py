@@ -18,13 +18,13 @@ from .evaluation_text import EvaluationText, Text
 from .inspection import inspect
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS
-from .languages import languages_table
 from .metrics import (
     DENSITY,
     RENYI,
     RENYI_CAUTION,
     USED,
     Measure,
+    languages_table,
     mean_token_characters,
     measured_table,
     ratio,

@@ -18,8 +18,7 @@ from .charts import charts_of
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
-from .languages import languages_table
-from .metrics import domains_table, overview_table, text_table
+from .metrics import domains_table, languages_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
 from .replacing import worth_table

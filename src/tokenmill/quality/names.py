@@ -12,7 +12,7 @@ from ..errors import printable
 from ..sources.find import COMPRESSIONS
 
 # A source with the name of its language, or a tokenizer with its own: "de=corpus/german.txt".
-NAMED = re.compile(r"([^\W\d_][\w-]*)=(.+)", re.DOTALL)
+NAMED = re.compile(r"([^\W\d_][\w.-]*)=(.+)", re.DOTALL)
 COMMON = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.ddtok", "merges.ddtok")
 
 

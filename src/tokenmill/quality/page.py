@@ -13,13 +13,15 @@ from dataclasses import replace
 from html import escape
 from importlib import resources
 from itertools import groupby
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
 from . import svg
 from .charts import Chart
-from .findings import Finding, Provenance
 from .tables import NUMERIC, Column, Table, Token, cell_text
+
+if TYPE_CHECKING:
+    from .reporting import Finding, Report
 
 LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
@@ -50,22 +52,7 @@ _TERM = re.compile(r"\b(" + "|".join(sorted(map(re.escape, GLOSSARY), key=len, r
 _EXPLANATIONS = {term.lower(): text for term, text in GLOSSARY.items()}
 
 
-class Pageable(Protocol):
-    """What a page shows: a report of `reporting`."""
-
-    summary: str
-    tables: list[Table]
-    findings: list[Finding]
-    charts: list[Chart]
-    provenance: Provenance
-
-    def title(self) -> str: ...
-    def lead(self) -> str: ...
-    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]: ...
-    def sections(self) -> list[tuple[str, str, list[str]]]: ...
-
-
-def render(report: Pageable, top: int | None) -> str:
+def render(report: Report, top: int | None) -> str:
     """The page; lists are cut to `top` rows."""
     tables = {table.key: table.head(top) for table in report.tables}
     sections = [("Verdict", _verdict(report)), ("Charts", _charts(report.charts))]
@@ -97,7 +84,7 @@ def _terms(content: str) -> str:
     return f'<dl class="terms">{"".join(rows)}</dl>'
 
 
-def _page(report: Pageable, links: list[str], parts: list[str]) -> str:
+def _page(report: Report, links: list[str], parts: list[str]) -> str:
     style, script = _asset("report.css"), _asset("report.js")
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'"
@@ -179,7 +166,7 @@ def _breakable(name: str) -> str:
     return re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(name))
 
 
-def _tiles(report: Pageable) -> str:
+def _tiles(report: Report) -> str:
     tiles = []
     for label, figures in report.tiles():
         several = len(figures) > 1
@@ -194,7 +181,7 @@ def _tiles(report: Pageable) -> str:
     return f'<dl class="figures{" several" if any("<span>" in tile for tile in tiles) else ""}">{"".join(tiles)}</dl>'
 
 
-def _verdict(report: Pageable) -> str:
+def _verdict(report: Report) -> str:
     items = "".join(
         f'<li class="{of.level}"><span class="level">{LEVELS[of.level]}</span><div><p class="statement">{_explained(of.statement)}</p>'
         f"<p>{_explained(of.meaning)} {_strong(of)}</p>"

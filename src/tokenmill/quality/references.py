@@ -22,8 +22,7 @@ from ..tokenizer import Tokenizer
 from .documents import Sample
 from .evaluation_text import EvaluationText, Texts, is_guest
 from .junk import swallowed_tokens
-from .languages import gini
-from .metrics import ratio, used_tokens
+from .metrics import gini, ratio, used_tokens
 from .replay import replay
 from .tables import Column, Table
 from .usage import Usage, ordinary_tokens

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from ..counting import WordCounts
 from ..errors import UsageError
@@ -19,15 +19,72 @@ from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
 from .evaluation_text import EvaluationText, Source, Texts
-from .findings import Finding, Measured, Provenance
 from .page import chart_svg, render
-from .tables import Table, escape_markdown
+from .tables import Column, Table, escape_markdown
 
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
 LARGEST_PAGE = 1_000_000  # bytes
 CHUNK = 1 << 20
 
+Level = Literal["act", "look", "good"]
 Item = TypeVar("Item", Table, Chart)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence of a verdict.
+
+    level: "act" where it is worse than all published vocabularies of its size, "look" where it is worse than most or
+        depends on the use, "good" otherwise.
+    statement: what was found, with its number. threshold: from where on it counts. meaning: why it matters.
+    advice: what to do; "" where nothing needs to be done.
+    cost: as a share of the tokens of a text or of the rows of an embedding table; findings are in this order.
+    """
+
+    key: str
+    level: Level
+    statement: str
+    threshold: str
+    meaning: str
+    advice: str
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A text that was measured. nbytes: as stored. sha256: of its files, one after the other; "" where they cannot be read again."""
+
+    name: str
+    files: int
+    nbytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a report was made, so that others can make it again.
+
+    date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
+    tokenizers: fingerprints by name.
+    """
+
+    version: str
+    date: str
+    command: str
+    tokenizers: Mapping[str, str]
+    texts: tuple[Measured, ...]
+
+    def tables(self) -> list[Table]:
+        """The same as tables."""
+        facts = [("tokenmill", self.version), ("date", self.date), ("command", self.command or "from Python")]
+        facts += [(f"tokenizer {name}", hash) for name, hash in self.tokenizers.items()]
+        texts = [(of.name, of.files, of.nbytes, of.sha256 or "not read again") for of in self.texts]
+        columns = (Column("text"), Column("files", "count"), Column("bytes as stored", "count"), Column("SHA-256"))
+        note = "The SHA-256 is that of the files one after the other, as `cat FILES | sha256sum` prints it."
+        return [
+            Table("made", "This report", (Column("what"), Column("value", "figure")), list(facts)),
+            Table("texts", "The texts", columns, list(texts), note),
+        ]
 
 
 class Reading:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from .advice import Subject, against_swallowed, against_unused, percent
 from .documents import Interval
-from .findings import Finding, Level
 from .judgement import Judgement
 from .junk import ENOUGH
 from .metrics import ratio, used_tokens
 from .pruning import can_lose_tokens, lasting_tokens
 from .references import CODE, JUNK, PROSE, Figures, references
+from .reporting import Finding, Level
 from .usage import ordinary_tokens
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
