@@ -138,9 +138,6 @@ def test_replace(folder):
     assert 0 < worth == (np.load(folder / "as-many" / "id_map.npy") < 0).sum() <= 22
     (folder / "few.txt").write_text("xy xy xy", encoding="utf-8")
     assert "ran out of pairs" in run(folder, "extend", "large", "few.txt", "--reuse", "9", "-o", "few").stderr
-    (folder / "wrong").write_text("97", encoding="utf-8")
-    assert "alphabet" in run(folder, "extend", "large", "few.txt", "--ids", "wrong", "-o", "no", code=2).stderr
-    assert not (folder / "no").exists()
 
 
 def test_prune(folder):

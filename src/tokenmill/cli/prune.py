@@ -28,7 +28,7 @@ def extend(job: Extend, *, sample: opt.Sample = (), json: opt.Json = False) -> N
         return
     sizes = {"ids": tok.n_vocab, "replaced": len(new_rows), "ids_left_without_token": changed.left}
     report({**rows, "new_rows": str(job.new_rows_path), **sizes}, json)
-    if not job.reuse and job.ids is None and not new_rows:
+    if not job.reuse and not new_rows:
         say("No token is worth replacing on this text. --reuse N replaces the N least used ones all the same.")
     if changed.left:
         say(f"The text ran out of pairs: {changed.left:,} of the ids have no token now.")

@@ -36,7 +36,6 @@ class Change(Options):
     tokenizer: Annotated[Any, Argument("A tokenizer: a file or folder of any format, or a name.")]
     sources: Annotated[Sequence[str], Argument("Text: files, folders, globs; or word counts.")] = ()
     output: Annotated[Path, Option("The folder to write the tokenizer to.", "-o", "--output")]
-    ids: Annotated[Path | None, Option("A file of the tokens to remove or replace: one id per line.")] = None
     opening: Opening = field(default_factory=Opening)
     read: ReadOptions = field(default_factory=ReadOptions)
     num_threads: Threads = None
@@ -122,6 +121,7 @@ class Prune(Change):
     """
 
     # fmt: off
+    ids: Annotated[Path | None, Option("A file of the tokens to remove: one id per line.")] = None
     ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
     script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
     # fmt: on
@@ -189,31 +189,24 @@ class Extend(MergeOptions, Change):
         """Where --reuse lists the old ids for each new one."""
         return self.output / "new_rows.json"
 
-    @property
-    def reuses(self) -> bool:
-        """Whether new tokens get old ids."""
-        return self.reuse is not None or self.ids is not None
-
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         training = {"min_count", "min_pair_count", "max_token_bytes", "refine"}
-        if self.reuses:
+        if self.reuse is not None:
             yield (OptionName("reuse"),), {"vocab_size", "special_tokens", *training}
         else:
             yield ("an extension without ", OptionName("reuse")), {"keep"}
         if not self.sources:
             path = ("an extension without text",)
-            yield path, {"vocab_size", "reuse", "ids", "unit", "separator", "field", "num_threads", *training}
+            yield path, {"vocab_size", "reuse", "unit", "separator", "field", "num_threads", *training}
 
     def check(self) -> None:
         size, special = OptionName("vocab_size"), OptionName("special_tokens")
         if not self.sources and not (self.special_tokens and self.vocab_size is None):
             raise UsageError("name the text to train on; without text, give ", special, " and no ", size)
-        if self.sources and self.vocab_size is None and not self.reuses:
+        if self.sources and self.vocab_size is None and self.reuse is None:
             raise UsageError("give ", size, ", the number of ids to train to, or ", OptionName("reuse"))
-        if self.ids is not None and self.reuse:
-            raise UsageError("give either ", OptionName("ids"), " or a number for ", OptionName("reuse"))
         super().check()
-        if self.reuses:
+        if self.reuse is not None:
             refuse_existing(self.new_rows_path, overwrite=self.overwrite)
 
     def run(self, progress: Progress | None = None) -> Changed:
@@ -222,7 +215,7 @@ class Extend(MergeOptions, Change):
 
         self.check()
         tok = self.opening.load(self.tokenizer)
-        if self.reuses:
+        if self.reuse is not None:
             return self._reuse(tok, progress)
         if self.vocab_size is None:
             larger, counts = tok.add_special_tokens(self.special_tokens), None
@@ -239,8 +232,8 @@ class Extend(MergeOptions, Change):
 
         counts = self._count(tok, self.sources, progress)
         assert counts is not None
-        ids, keep = None if self.ids is None else read_ids(self.ids), list(self.keep) or None
-        better = replace(tok, counts, self.reuse or None, ids=ids, keep=keep, read=self.read, progress=progress)
+        keep = list(self.keep) or None
+        better = replace(tok, counts, self.reuse or None, keep=keep, read=self.read, progress=progress)
         lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())
         rows = {self.new_rows_path.name: ("{\n" + ",\n".join(lines) + "\n}\n").encode()}
         certificate = self._save(tok, better.tok, better.id_map, counts, progress, rows)

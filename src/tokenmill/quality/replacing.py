@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -27,10 +28,10 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from ..vocabulary import Vocabulary
-from ..vocabulary.surgery import all_ids, renumber, with_removals
+from ..vocabulary.surgery import renumber, with_removals
 from .evaluation_text import EvaluationText, Text
 from .junk import ENOUGH
-from .pruning import check_removable, lasting_tokens, parts_of
+from .pruning import lasting_tokens
 from .replay import events_of
 from .tables import Column, Table
 from .usage import Usage, bare, measure_usage, ordinary_tokens, segment
@@ -69,7 +70,6 @@ def replace(
     text: Text,
     number: int | None = None,
     *,
-    ids: Iterable[int] | None = None,
     keep: Text | None = None,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
@@ -79,7 +79,6 @@ def replace(
 
     text: files, folders, globs or word counts.
     number: how many tokens; by default as many as `worth_replacing` estimates.
-    ids: replace these tokens, apart from those that remaining tokens are built from.
     keep: more text, whose tokens are counted as used too. New tokens are trained on `text` only.
     read: how text files are cut into documents, and which field or column holds the text.
     If the text runs out of pairs, the last ids stay without a token. A replaced token can come back under its old id.
@@ -92,23 +91,19 @@ def replace(
     if vocabulary.alphabet != "bytes":
         raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
     lasting_tokens(vocabulary)  # raises for what cannot lose tokens
-    if number is not None and (ids is not None or number < 1):
-        raise UsageError("give either ids or a number of at least 1 to say which tokens to replace")
+    if number is not None and number < 1:
+        raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
     read = read or ReadOptions()
     counts = EvaluationText(text, num_threads, read).together(tok, progress)
-    if ids is not None:
-        going = _given(vocabulary, set(ids))
-    else:
-        usage = measure_usage(tok, counts, progress=progress)
-        uses = usage.by_id
-        if keep is not None:
-            others = EvaluationText(keep, num_threads, read).together(tok, progress)
-            uses = uses + measure_usage(tok, others, progress=progress).by_id
-        least = least_used(tok, uses)
-        wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
-        going = [id for (id, _), _ in zip(least, range(wanted), strict=False)]
-        if len(going) < (number or 0):
-            raise UsageError(f"number is {number}, and only {len(going)} tokens can be replaced")
+    usage = measure_usage(tok, counts, progress=progress)
+    uses = usage.by_id
+    if keep is not None:
+        others = EvaluationText(keep, num_threads, read).together(tok, progress)
+        uses = uses + measure_usage(tok, others, progress=progress).by_id
+    wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
+    going = [id for id, _ in islice(least_used(tok, uses), wanted)]
+    if len(going) < (number or 0):
+        raise UsageError(f"number is {number}, and only {len(going)} tokens can be replaced")
     return _with_new(tok, sorted(going), counts, progress)
 
 
@@ -181,14 +176,6 @@ def _parts(vocabulary: Vocabulary) -> dict[int, set[int]]:
         for left, right, new in events_of(vocabulary).tolist():
             parts[new] |= {left, right}
     return parts
-
-
-def _given(vocabulary: Vocabulary, going: set[int]) -> Collection[int]:
-    """The given tokens without those that remaining tokens are built from."""
-    check_removable(vocabulary, going)
-    if apart := sorted(going & vocabulary.bytes_apart.keys()):
-        raise UsageError(f"token {apart[0]} is an added token, which no new token replaces")
-    return going if vocabulary.order == "events" else going - parts_of(vocabulary, all_ids(vocabulary) - going)
 
 
 def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Progress | None) -> Replaced:
