@@ -68,6 +68,8 @@ def test_the_repr_of_a_result_is_one_line(tmp_path):
         tokenmill.inspect(tok, counts),
         tokenmill.check(tok, tok, fuzz=1),
     ]
+    inspection = tokenmill.inspect(tok, counts)
+    results += [inspection.judgement, *inspection.charts, *inspection.tables, *inspection.findings[:1]]
     results += [
         tokenmill.shrink(tok, counts, num_threads=1),
         tokenmill.replace(tok, counts, 1),

@@ -101,7 +101,7 @@ class Changed:
     certificate: Certificate | None = None
     dropped: int = 0
     needed: int = 0
-    new_rows: dict[int, list[int]] | None = None
+    new_rows: dict[int, list[int]] | None = field(default=None, repr=False)
     left: int = 0
 
 

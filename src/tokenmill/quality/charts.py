@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -51,11 +51,11 @@ class Chart:
 
     key: str
     title: str
-    note: str
+    note: str = field(repr=False)
     kind: Literal["lines", "bars"]
     x: Axis
     y: Axis
-    series: Sequence[Series]
+    series: Sequence[Series] = field(repr=False)
     tokenizers: Sequence[str] = ()
 
     def places(self) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
@@ -29,10 +29,10 @@ class Judgement:
 
     tok: Tokenizer
     size: int
-    usages: dict[str, Usage]
+    usages: dict[str, Usage] = field(repr=False)
     usage: Usage
     scripts: Table
-    swallowed: list[Swallowed]
+    swallowed: list[Swallowed] = field(repr=False)
 
     def fertility(self) -> dict[str, float | None]:
         """Tokens per word by domain."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -31,15 +31,15 @@ class Usage:
     ids, tokens_by_pretoken: what `segment` gives for these pretokens.
     """
 
-    by_id: np.ndarray
+    by_id: np.ndarray = field(repr=False)
     tokens: int
     pretokens: int
     bytes: int
     characters: int
     words: int | None
-    counts: np.ndarray
-    ids: np.ndarray
-    tokens_by_pretoken: np.ndarray
+    counts: np.ndarray = field(repr=False)
+    ids: np.ndarray = field(repr=False)
+    tokens_by_pretoken: np.ndarray = field(repr=False)
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both texts together."""
