@@ -10,7 +10,7 @@ import pytest
 from quality_examples import BYTES, make_vocabulary, random_text
 
 import tokenmill
-from tokenmill import InspectionOptions, ReadOptions, Tokenizer, WordCounts
+from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import references
 from tokenmill.quality.superwords import superwords_of
@@ -149,37 +149,6 @@ def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
     best = found.table("compression").best()
     assert {found.table("compression").rows[row][0] for row, _ in best} == {"large"}
     assert "**" in found.table("compression").to_markdown()
-
-
-def test_beside_the_published_encodings_of_this_machine(tok, tmp_path, monkeypatch):
-    """Those that are here are measured on the same documents; the others are left out, and so is the tokenizer itself."""
-    small = tokenmill.train_from_iterator([TEXT], 262)
-    here = {"gpt2": small, "cl100k_base": tok}
-
-    def from_file(name):
-        if name not in here:
-            raise tokenmill.errors.InputError(f"{name} is not here")
-        return here[name]
-
-    monkeypatch.setattr(references.Tokenizer, "from_file", from_file)
-    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
-    found = tokenmill.inspect(
-        tok, tmp_path / "a.txt", name="mine", options=InspectionOptions(read=ReadOptions(unit="line"))
-    )
-    lines = TEXT.splitlines()
-    densities = {
-        name: sum(map(len, lines)) / sum(len(one.encode(line)) for line in lines)
-        for name, one in (("mine", tok), ("gpt2", small))
-    }
-    table = found.table("beside")
-    assert {name: pytest.approx(value) for name, value in table.rows} == densities
-    assert {table.rows[row][0] for row, _ in table.best()} == {"mine"}
-    of = finding(found, "density")
-    # 280 ids are not measured against 50,257.
-    assert of.level == "good" and f"{densities['mine']:.2f} bytes of your text (no published" in of.statement
-    here.clear()
-    alone = tokenmill.inspect(tok, tmp_path / "a.txt")
-    assert "beside" not in {table.key for table in alone.tables}
 
 
 def test_grades_follow_published_vocabularies_of_the_same_size():

@@ -79,7 +79,7 @@ def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -
         domains = {name: list(of.usages) for name, of in judged.items()}
         if len(next(iter(domains.values()))) > 1:
             made.insert(0, _domains(judged))
-        made += [_ios(judged), _scripts(judged), _rank_frequency(judged), _unused(judged), _lengths(judged)]
+        made += [_ios(judged), _scripts(judged), _rank_frequency(judged), _lengths(judged)]
     made.append(_beside(figures))  # high charts at both ends, so that two columns can be of the same height
     return [replace(chart, tokenizers=tuple(judged)) for chart in made if chart.series]
 
@@ -194,22 +194,6 @@ def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
     )
     x, y = Axis("rank of the token by use", "count", True), Axis("share of the tokens of the text", "share", True)
     return Chart("rank_frequency", "Rank and frequency", note, "lines", x, y, series)
-
-
-def _unused(judged: Mapping[str, Judgement]) -> Chart:
-    series = []
-    for name, of in judged.items():
-        ids = np.array(list(ordinary_tokens(of.tok)), np.int64)
-        edges = np.unique(np.linspace(0, len(ids), min(POINTS, max(1, len(ids) // 16)) + 1).astype(np.int64))
-        if len(edges) > 1:
-            none = np.add.reduceat((of.usage.by_id[ids] == 0).astype(np.float64), edges[:-1]) / np.diff(edges)
-            series.append(Series(name, ((ids[edges[:-1]] + ids[edges[1:] - 1]) / 2).tolist(), none.tolist()))
-    note = (
-        "The share of neighbouring ids that the text never uses. Ids follow the order of training, so the line of a "
-        "vocabulary that fits the text stays low and rises only at the right."
-    )
-    x, y = Axis("id of the token", "count"), Axis("never used", "share")
-    return Chart("usage_by_id", "Unused tokens, by id", note, "lines", x, y, series)
 
 
 def _lengths(judged: Mapping[str, Judgement]) -> Chart:

@@ -204,10 +204,6 @@ class EvaluationText:
         assert self._sample is not None
         return self._sample
 
-    def density(self, tok: Tokenizer) -> float | None:
-        """Bytes per token on the sample."""
-        return self.sample().density(tok)
-
     def _survey(self) -> None:
         with self._surveying:
             if self._sample is not None:

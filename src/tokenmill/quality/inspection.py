@@ -20,7 +20,7 @@ from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
 from .metrics import domains_table, languages_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unreachable_table
-from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
+from .references import JUNK, on_sample, references_table
 from .replacing import worth_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
@@ -78,7 +78,7 @@ class Inspection(Report):
         keys = [table.key for table in self.tables]
         return [
             ("Overview", "", ["vocabulary", "text"]),
-            ("Beside others", "", ["beside", "references"]),
+            ("Beside others", "", ["references"]),
             ("By source and script", "", ["domains", "languages", "scripts"]),
             (
                 "Junk",
@@ -127,15 +127,11 @@ def inspect(
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
     with gc_paused(), Reading(domains) as reading:
         tables = [overview_table(tok)]
-        judged = usage = density = None
-        beside: dict[str, float] = {}
+        judged = usage = None
         if domains is not None:
             judged = judge(tok, domains, progress)
             usage = judged.usage
-            density, beside = density_at_hand(tok, domains)
             tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
-            if beside:
-                tables.append(beside_table(name, density, beside, domains.sample()))
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
             tables += [
                 judged.scripts,
@@ -160,8 +156,6 @@ def inspect(
                 Subject(tok, figures, domains),
                 judged,
                 {token.id for token, *_ in unreachable.rows if isinstance(token, Token)},
-                beside,
-                density,
             ),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
             provenance=reading.provenance({name: tok}),

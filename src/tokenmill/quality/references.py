@@ -15,11 +15,9 @@ from importlib import resources
 from operator import add
 
 from ..counting import WordCounts
-from ..errors import InputError, UsageError
-from ..formats.published_encodings import PUBLISHED
+from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from .documents import Sample
 from .evaluation_text import EvaluationText, Texts, is_guest
 from .junk import swallowed_tokens
 from .metrics import gini, ratio, used_tokens
@@ -116,33 +114,6 @@ def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
     """The figures of published vocabularies on the sample, by name, `but` those that encode it as a tokenizer in hand does."""
     known = {name: Figures(**figures) for name, figures in _table()["vocabularies"].items()}
     return {name: of for name, of in known.items() if all(of.tokens != other.tokens for other in but)}
-
-
-def density_at_hand(tok: Tokenizer, text: EvaluationText) -> tuple[float | None, dict[str, float]]:
-    """Bytes per token on a sample of the text: of `tok`, and of the published encodings that are on this machine."""
-    if not text.sample().units:
-        return None, {}
-    own = tok.vocabulary.fingerprint()
-    found = {}
-    for name in set(references()) & set(PUBLISHED):
-        try:
-            other = Tokenizer.from_file(name)
-        except InputError:  # it is not here, and is not downloaded
-            continue
-        if other.vocabulary.fingerprint() != own:
-            found[name] = text.density(other) or 0.0
-    return (text.density(tok) if found else None), dict(sorted(found.items()))
-
-
-def beside_table(name: str, density: float | None, beside: Mapping[str, float], sampled: Sample) -> Table:
-    """The tokenizer beside the published encodings on this machine, on a sample of the text."""
-    rows = [(name, density), *beside.items()]
-    note = (
-        f"Measured on a sample of your text, {len(sampled.units):,} documents or parts of documents with {sampled.nbytes:,} "
-        "bytes, with the published encodings that are on this machine."
-    )
-    columns = (Column("tokenizer"), Column("bytes per token", "number", digits=3, best="max"))
-    return Table("beside", "Beside published vocabularies, on your text", columns, rows, note)
 
 
 def references_table(measured: Mapping[str, Figures]) -> Table:

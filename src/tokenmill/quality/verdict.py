@@ -106,16 +106,10 @@ def verdict(
     of: Subject,
     judged: Judgement | None,
     unreachable: Collection[int],
-    beside: Mapping[str, float],
-    density: float | None,
 ) -> list[Finding]:
-    """The findings on one tokenizer.
-
-    unreachable: the ids of the tokens that no text produces.
-    beside: bytes per token of published vocabularies on a sample of the text; `density`: the tokenizer's own there.
-    """
+    """The findings on one tokenizer. unreachable: the ids of the tokens that no text produces."""
     on_text = [_swallowed(of, judged), _unused(of, judged)] if judged else []
-    return by_cost([*on_text, _languages(of), _density(of, density, beside), _unreachable(of, unreachable)])
+    return by_cost([*on_text, _languages(of), _density(of), _unreachable(of, unreachable)])
 
 
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
@@ -192,20 +186,14 @@ def _more_tokens(figures: Figures) -> float:
     return max(0.0, 1 - peers[len(peers) // 2] / max(1, sum(figures.languages.values()))) if peers else 0.0
 
 
-def _density(of: Subject, density: float | None, beside: Mapping[str, float]) -> Finding | None:
-    """Compression: on the user's text beside published encodings at hand, otherwise on the sample."""
+def _density(of: Subject) -> Finding | None:
+    """Compression on the sample."""
     peers = of.figures.peers()
-    if density:
-        known = {name: value for name, value in beside.items() if name in peers}
-        standings = {"your text": Standing(density, known, True)}
-        where = "on a sample of it"
-    else:
-        standings = {
-            domain: Standing(own, {name: other.bytes_per_token(domain) or 0.0 for name, other in peers.items()}, True)
-            for domain in (PROSE, CODE)
-            if (own := of.figures.bytes_per_token(domain)) is not None
-        }
-        where = "on the public sample"
+    standings = {
+        domain: Standing(own, {name: other.bytes_per_token(domain) or 0.0 for name, other in peers.items()}, True)
+        for domain in (PROSE, CODE)
+        if (own := of.figures.bytes_per_token(domain)) is not None
+    }
     if not standings:
         return None
     worst = max(standings.items(), key=lambda item: _loss(item[1]))
@@ -221,7 +209,7 @@ def _density(of: Subject, density: float | None, beside: Mapping[str, float]) ->
         worst[1].level if low else "good",
         "A token holds "
         + " and ".join(f"{standing.value:.2f} bytes of {name} ({standing})" for name, standing in standings.items())
-        + f", {where}.",
+        + ", on the public sample.",
         "fewer bytes than three quarters of the published vocabularies of this size class",
         f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
         if best and _loss(worst[1]) > 0
