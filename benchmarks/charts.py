@@ -6,8 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable
 from html import escape
 
-from tokenmill.quality.charts import Axis, Chart, Series
-from tokenmill.quality.svg import draw
+from tokenmill.quality.charts import Axis, Chart, Series, draw
 
 from .encode_tables import CORPORA
 from .harness import median, saved

@@ -22,6 +22,8 @@ from .formats.finding import Origin as Origin
 from .jobs.work import JobOptions as JobOptions
 from .quality.certificate import Certificate as Certificate
 from .quality.change_job import Changed as Changed
+from .quality.change_job import Convert as Convert
+from .quality.change_job import Converted as Converted
 from .quality.change_job import Extend as Extend
 from .quality.change_job import Prune as Prune
 from .quality.charts import Chart as Chart
@@ -31,11 +33,11 @@ from .quality.checking import check as check
 from .quality.comparison import Comparison as Comparison
 from .quality.comparison import compare as compare
 from .quality.comparison import report as report
-from .quality.convert_job import Convert as Convert
-from .quality.convert_job import Converted as Converted
 from .quality.export_loss import ExportLoss as ExportLoss
 from .quality.export_loss import export_loss as export_loss
+from .quality.extending import Replaced as Replaced
 from .quality.extending import extend as extend
+from .quality.extending import replace as replace
 from .quality.inspection import Inspection as Inspection
 from .quality.inspection import InspectionOptions as InspectionOptions
 from .quality.inspection import inspect as inspect
@@ -43,8 +45,6 @@ from .quality.judgement import Judgement as Judgement
 from .quality.pruning import Pruned as Pruned
 from .quality.pruning import prune as prune
 from .quality.pruning import shrink as shrink
-from .quality.replacing import Replaced as Replaced
-from .quality.replacing import replace as replace
 from .quality.reporting import Finding as Finding
 from .quality.reporting import Provenance as Provenance
 from .quality.reporting import Report as Report

@@ -17,7 +17,7 @@ from tokenmill import Tokenizer
 from tokenmill.errors import ConversionError, FormatError, InputError
 from tokenmill.formats import file_content, read, write
 from tokenmill.formats.rank_merges import ranks_of
-from tokenmill.quality.convert_job import Convert
+from tokenmill.quality.change_job import Convert
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.spelling import to_oniguruma
 

@@ -8,8 +8,7 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from event_counts import count_events
 from tokenmill import WordCounts
-from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
-from tokenmill.quality.replay import replay
+from tokenmill.quality.replay import junk_table, replay, swallowed_tokens, thresholds_table
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 LOW = make_vocabulary([*BYTES, b"ow", b"low"], [(111, 119, 256), (108, 256, 257)])

@@ -10,7 +10,7 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.quality.replacing import least_used, replace, worth_replacing
+from tokenmill.quality.extending import least_used, replace, worth_replacing
 from tokenmill.quality.usage import measure_usage
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

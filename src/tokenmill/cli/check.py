@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from ..options import Argument, Option
-from ..quality.convert_job import Convert
+from ..quality.change_job import Convert
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
 from . import _options as opt

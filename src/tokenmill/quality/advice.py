@@ -15,9 +15,9 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
 from .evaluation_text import EvaluationText
+from .extending import Replaced, replace
 from .pruning import Pruned, can_lose_tokens, prune, shrink
 from .references import JUNK, Figures
-from .replacing import Replaced, replace
 from .superwords import joins_words
 from .usage import measure_usage
 

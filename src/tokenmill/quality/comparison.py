@@ -17,7 +17,6 @@ from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap
 from .evaluation_text import EvaluationText, Text
 from .inspection import inspect
 from .judgement import Judgement, judge
-from .junk import THRESHOLDS
 from .metrics import (
     DENSITY,
     RENYI,
@@ -32,6 +31,7 @@ from .metrics import (
 )
 from .names import free_name
 from .references import JUNK, Figures, on_sample, references_table
+from .replay import THRESHOLDS
 from .reporting import Reading, Report
 from .superwords import LEFT_OUT, most_used_table, superwords_of, superwords_table, with_words_as_pretokens
 from .tables import Best, Cell, Column, Table, cell_text

@@ -1,4 +1,4 @@
-"""Extend a vocabulary: more tokens, with every old id unchanged.
+"""Give a vocabulary more tokens: `extend` under new ids, `replace` under those of tokens that a text uses least.
 
 Training continues from the vocabulary: the text is encoded with it, and the most frequent pair of adjacent tokens is
 merged, again and again. A model keeps the rows of its embedding table and gets new rows after them.
@@ -6,25 +6,44 @@ merged, again and again. A model keeps the rows of its embedding table and gets 
 A Picky tokenizer continues with Picky BPE: encoding replays its events over the text, and new events follow. A plain
 tokenizer continues with Picky BPE if a threshold is given. Its merges become the first events, provided that replaying
 them in order gives the same ids.
+
+To replace, the tokens that the text uses least are removed, and training continues with their ids. New merges come after all
+old ones, so a text in which none of them applies keeps its ids, unless it used a removed token. The merges decide the order, not the ids, so the result of a vocabulary of ranks is one
+of merges: tokenizer.json can hold it, a .tiktoken file cannot.
+
+A token that other tokens are merged from is removed only after them. A Picky vocabulary makes removed tokens on the way to
+others, so there any token can be removed: its removal follows the other events.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import OptionName, UsageError
+from ..counting import WordCounts
+from ..errors import OptionName, UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from ..training.options import MergeOptions
+from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
+from .pruning import lasting_tokens
 from .removals import in_event_order
-from .usage import segment
+from .replay import ENOUGH, events_of
+from .tables import Column, Table
+from .usage import Usage, bare, measure_usage, ordinary_tokens, segment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,3 +85,183 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     options["progress"] = given.progress
     larger = extend_vocabulary(counts, given.vocab_size, tok.vocabulary, ids, offsets, **options)
     return Tokenizer(larger, name=tok.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Replaced:
+    """The result of `replace`.
+
+    tok: the tokenizer with the new tokens.
+    id_map: int32, for the `n_vocab` old ids: the same id, or -1 for a replaced token.
+    new_rows: for each new token, by id, the old ids that its bytes are encoded to. The mean of their rows in an embedding
+        table is a start for the new row.
+    """
+
+    tok: Tokenizer
+    id_map: np.ndarray = field(repr=False)
+    new_rows: dict[int, list[int]] = field(repr=False)
+
+
+class Worth(NamedTuple):
+    """How many tokens are worth replacing on a text.
+
+    tokens: the number. used: how often the text uses the most used of them. gained: how often the least frequent of as
+        many pairs of adjacent tokens occurs.
+    """
+
+    tokens: int
+    used: int
+    gained: int
+
+
+@suggests_options
+def replace(
+    tok: Tokenizer,
+    text: Text,
+    number: int | None = None,
+    *,
+    keep: Text | None = None,
+    read: ReadOptions | None = None,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Replaced:
+    """Replace the tokens of a byte-level vocabulary that `text` uses least by tokens for this text.
+
+    text: files, folders, globs or word counts.
+    number: how many tokens; by default as many as `worth_replacing` estimates.
+    keep: more text, whose tokens are counted as used too. New tokens are trained on `text` only.
+    read: how text files are cut into documents, and which field or column holds the text.
+    If the text runs out of pairs, the last ids stay without a token. A replaced token can come back under its old id.
+
+    >>> better = replace(tok, "src/**/*.py", 2000)
+    >>> better.tok.decode([310]) == tok.decode([310]), better.new_rows[99_871]
+    (True, [1677, 2849])
+    """
+    vocabulary = tok.vocabulary
+    if vocabulary.alphabet != "bytes":
+        raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
+    lasting_tokens(vocabulary)  # raises for what cannot lose tokens
+    if number is not None and number < 1:
+        raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
+    read = read or ReadOptions()
+    counts = EvaluationText(text, num_threads, read).together(tok, progress)
+    usage = measure_usage(tok, counts, progress=progress)
+    uses = usage.by_id
+    if keep is not None:
+        others = EvaluationText(keep, num_threads, read).together(tok, progress)
+        uses = uses + measure_usage(tok, others, progress=progress).by_id
+    wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
+    going = [id for id, _ in islice(least_used(tok, uses), wanted)]
+    if len(going) < (number or 0):
+        raise UsageError(f"number is {number}, and only {len(going)} tokens can be replaced")
+    return _with_new(tok, sorted(going), counts, progress)
+
+
+def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The tokens in the order in which they can be removed, the least used first, each with its uses.
+
+    uses: by id. Of equally used tokens, the one with the highest id is first. A token comes after those that are merged from
+    it, and inherits their uses.
+    """
+    parts = _parts(tok.vocabulary)
+    children = Counter(part for several in parts.values() for part in several)
+    removable = ordinary_tokens(tok).keys() - lasting_tokens(tok.vocabulary)
+    used = dict(enumerate(uses.tolist()))
+    ready = [(used[id], -id) for id in removable if not children[id]]
+    heapq.heapify(ready)
+    while ready:
+        times, negative = heapq.heappop(ready)
+        yield -negative, times
+        for part in parts.get(-negative, ()):
+            used[part] += times
+            children[part] -= 1
+            if not children[part] and part in removable:
+                heapq.heappush(ready, (used[part], -part))
+
+
+def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
+    """Estimate how many tokens are worth replacing on the text of `usage`: it uses them less often than new ones.
+
+    Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens, which must occur ENOUGH times. Pairs
+    overlap, and merging one makes others, so this is an estimate.
+
+    uses: how often each token is used, by id.
+    """
+    ids, lengths = usage.ids, usage.tokens_by_pretoken
+    inside = np.ones(len(ids), bool)
+    inside[np.cumsum(lengths)[lengths > 0] - 1] = False  # the last token of each pretoken begins no pair
+    first = np.flatnonzero(inside)
+    pairs, places = np.unique((ids[first].astype(np.uint64) << np.uint64(32)) | ids[first + 1], return_inverse=True)
+    gains = np.zeros(len(pairs), np.uint64)
+    np.add.at(gains, places, np.repeat(usage.counts, lengths)[first])
+    worth = Worth(0, 0, 0)
+    for (_, times), gained in zip(least_used(tok, uses), np.sort(gains)[::-1].tolist(), strict=False):
+        if gained <= times or gained < ENOUGH:
+            break
+        worth = Worth(worth.tokens + 1, max(worth.used, times), gained)
+    return worth
+
+
+def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
+    """How many tokens are worth replacing on the text of `usage`. uses: as for `worth_replacing`."""
+    worth, size = worth_replacing(tok, usage, uses), len(ordinary_tokens(tok))
+    columns = (
+        Column("tokens", "count", "used less often than new ones would be"),
+        Column("of the vocabulary", "share"),
+        Column("used at most", "count", "the uses of the most used of them"),
+        Column("a new one at least", "count", "occurrences of the least frequent of as many pairs of adjacent tokens"),
+    )
+    note = (
+        f"Compares the least used tokens with the most frequent pairs of adjacent tokens, of {ENOUGH} occurrences or more. An "
+        "estimate: merging one pair changes others. `tokenmill extend --reuse` gives their ids to new tokens; judge on all the text that a model must read."
+    )
+    row = (worth.tokens, worth.tokens / size if size else None, worth.used, worth.gained)
+    return Table("worth_replacing", "Tokens worth replacing on this text", columns, [row], note)
+
+
+def _parts(vocabulary: Vocabulary) -> dict[int, set[int]]:
+    """The parts of each token that must stay while it does; none where a part can be made and removed."""
+    parts: dict[int, set[int]] = defaultdict(set)
+    if vocabulary.order != "events":
+        for left, right, new in events_of(vocabulary).tolist():
+            parts[new] |= {left, right}
+    return parts
+
+
+def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Progress | None) -> Replaced:
+    """`tok` with new tokens, trained on `counts`, under the ids `going`."""
+    remaining = Tokenizer(_without(tok.vocabulary, going))
+    ids, numbers = segment(remaining, counts, progress)
+    offsets = np.zeros(len(counts) + 1, np.uint64)
+    np.cumsum(numbers, out=offsets[1:])
+    first = remaining.vocabulary.n_vocab
+    trained = extend_vocabulary(counts, first + len(going), remaining.vocabulary, ids, offsets, progress=progress)
+
+    old_ids = {tok.vocabulary.tokens[id]: id for id in going}
+    spelt = dict(enumerate(trained.tokens[first : trained.n_vocab], first))
+    places = {id: old_ids.pop(token) for id, token in spelt.items() if token in old_ids}  # back under their old ids
+    free = iter(sorted(old_ids.values()))
+    places |= {id: next(free) for id in spelt if id not in places}
+    size = max(trained.n_vocab, tok.n_vocab, len(trained.tokens), len(tok.vocabulary.tokens))
+    id_map = np.arange(size, dtype=np.int32)
+    for id, place in places.items():
+        id_map[id] = place
+    for number, id in enumerate(sorted(trained.removed)):
+        id_map[id] = tok.n_vocab + number
+    better = renumber(trained, id_map)
+    kept = np.arange(tok.n_vocab, dtype=np.int32)
+    kept[going] = -1
+    parts = bare(tok)
+    rows = {place: parts.encode_bytes(spelt[id] or b"") for id, place in places.items()}
+    return Replaced(Tokenizer(better, name=tok.name), kept, dict(sorted(rows.items())))
+
+
+def _without(vocabulary: Vocabulary, going: list[int]) -> Vocabulary:
+    """The vocabulary without some of its tokens; all ids stay the same."""
+    if vocabulary.order == "events":
+        return with_removals(vocabulary, going)
+    if vocabulary.order == "ranks":
+        vocabulary = changed(vocabulary, order="merges", events=events_of(vocabulary))
+    id_map = np.arange(max(len(vocabulary.tokens), vocabulary.n_vocab), dtype=np.int32)
+    id_map[going] = -1
+    return renumber(vocabulary, id_map)

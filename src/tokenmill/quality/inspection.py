@@ -16,12 +16,12 @@ from ..tokenizer.tokenizer import expect_tokenizers
 from .advice import Subject
 from .charts import charts_of
 from .evaluation_text import EvaluationText, Text
+from .extending import worth_table
 from .judgement import Judgement, judge
-from .junk import THRESHOLDS, junk_table, thresholds_table
 from .metrics import domains_table, languages_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
-from .replacing import worth_table
+from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table, Token

@@ -12,9 +12,8 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, is_guest
-from .junk import Swallowed, swallowed_tokens
 from .metrics import ratio, scripts_table
-from .replay import Replay, makes_each_token_once, replay, replay_of_encoding
+from .replay import Replay, Swallowed, makes_each_token_once, replay, replay_of_encoding, swallowed_tokens
 from .tables import Table
 from .usage import Usage, ordinary_tokens
 

@@ -16,8 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
-from . import svg
-from .charts import Chart
+from .charts import Chart, draw
 from .tables import NUMERIC, Column, Table, Token, cell_text
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ Click a column's heading to sort the table.</footer>
 
 def chart_svg(chart: Chart) -> str:
     """The chart as an SVG file that needs no page: its style is inside."""
-    head, _, rest = svg.draw(chart).partition(">")
+    head, _, rest = draw(chart).partition(">")
     head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     return f"{head}><style>{_asset('report.css')}</style>{rest}"
 
@@ -220,7 +219,7 @@ def _chart(chart: Chart) -> str:
     more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(shown.series) < len(chart.series) else ""
     data = "\n".join("\t".join(map(_plain, row)) for row in chart.rows())
     return (
-        f'<figure id="c-{chart.key}"><h3>{escape(chart.title)}</h3>{legend}{svg.draw(shown)}'
+        f'<figure id="c-{chart.key}"><h3>{escape(chart.title)}</h3>{legend}{draw(shown)}'
         f"<figcaption>{_explained(chart.note + more)}</figcaption>"
         f'<details><summary>Data</summary><button type="button" hidden>Copy</button><pre tabindex="0">{escape(data)}</pre></details>'
         "</figure>"

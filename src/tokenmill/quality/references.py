@@ -19,9 +19,8 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Texts, is_guest
-from .junk import swallowed_tokens
 from .metrics import gini, ratio, used_tokens
-from .replay import replay
+from .replay import replay, swallowed_tokens
 from .tables import Column, Table
 from .usage import Usage, ordinary_tokens
 

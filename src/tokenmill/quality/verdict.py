@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from .advice import Subject, against_swallowed, against_unused, percent
 from .documents import Interval
 from .judgement import Judgement
-from .junk import ENOUGH
 from .metrics import ratio, used_tokens
 from .pruning import can_lose_tokens, lasting_tokens
 from .references import CODE, JUNK, PROSE, Figures, references
+from .replay import ENOUGH
 from .reporting import Finding, Level
 from .usage import ordinary_tokens
 
