@@ -151,10 +151,16 @@ def test_wrong_calls():
     text = WordCounts.from_mapping({b"aaaa": 5})
     special = (AddedToken("<end>", 257),)
     tok = Tokenizer(make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)], added_tokens=special))
-    with pytest.raises(UsageError, match="at least 1"):
-        replace(tok, text, 0)
     with pytest.raises(UsageError, match="only 1 tokens"):
         replace(tok, text, 9)
+    for wrong in (0, 1.5, "2"):
+        with pytest.raises(UsageError, match="at least 1"):
+            replace(tok, text, wrong)
+    for change in (tokenmill.extend, tokenmill.prune, tokenmill.shrink, tokenmill.export_loss, replace):
+        with pytest.raises(UsageError, match="expected a Tokenizer, not 'gpt2'"):
+            change("gpt2", text, **{"vocab_size": 300} if change is tokenmill.extend else {})
+    with pytest.raises(UsageError, match="not 3"):
+        tokenmill.inspect(tok, 3)
     characters = Tokenizer(make_vocabulary([b"?", b"a"], [], alphabet="characters", unknown=0, order="merges"))
     with pytest.raises(UsageError, match="characters"):
         replace(characters, text, 1)

@@ -82,6 +82,8 @@ class EvaluationText:
             for name, source in text.items():
                 self.sources[name] = source if isinstance(source, (WordCounts, Texts)) else find_sources(source)
         else:
+            if not isinstance(text, (str, os.PathLike, Iterable)):
+                raise UsageError(f"expected files, folders, globs or word counts, not {text!r}")
             sources = [text] if isinstance(text, (str, os.PathLike)) else list(text)
             self.given = list(map(printable, sources))
             self._add_sources(sources)

@@ -19,6 +19,7 @@ from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import Core
+from ..tokenizer.tokenizer import expect_tokenizers
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
 
@@ -89,6 +90,7 @@ def export_loss(
     >>> export_loss(tok, "held-out.txt")
     ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391, longest_differing=31, longest_tokens=12362)
     """
+    expect_tokenizers(tok)
     if tok.vocabulary.order != "events":
         return None
     text = EvaluationText(sample, read=read)

@@ -33,6 +33,7 @@ from ..jobs.progress import Progress
 from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..tokenizer.tokenizer import expect_tokenizers
 from ..training import extend_vocabulary
 from ..training.options import MergeOptions
 from ..vocabulary import Vocabulary
@@ -70,6 +71,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
     (40000, True)
     """
+    expect_tokenizers(tok)
     if len(tok.vocabulary.superwords):
         raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
     if given.refine is not None and tok.vocabulary.order != "events":
@@ -137,11 +139,12 @@ def replace(
     >>> better.tok.decode([310]) == tok.decode([310]), better.new_rows[99_871]
     (True, [1677, 2849])
     """
+    expect_tokenizers(tok)
     vocabulary = tok.vocabulary
     if vocabulary.alphabet != "bytes":
         raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
     lasting_tokens(vocabulary)  # raises for what cannot lose tokens
-    if number is not None and number < 1:
+    if number is not None and not (isinstance(number, (int, np.integer)) and number >= 1):
         raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
     read = read or ReadOptions()
     counts = EvaluationText(text, num_threads, read).together(tok, progress)

@@ -19,6 +19,7 @@ from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..tokenizer.tokenizer import expect_tokenizers
 from ..training.options import check_share
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import all_ids, renumber, with_removals
@@ -67,6 +68,7 @@ def prune(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (31640, 291)
     """
+    expect_tokenizers(tok)
     if (ids is None) == (ios is None) or (ios is None) != (counts is None):
         raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
     if ids is None:
@@ -100,6 +102,7 @@ def shrink(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
+    expect_tokenizers(tok)
     if text is None and not scripts:
         raise UsageError("give a text, scripts, or both to say which tokens to keep")
     if isinstance(scripts, str):
