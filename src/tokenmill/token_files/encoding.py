@@ -189,9 +189,8 @@ class EncodeParts:
         for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)
-        # Parts that are joined have no front; it is written before the ids of the whole.
-        front = (self._settings.header, self._settings.begin) if len(self._groups) == 1 else (0, b"")
-        writer = PartWriter(folder, *front, state and state["part"])
+        header = self._settings.header if len(self._groups) == 1 else 0  # else it is written before the ids of the whole
+        writer = PartWriter(folder, header, state and state["part"])
         resumed_bytes = writer.counts.text_bytes
         try:
             self._encode(part, task, writer, Place(*state["place"]) if state else Place())
@@ -230,7 +229,7 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     """All parts in one."""
     if len(parts) == 1:
         return parts[0]
-    writer = PartWriter(folder, settings.header, settings.begin)
+    writer = PartWriter(folder, settings.header)
     try:
         for part in parts:
             writer.join(part)

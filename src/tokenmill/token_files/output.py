@@ -66,7 +66,6 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
     header = format.header(settings.dtype, counts.tokens)
     with open_output(folder / "ids", "r+b") as file:
         file.write(header)
-        file.truncate(len(header) + counts.tokens * settings.width)  # a token to begin with follows the last document
     names = ["ids"]
     if settings.format == "parquet":
         names = ["rows"]

@@ -134,11 +134,6 @@ class Settings:
         """The bytes before the ids."""
         return len(FORMATS[self.format].header(self.dtype, 0))
 
-    @property
-    def begin(self) -> bytes:
-        """The token before the first document."""
-        return b"" if self.begin_of_text is None else self.begin_of_text.to_bytes(self.width, "little")
-
     def check_tokens(self, tokens: int) -> None:
         """Raise UsageError if so many tokens make a file that is larger than the format allows."""
         most = FORMATS[self.format].most_tokens

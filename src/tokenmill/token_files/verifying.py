@@ -17,7 +17,7 @@ from ..sources.blocks import ReadOptions
 from ..sources.documents import part_of
 from ..sources.find import find_sources, size_of
 from .formats import FORMATS
-from .parts import PartWriter, Place, encode_sources
+from .parts import Counts, PartWriter, Place, encode_sources
 from .reading import TokenFile, load_tokens
 from .settings import Settings
 
@@ -145,12 +145,11 @@ def _check_sources(
         chosen = [(file, size_of(file), None) for file in files]
     meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
     comparison = _Comparison(tokens)
-    comparison.write_ids(settings.begin)
     task = Task(
         WorkingFolder(tokens.path.parent), "verify", 0, _ignore if read.skip_damaged else None, partial(meter.set, 0)
     )
     encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
-    comparison.finish(len(settings.begin))
+    comparison.finish()
 
 
 def _ignore(skip: Any) -> None:
@@ -162,8 +161,6 @@ class _Comparison(PartWriter):
 
     def __init__(self, tokens: TokenFile) -> None:
         import numpy as np
-
-        from .parts import Counts
 
         self.counts = Counts()
         self._tokens = tokens
@@ -195,10 +192,10 @@ class _Comparison(PartWriter):
     def write_names(self, data: Any) -> None:
         """Names are in Parquet only."""
 
-    def finish(self, begin: int) -> None:
-        """Raise FormatError if the file has more ids, or less, than the sources. begin: bytes of the token that follows the last document."""
-        if self._done - begin != len(self._ids):
-            self._differ(min(self._done - begin, len(self._ids)))
+    def finish(self) -> None:
+        """Raise FormatError if the file has more ids, or less, than the sources."""
+        if self._done != len(self._ids):
+            self._differ(min(self._done, len(self._ids)))
 
     def _differ(self, byte: int) -> None:
         import numpy as np
