@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
-from ..jobs.outputs import open_output, refuse_existing, refuse_source
+from ..jobs.outputs import open_output
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
 from .bounds import MegatronIndex
 from .formats import FORMATS
-from .output import STARTS, publish_files
+from .output import STARTS, checked_output, publish_files
 from .parts import Part, PartWriter
 from .reading import TokenFile, load_tokens
-from .settings import EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard, output_path, shards_of
+from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,41 +51,31 @@ class Join(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.val_shard and self.shard_tokens is None:
-            raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
+        EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)  # which checks them
 
     def run(self, progress: Progress | None = None) -> EncodeSummary:
         """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
         start = time.perf_counter()
         files = _in_order([load_tokens(path, dtype=self.dtype) for path in _paths(self.files)])
         settings = self._settings(files)
-        path = output_path(self.output, settings.format)
-        existing = shards_of(path, settings.format) if self.shard_tokens else [path]
-        for each in (path, *existing):
-            refuse_source([tokens.path for tokens in files], each)
-        refuse_existing(*existing, overwrite=self.overwrite)
+        path = checked_output(self.output, settings, [tokens.path for tokens in files], self.overwrite)
         documents = sum(map(len, files)) if _divided(files) else 0
-        tokens, text_bytes = (
-            sum(len(each.ids) for each in files),
-            sum(each.metadata.text_bytes or 0 for each in files if each.metadata),
-        )
+        tokens = sum(len(each.ids) for each in files)
+        known = [each.metadata for each in files if each.metadata]
         settings.check_tokens(tokens)
         key = {"files": fingerprint([each.path for each in files]), "options": [self.shard_tokens, self.val_shard]}
         with working_folder(path_beside(path), path, key) as folder:
             write = partial(_written, files, folder.path / "joined", settings, progress)
             paths = publish_files(folder, path, settings, lambda: (write(), _metadata(files)))
-        documents -= sum(
-            bool(each.metadata and each.metadata.shard and each.metadata.shard["ids_before"]) for each in files
-        )
-        seconds = time.perf_counter() - start
+        documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
         return EncodeSummary(
             paths[0],
             settings.dtype,
             documents,
             tokens,
-            text_bytes,
+            sum(each.text_bytes or 0 for each in known),
             files=len(paths) if self.shard_tokens else 0,
-            seconds=seconds,
+            seconds=time.perf_counter() - start,
         )
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
@@ -103,7 +93,8 @@ class Join(Options):
             raise UsageError("Parquet files are not joined: readers take a folder of them as one table.")
         if dtype not in ("uint16", "uint32") or first.ids.dtype.byteorder == ">":
             raise UsageError(f"{first.path}: ids of {first.ids.dtype} are not joined, only uint16 and uint32")
-        return Settings(first.format, dtype, shard_tokens=self.shard_tokens, val_shard=self.val_shard)
+        options = EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)
+        return Settings(first.format, dtype, options=options)
 
 
 NAMES = {
@@ -183,19 +174,18 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
 
 def _divided(files: Sequence[TokenFile]) -> bool:
     """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
-    known = [tokens for tokens in files if tokens.divided]
+    known = [tokens for tokens in files if tokens.bounds is not None]
     if known and len(known) < len(files):
-        other = next(tokens for tokens in files if not tokens.divided)
+        other = next(tokens for tokens in files if tokens.bounds is None)
         raise UsageError(f"nothing says where the documents of {other.path} end, as it is said of {known[0].path}")
     return bool(known)
 
 
 def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> Part:
     """Write the ids, the lengths of the documents, and for Megatron the starts of the documents, into a folder."""
-    writer = PartWriter(folder, settings.header)
     meter = Meter(progress and partial(progress, "join"), [tokens.ids.nbytes for tokens in files])
-    counts = writer.counts
-    try:
+    with PartWriter(folder, settings.header) as writer:
+        counts = writer.counts
         for number, tokens in enumerate(files):
             done = 0
             for block in tokens.id_blocks():
@@ -207,9 +197,6 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
         for lengths in _megatron(files, folder, settings) or _lengths(files):
             writer.write_lengths(lengths)
             counts.documents += len(lengths)
-        writer.sync()
-    finally:
-        writer.close()
     return replace(writer.part(), divided=_divided(files))
 
 
@@ -243,15 +230,15 @@ def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> I
     indexes = [MegatronIndex(tokens.path.with_suffix(".idx")) for tokens in files]
     if all(index.one_sequence_each() for index in indexes):
         return None
-    if settings.shard_tokens:
+    if settings.options.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
     first = 0
     with open_output(folder / STARTS) as file:
         for number, index in enumerate(indexes):
-            for start, documents in enumerate(index.documents.blocks()):
+            for start, documents in enumerate(index.documents.chunks()):
                 file.write((documents[number > 0 and not start :] + first).astype("<i8").tobytes())
             first += index.sequences
-    return (lengths.astype(np.int64) for index in indexes for lengths in index.lengths.blocks())
+    return (lengths.astype(np.int64) for index in indexes for lengths in index.lengths.chunks())
 
 
 def _metadata(files: Sequence[TokenFile]) -> Metadata | None:

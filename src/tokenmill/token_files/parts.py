@@ -8,7 +8,7 @@ made by several machines are joined by writing one after the other.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, astuple, dataclass, field
@@ -56,24 +56,17 @@ class Counts:
         return Counts(*map(add, astuple(self), astuple(other)))
 
 
-@dataclass
-class Hashes:
-    """The hashes of a part: of its ids without a header, and of the lengths of its documents."""
-
-    ids: list[str] = field(default_factory=list)
-    lengths: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Part:
     """A finished part: its folder and what it holds.
 
+    hashes: of its ids without a header, and of the lengths of its documents.
     divided: whether it is known where the documents end.
     """
 
     folder: Path
     counts: Counts = field(default_factory=Counts)
-    hashes: Hashes = field(default_factory=Hashes)
+    hashes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     divided: bool = True
 
 
@@ -97,7 +90,7 @@ class Encoded(NamedTuple):
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     """Encode the documents of a block."""
     block.finish()
-    plan = tok._core.plan("all" if settings.special else frozenset(), ())
+    plan = tok._core.plan("all" if settings.options.special else frozenset(), ())
     end, begin = (-1 if id is None else id for id in (settings.end_of_text, settings.begin_of_text))
     ids, ends = tok._core.encode_documents(
         block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
@@ -218,10 +211,16 @@ class PartWriter:
 
     def part(self) -> Part:
         """What was written."""
-        return Part(self.folder, self.counts, Hashes(*(each.digests() for each in self._hashes)))
+        hashes = {name: each.digests() for name, each in zip(self.NAMES, self._hashes, strict=False)}
+        return Part(self.folder, self.counts, hashes)
 
-    def close(self) -> None:
-        """Close the files, without an error of what could not be written."""
+    def __enter__(self) -> PartWriter:
+        return self
+
+    def __exit__(self, error: Any, *_: object) -> None:
+        """Bring all to the disk, unless there was an error, and close the files."""
+        if error is None:
+            self.sync()
         for file in self._files:
             with suppress(OutputError):
                 file.close()
@@ -258,7 +257,7 @@ def encode_sources(
     after: called with the place up to which all has been written.
     """
     meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in sources])
-    cut = certain_cut(tok, settings.special)
+    cut = certain_cut(tok, settings.options.special)
     jobs = _jobs(sources, settings, cut, task.on_skip is not None, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for job, blocks in results:
@@ -292,7 +291,7 @@ def _jobs(
     for number in range(start.source, len(sources)):
         name, _, span = sources[number]
         ids = settings.format == "parquet"
-        source = open_source(name, settings.read, cut=cut, whole=whole, span=span, ids=ids)
+        source = open_source(name, settings.options.read, cut=cut, whole=whole, span=span, ids=ids)
         if number == start.source and start.at is not None:
             source.resume(start.at)
         buffer = bytearray()
