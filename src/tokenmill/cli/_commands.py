@@ -179,6 +179,8 @@ class Verb:
         missing = [field for field in self.fields.values() if is_required(field) and not given.get(field.name)]
         if not missing:
             return
+        unless = [field for field in self._arguments if field.option.unless and not given.get(field.option.unless)]
+        missing = [*(field for field in unless if not given.get(field.name)), *missing]
         for field in self._arguments:  # a value in the place of an argument that was left out
             if field.choices and given[field.name] and given[field.name][0] not in field.choices:
                 missing = [field, *(each for each in missing if each not in self._arguments)]

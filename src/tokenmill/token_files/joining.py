@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -28,8 +28,14 @@ from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, 
 if TYPE_CHECKING:
     import numpy as np
 
-SAME = ("format", "dtype", "tokenizer", "begin_of_text", "end_of_text")  # in the metadata of files that are joined
-OF_ONE = (*SAME, "sources", "options")  # and of the parts of one encoding
+ALIKE = {  # what files that are joined have in common
+    "format": "formats",
+    "dtype": "types of ids",
+    "tokenizer": "tokenizers",
+    "begin_of_text": "tokens before each document",
+    "end_of_text": "tokens after each document",
+}
+ONE_ENCODING = {**ALIKE, "sources": "sources", "options": "options", "parts": "numbers of parts"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +87,7 @@ class Join(Options):
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
         """What the files are alike in."""
         first = files[0]
-        for one, other in pairwise(files):
-            pairs: dict[str, Any] = {"format": (one.format, other.format), "dtype": (one.ids.dtype, other.ids.dtype)}
-            if one.metadata and other.metadata:
-                pairs |= {name: (getattr(one.metadata, name), getattr(other.metadata, name)) for name in SAME}
-            for name, (a, b) in pairs.items():
-                if a != b:
-                    raise UsageError(f"{one.path} and {other.path} have different {NAMES[name]}: {a} and {b}")
+        _refuse_different(files, ALIKE)
         dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes
         if first.format == "parquet":
             raise UsageError("Parquet files are not joined: readers take a folder of them as one table.")
@@ -95,17 +95,6 @@ class Join(Options):
             raise UsageError(f"{first.path}: ids of {first.ids.dtype} are not joined, only uint16 and uint32")
         options = EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)
         return Settings(first.format, dtype, options=options)
-
-
-NAMES = {
-    "format": "formats",
-    "dtype": "types of ids",
-    "tokenizer": "tokenizers",
-    "begin_of_text": "tokens before each document",
-    "end_of_text": "tokens after each document",
-    "sources": "sources",
-    "options": "options",
-}
 
 
 def _paths(names: Sequence[str | Path]) -> list[Path]:
@@ -141,35 +130,37 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
             raise UsageError(f"{other.path} and {tokens.path} hold the same part. Name each once.")
         numbered[place] = tokens
     ordered = [numbered[place] for place in sorted(numbered)]
-    for one, other in pairwise(ordered):
-        a, b = one.metadata, other.metadata
-        assert a and b
-        for name in OF_ONE:
-            if getattr(a, name) != getattr(b, name):
-                raise UsageError(
-                    f"{one.path} and {other.path} are not parts of one encoding: they have different {NAMES[name]}"
-                )
-        if (a.part or {}).get("of") != (b.part or {}).get("of") or bool(a.shard) != bool(b.shard):
-            raise UsageError(
-                f"{one.path} and {other.path} are not parts of one encoding: its parts are numbered otherwise"
-            )
-    first = ordered[0].metadata
-    assert first
-    parts = range(1, first.part["of"] + 1) if first.part else range(1, 2)
-    shards = {
-        place[0]: tokens.metadata.shard["of"]
-        for place, tokens in numbered.items()
-        if tokens.metadata and tokens.metadata.shard
-    }
+    _refuse_different(ordered, ONE_ENCODING, "are not parts of one encoding: they ")
+    known = [tokens.metadata for tokens in ordered if tokens.metadata]
+    part_of = known[0].part
+    shards = {each.part["number"] if each.part else 1: each.shard["of"] for each in known if each.shard}
+    parts = range(1, part_of["of"] + 1 if part_of else 2)
     needed = {(part, shard) for part in parts for shard in range(shards.get(part, 1))}
     if missing := sorted(needed - set(numbered)):
         names = ", ".join(
-            f"{part}/{len(parts)}" if first.part else "" + f" number {shard}" * bool(first.shard)
+            (f"{part}/{len(parts)}" if part_of else "") + f" number {shard}" * bool(shards)
             for part, shard in missing[:20]
         )
         more = f" and {len(missing) - 20:,} more" if len(missing) > 20 else ""
         raise UsageError(f"{len(missing):,} of {len(needed):,} parts are missing: {names.strip()}{more}")
     return ordered
+
+
+def _refuse_different(files: Sequence[TokenFile], names: Mapping[str, str], why: str = "") -> None:
+    """Raise UsageError for two files that are not alike, as far as it is known of both."""
+    for one, other in pairwise(files):
+        a, b = _traits(one), _traits(other)
+        for name, words in names.items():
+            if name in a and name in b and a[name] != b[name]:
+                values = "" if why else f": {a[name]} and {b[name]}"
+                raise UsageError(f"{one.path} and {other.path} {why}have different {words}{values}")
+
+
+def _traits(tokens: TokenFile) -> dict[str, Any]:
+    """What files may have in common, by the names of ONE_ENCODING."""
+    traits = {} if tokens.metadata is None else vars(tokens.metadata)
+    parts = traits and ((traits["part"] or {}).get("of"), bool(traits["shard"]))
+    return {**traits, "parts": parts, "format": tokens.format, "dtype": tokens.ids.dtype}
 
 
 def _divided(files: Sequence[TokenFile]) -> bool:

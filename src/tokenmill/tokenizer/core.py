@@ -286,9 +286,7 @@ class Core:
         """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
         if self.whole_texts and not plan.refused:
             kernel, sections = self.kernel, plan.sections
-            return encode_documents(
-                kernel, text, ends, sections, goes_on, end_of_text, width, begin_of_text, continued
-            )
+            return encode_documents(kernel, text, ends, sections, goes_on, end_of_text, width, begin_of_text, continued)
         bounds = [0, *ends]
         texts = (bytes(text[start:end]) for start, end in itertools.pairwise(bounds))
         found = [memoryview(self.encode_to_array(each, plan)).cast("B") for each in texts]
