@@ -91,7 +91,7 @@ class Join(Options):
         dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes
         if first.format == "parquet":
             raise UsageError("Parquet files are not joined: readers take a folder of them as one table.")
-        if dtype not in ("uint16", "uint32") or first.ids.dtype.byteorder == ">":
+        if dtype not in ("uint16", "uint32"):
             raise UsageError(f"{first.path}: ids of {first.ids.dtype} are not joined, only uint16 and uint32")
         options = EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)
         return Settings(first.format, dtype, options=options)

@@ -163,8 +163,6 @@ class TokenFile:
                 yield self._text_of(self.ids[begin:end])
 
     def _text_of(self, ids: np.ndarray) -> np.ndarray:
-        if not ids.dtype.isnative:
-            ids = ids.astype(ids.dtype.newbyteorder("="))
         begin = self.metadata.begin_of_text if self.metadata else None
         if begin is not None and len(ids) and ids[0] == begin:
             ids = ids[1:]
@@ -182,8 +180,7 @@ def load_tokens(
     tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata holds another hash, or
         if there is no metadata.
     any_tokenizer: skip that check.
-    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32", little-endian; ">u2" or ">u4" for
-        big-endian.
+    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32".
     """
     file = Path(path)
     if file.suffix == ".idx" and file.with_suffix(".bin").exists():
@@ -305,17 +302,13 @@ def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> N
         )
 
 
-def _id_type(dtype: Any) -> np.dtype:
-    """The type of an id that a caller names; little-endian unless the name says otherwise."""
+def _id_type(dtype: str) -> np.dtype:
+    """The type of an id that a caller names."""
     import numpy as np
 
-    try:
-        id_type = np.dtype(dtype)
-    except Exception:  # NumPy parses the name, and raises whatever that raises
-        id_type = None
-    if id_type is None or id_type.kind != "u" or id_type.itemsize not in (2, 4):
-        raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32", or ">u2" or ">u4" for big-endian ids')
-    return id_type.newbyteorder("<") if id_type.byteorder == "=" else id_type
+    if str(dtype) not in ("uint16", "uint32"):
+        raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32"')
+    return np.dtype(dtype)
 
 
 def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np.ndarray:
@@ -330,4 +323,4 @@ def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np
             raise FormatError(f"{path}: the header is damaged, or does not say {tokens:,} ids, which the file has")
     if not tokens:
         return np.zeros(0, dtype)
-    return np.memmap(path, dtype.newbyteorder("<") if dtype.byteorder == "=" else dtype, "r", begin)
+    return np.memmap(path, dtype, "r", begin)
