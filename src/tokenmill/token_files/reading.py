@@ -60,13 +60,13 @@ class TokenFile:
         return self._contents[0]
 
     @property
-    def bounds(self) -> Bounds | None:
+    def _bounds(self) -> Bounds | None:
         """The offsets, read as they are asked for; None where they are not known."""
         return self._contents[1]
 
     @property
     def offsets(self) -> np.ndarray | None:
-        return None if self.bounds is None else self.bounds.array
+        return None if self._bounds is None else self._bounds.array
 
     @property
     def format(self) -> str:
@@ -101,7 +101,7 @@ class TokenFile:
         """
         import numpy as np
 
-        blocks = [np.array([0, len(self.ids)])] if self.bounds is None else self.bounds.blocks(0, len(self))
+        blocks = [np.array([0, len(self.ids)])] if self._bounds is None else self._bounds.blocks(0, len(self))
         return self._hashed("lengths", map(np.diff, blocks))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
@@ -132,7 +132,7 @@ class TokenFile:
 
     def __len__(self) -> int:
         """The number of documents."""
-        return 1 if self.bounds is None else len(self.bounds) - 1
+        return 1 if self._bounds is None else len(self._bounds) - 1
 
     @overload
     def __getitem__(self, number: SupportsIndex) -> np.ndarray: ...
@@ -148,17 +148,17 @@ class TokenFile:
             raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"document {index} of {self.path}, which has {len(self):,}")
-        if self.bounds is None:
+        if self._bounds is None:
             return self._text_of(self.ids)
-        begin, end = self.bounds.between(index % len(self), index % len(self) + 2)
+        begin, end = self._bounds.between(index % len(self), index % len(self) + 2)
         return self._text_of(self.ids[begin:end])
 
     def __iter__(self) -> Iterator[np.ndarray]:
         """The ids of each document in order, without the tokens before and after."""
-        if self.bounds is None:
+        if self._bounds is None:
             yield self._text_of(self.ids)
             return
-        for block in self.bounds.blocks(0, len(self)):
+        for block in self._bounds.blocks(0, len(self)):
             for begin, end in itertools.pairwise(block.tolist()):
                 yield self._text_of(self.ids[begin:end])
 
@@ -187,8 +187,8 @@ def load_tokens(
         file = file.with_suffix(".bin")
     if not file.is_file():
         raise FormatError(f"{file}: no such file")
-    if dtype is not None:
-        _id_type(dtype)
+    if dtype is not None and str(dtype) not in ("uint16", "uint32"):
+        raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32"')
     beside = metadata_path(file)
     metadata = Metadata.load(beside) if beside.exists() else None
     tokens = TokenFile(file, metadata, dtype)
@@ -209,15 +209,15 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
     recorded, bounds = format.read_index(index) if metadata or index.exists() else (None, None)
     if name == "npy":
         return read_npy(path), bounds
-    known = known or recorded
-    if known is None and dtype is None:
+    id_type = known or recorded or dtype
+    if id_type is None:
         raise FormatError(
             f"{path}: there is no metadata ({metadata_path(path).name}) beside it, and raw ids do not tell their type. "
             "Name it: ",
             OptionName("dtype", "uint16"),
             " or uint32.",
         )
-    return _raw(path, np.dtype(known) if known else _id_type(dtype), format.header), bounds
+    return _raw(path, np.dtype(id_type), format.header), bounds
 
 
 def is_token_file(path: str | os.PathLike) -> bool:
@@ -300,15 +300,6 @@ def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> N
             f"this one {own[:16]}.... ",
             *ways,
         )
-
-
-def _id_type(dtype: str) -> np.dtype:
-    """The type of an id that a caller names."""
-    import numpy as np
-
-    if str(dtype) not in ("uint16", "uint32"):
-        raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32"')
-    return np.dtype(dtype)
 
 
 def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np.ndarray:

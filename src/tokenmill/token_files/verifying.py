@@ -69,7 +69,7 @@ def verify(
     _check_ids(tokens, n_vocab, progress)
     if n_vocab is not None:
         checks.append(f"ids below {n_vocab:,}")
-    if tokens.bounds is not None:
+    if tokens._bounds is not None:
         for _ in tokens.length_blocks():
             pass
         checks += _check_ends(tokens)
@@ -77,7 +77,7 @@ def verify(
         assert tok is not None
         _check_sources(tokens, tok, sources, num_threads, progress)
         checks.append("the sources")
-    return Verified(tokens.path, len(tokens) if tokens.bounds is not None else None, len(tokens.ids), tuple(checks))
+    return Verified(tokens.path, len(tokens) if tokens._bounds is not None else None, len(tokens.ids), tuple(checks))
 
 
 def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None) -> None:
@@ -102,7 +102,7 @@ def _check_ends(tokens: TokenFile) -> list[str]:
     """The tokens before and after documents must be where the offsets say."""
     import numpy as np
 
-    metadata, bounds_of = tokens.metadata, tokens.bounds
+    metadata, bounds_of = tokens.metadata, tokens._bounds
     if metadata is None or bounds_of is None:
         return []
     shard, cut = metadata.shard, FORMATS[metadata.format].cut_documents
@@ -180,7 +180,7 @@ class _Comparison(PartWriter):
     def write_lengths(self, data: Any) -> None:
         import numpy as np
 
-        lengths, bounds = np.frombuffer(data, np.int64), self._tokens.bounds
+        lengths, bounds = np.frombuffer(data, np.int64), self._tokens._bounds
         assert bounds is not None
         last = min(self._documents + len(lengths) + 1, len(bounds))
         own = np.diff(bounds.between(self._documents, last))
