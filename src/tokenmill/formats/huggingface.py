@@ -18,7 +18,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -259,6 +259,13 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     """
     found = _read_packed(data, file) or _read_slowly(data, file)
     config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
+    found._put("config", config)
+    return found
+
+
+def read_by_library(root: Json, config: Mapping[str, Any], data: bytes) -> Vocabulary:
+    """The vocabulary of a tokenizer.json that tokenizers encodes with, whatever the kernels can do."""
+    found = _read_by_library(root, _kind_of(root["model"]), data)
     found._put("config", config)
     return found
 
