@@ -1,5 +1,6 @@
 """Files of picky_bpe and CLIP, merges.txt without its first line, and what other libraries do with text that has no token."""
 
+import itertools
 import json
 import random
 
@@ -10,16 +11,18 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 import tokenmill
 from tokenmill.errors import UsageError
 
-LINES = ["the quick brown fox jumps over the lazy dog", "low lower lowest newer wider", "the other brother bothers them"] * 5
+LINES = [
+    "the quick brown fox jumps over the lazy dog",
+    "low lower lowest newer wider",
+    "the other brother bothers them",
+] * 5
 MARK = "\u2581"
 
 
 @pytest.fixture
 def picky_model() -> dict:
     """A model.json as picky_bpe writes it, some of whose tokens are removed."""
-    trained = tokenmill.train_from_iterator(
-        LINES, vocab_size=60, alphabet="characters", split=" ?[^ ]+| "
-    ).vocabulary
+    trained = tokenmill.train_from_iterator(LINES, vocab_size=60, alphabet="characters", split=" ?[^ ]+| ").vocabulary
     texts = [(token or b"").decode().replace(" ", MARK) for token in trained.tokens]
     made = {new + 4: (left + 4, right + 4) for left, right, new in trained.events.tolist()}
     removed = set(random.Random(1).sample(sorted(made), 12))
@@ -27,7 +30,9 @@ def picky_model() -> dict:
               for id, text in enumerate(("<PAD>", "<UNK>", "<BOS>", "<EOS>"))]  # fmt: skip
     for id, text in enumerate(texts, 4):
         left, right = made.get(id, (None, None))
-        tokens.append({"id": id, "str": text, "special": False, "present": id not in removed, "left": left, "right": right})
+        tokens.append(
+            {"id": id, "str": text, "special": False, "present": id not in removed, "left": left, "right": right}
+        )
     present = [token["id"] for token in tokens if token["present"]]
     return {"tokens": tokens, "id2int": {str(id): n for n, id in enumerate(present)}}
 
@@ -44,7 +49,7 @@ def encoded_by_picky(model: dict, line: str) -> list[int]:
     ids = []
     for word in line.strip().split(" "):
         parts = [by_text.get(character, 1) for character in MARK + word]
-        while found := [(merges[pair], pair) for pair in zip(parts, parts[1:], strict=False) if pair in merges]:
+        while found := [(merges[pair], pair) for pair in itertools.pairwise(parts) if pair in merges]:
             new, pair = min(found)
             at = 0
             while at < len(parts) - 1:

@@ -33,7 +33,9 @@ def parse_clip_merges(data: bytes, file: str, vocab: dict[str, int] | None = Non
         texts += [merge.replace(" ", "") for merge in merges]
         vocab = {text: id for id, text in enumerate([*texts, _START_OF_TEXT, _END_OF_TEXT])}
     ends: list[dict[str, Any]] = [
-        {"id": vocab[text], "content": text, "special": True} for text in (_START_OF_TEXT, _END_OF_TEXT) if text in vocab
+        {"id": vocab[text], "content": text, "special": True}
+        for text in (_START_OF_TEXT, _END_OF_TEXT)
+        if text in vocab
     ]
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}

@@ -153,7 +153,9 @@ def _read_object(place: Path, data: bytes) -> _Found:
         raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
     merges = place.with_name(place.name.replace(*PAIRS[0]))
     if merges != place and merges_of_clip.looks_like_clip_merges(merges_data := read_beside(merges) or b""):
-        return merges_of_clip.parse_clip_merges(merges_data, str(merges), parse_json(data, str(place)).expect(dict)), True
+        return merges_of_clip.parse_clip_merges(
+            merges_data, str(merges), parse_json(data, str(place)).expect(dict)
+        ), True
     return _read_pair(place, merges_txt.parse_pair)
 
 

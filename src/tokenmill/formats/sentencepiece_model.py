@@ -83,8 +83,10 @@ def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
     _, prefix, removes = normalizer
     blank = any(not text.strip(MARK + " \n") for text in kept)
     marked = prefix and any(text.startswith(MARK) for text in kept)  # the space before a text begins such a symbol
-    return (blank and (prefix or removes)) or marked or (
-        bool(kept and normalizer.precompiled_charsmap) and prefix and not removes
+    return (
+        (blank and (prefix or removes))
+        or marked
+        or (bool(kept and normalizer.precompiled_charsmap) and prefix and not removes)
     )
 
 

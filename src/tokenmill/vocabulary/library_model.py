@@ -47,12 +47,16 @@ class LibraryModel:
 
     def count_dropped(self, text: str) -> int:
         """The number of characters, after normalisation and splitting, that have no token in a BPE model and are dropped."""
-        model = json.loads(self.data)["model"] if self.library == "tokenizers" and self.kind == "BPE" else {"unk_token": ""}
+        model = (
+            json.loads(self.data)["model"] if self.library == "tokenizers" and self.kind == "BPE" else {"unk_token": ""}
+        )
         if model.get("unk_token") is not None:
             return 0
         steps, known = self.tokenizer, model["vocab"].keys()
         text = text if steps.normalizer is None else steps.normalizer.normalize_str(text)
-        parts = [text] if steps.pre_tokenizer is None else [part for part, _ in steps.pre_tokenizer.pre_tokenize_str(text)]
+        parts = (
+            [text] if steps.pre_tokenizer is None else [part for part, _ in steps.pre_tokenizer.pre_tokenize_str(text)]
+        )
         missing = [each for part in parts for each in part if each not in known]
         fallback = model.get("byte_fallback", False)
         return sum(not fallback or any(f"<0x{byte:02X}>" not in known for byte in each.encode()) for each in missing)
