@@ -344,11 +344,12 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
         )
     if mark:
         check_mark(mark, normalizers, root["normalizer"])
-    strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
+    byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
+    strip_decoded = read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
     template = _read_template(root, notes)
     vocab: dict[str, int] | BpeTables = model["vocab"].expect(dict) if tables is None else tables
     added = _read_added(root["added_tokens"], vocab)
-    spelling = None if byte_level else mark, not byte_level and model.get("byte_fallback", bool, False)
+    spelling = None if byte_level else mark, byte_fallback
     if isinstance(vocab, BpeTables):
         made = table.packed_table(vocab, *spelling, added)
     else:
