@@ -161,7 +161,7 @@ def _read_object(place: Path, data: bytes) -> _Found:
 
 def _vocab_beside(merges: Path) -> dict[str, int] | None:
     """The vocab.json that belongs to a merges.txt, if there is one."""
-    path = merges.with_name(merges.name.replace(*reversed(PAIRS[0])))
+    path = merges.with_name(merges.name.replace(PAIRS[0][1], PAIRS[0][0]))
     data = read_beside(path) if path != merges else None
     return None if data is None else parse_json(data, str(path)).expect(dict)
 
