@@ -47,9 +47,9 @@ class LibraryModel:
 
     def count_dropped(self, text: str) -> int:
         """The number of characters, after normalisation and splitting, that have no token in a BPE model and are dropped."""
-        model = (
-            json.loads(self.data)["model"] if self.library == "tokenizers" and self.kind == "BPE" else {"unk_token": ""}
-        )
+        if self.library != "tokenizers" or self.kind != "BPE":
+            return 0
+        model = json.loads(self.data)["model"]
         if model.get("unk_token") is not None:
             return 0
         steps, known = self.tokenizer, model["vocab"].keys()
