@@ -366,7 +366,9 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     if fuse_unknown and byte_level:
         model["fuse_unk"].unsupported("bytes without a token are fused into one unknown token")
     if not byte_level and unknown is None:
-        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
+        notes.append(
+            "there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them without drop_unknown"
+        )
     return made.vocabulary(
         split_patterns=tuple(splitting.split_patterns),
         order="merges",
