@@ -149,12 +149,16 @@ def ratio(a: list[dict], b: list[dict], key: str = "wall") -> float:
 
 
 def times(a: list[dict], b: list[dict], key: str = "wall") -> str:
-    """How many times as long as b job a takes: the median of the rounds and their range. A range that includes 1 is a tie."""
+    """How many times as long as b job a takes: the median of the rounds and their range, and fewer rounds than five.
+
+    A range that includes 1 is a tie.
+    """
     each = ratios(a, b, key)
     if len(each) == 1:
         return f"{each[0]:.3g}x (one round)"
     middle = "tie" if each[0] <= 1 <= each[-1] else f"{statistics.median(each):.3g}x"
-    return f"{middle} ({each[0]:.3g} to {each[-1]:.3g})"
+    few = f", {len(each)} rounds" if len(each) < 5 else ""
+    return f"{middle} ({each[0]:.3g} to {each[-1]:.3g}{few})"
 
 
 def rate(rounds: list[dict], key: str) -> str:
