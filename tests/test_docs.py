@@ -13,6 +13,7 @@ import tiktoken
 import tokenizers
 import zstandard
 from benchmarks import charts, render
+from scripts import api_pages
 
 import tokenmill
 from tokenmill.formats import file_content
@@ -79,10 +80,34 @@ def test_tables_are_rendered_from_the_results(page, marker, body):
 
 def test_the_site_lists_each_page_once():
     listed = re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-    generated = {"index.md", "contributing.md", "changelog.md", "reference/cli.md", "reference/python.md"}
+    generated = {"index.md", "contributing.md", "changelog.md", "security.md", "reference/cli.md"}
+    generated |= {f"reference/python/{name}.md" for name in ("index", *api_pages.PAGES)}
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     pages -= {"README.md", "history.md"}
     assert sorted(listed) == sorted(pages | generated)
+
+
+def test_the_python_reference_has_each_public_name_once():
+    listed = [name for page in api_pages.PAGES.values() for name in page.names.split()]
+    assert sorted(listed) == sorted(tokenmill.__all__)
+
+
+@pytest.mark.parametrize("name", api_pages.PAGES)
+def test_a_page_of_the_python_reference_reads(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(api_pages.PAGES[name].example, {})
+    page = api_pages.pages()[f"{name}.md"]
+    outside = "".join(page.split("```")[::2])
+    assert page.count("```") % 2 == 0 and ">>>" not in outside  # every example is fenced
+    assert not re.search(r"Annotated\[|Option\(|SpecialOptions| object at 0x", page)
+
+
+def test_drawings_have_a_dark_variant_and_pictures_another_file():
+    for path in (ROOT / "docs/images").iterdir():
+        if path.suffix == ".svg" and not path.stem.startswith("training-"):
+            assert "prefers-color-scheme: dark" in path.read_text(encoding="utf-8"), path
+        elif not path.stem.endswith("-dark") and path.suffix == ".png":
+            assert path.with_stem(f"{path.stem}-dark").exists(), path
 
 
 def test_charts_are_drawn_from_the_results():
