@@ -10,7 +10,7 @@ import statistics
 
 from tokenmill.quality.languages import gini
 
-from . import charts, history
+from . import charts
 from .encode_tables import leads_of
 from .harness import ROOT, median, rate, ratio, ratios, saved
 from .pages import replace_section, table
@@ -142,7 +142,6 @@ def figures() -> str:
 
 def main() -> None:
     replace_section(ROOT / "docs" / "benchmarks.md", "speeds", [sections()])
-    replace_section(ROOT / "docs" / "history.md", "history", [history.page(history.read(history.PATH))])
     for name, body in (("measured", measured), ("figures", figures)):
         replace_section(ROOT / "README.md", name, [body()])
     for theme in charts.THEMES:

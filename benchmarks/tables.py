@@ -9,6 +9,7 @@ from tokenmill.quality.languages import gini
 from .encode_tables import calls, encode, families, matrix
 from .harness import median, rate, ratio, times
 from .pages import table
+from .quick import quick
 from .stages import STAGES
 
 TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2"}
@@ -335,6 +336,7 @@ def playground(results: dict) -> list[str]:
 
 
 TOPICS = {
+    "quick": quick,
     "train": training,
     "merge_loop": merge_loop,
     "superwords": superwords,

@@ -83,7 +83,7 @@ def test_the_site_lists_each_page_once():
     generated = {"index.md", "contributing.md", "changelog.md", "security.md", "reference/cli.md"}
     generated |= {f"reference/python/{name}.md" for name in ("index", *api_pages.PAGES)}
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
-    pages -= {"README.md", "history.md"}
+    pages -= {"README.md"}
     assert sorted(listed) == sorted(pages | generated)
 
 
