@@ -118,7 +118,7 @@ def encode(results: dict) -> list[str]:
         "Encode with cl100k_base on one core. MB per second of CPU time. Each cell shows the first call (empty caches) / later calls, "
         "which have new text.",
         "",
-        "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that takes a path):",
+        "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that reads a path):",
         "",
         *table(["", *CORPORA], arrays),
         "",
@@ -175,7 +175,7 @@ def calls(results: dict) -> list[str]:
         "## First calls of one process",
         "",
         "CPU milliseconds in a fresh process after Python's start; what a library imports late counts in the "
-        "step that needs it. tokenmill had loaded the file before. The machine was busy with other work: compare only figures "
+        "step that needs it. The machine was busy with other work: compare only figures "
         "of one row.",
         "",
         *table(["", *results], rows),
@@ -183,7 +183,7 @@ def calls(results: dict) -> list[str]:
 
 
 def families(results: dict) -> list[str]:
-    """Loading and first calls, and encoding in the manner of SentencePiece."""
+    """Loading and first calls, and SentencePiece-style encoding."""
 
     def cpu(rounds: list[dict]) -> str:
         return f"{1000 * median(rounds, 'cpu'):.0f}"
@@ -220,7 +220,7 @@ def families(results: dict) -> list[str]:
         "",
         *table(["", "CPU ms"], commands),
         "",
-        "## Encode in the manner of SentencePiece",
+        "## SentencePiece-style tokenizers",
         "",
         "One core, MB per second of CPU time, first call / later calls, which have new text. Pieces of 10 MB to arrays for tokenmill "
         "and gigatoken, of 1 MB to lists for tokenizers and sentencepiece (one round).",

@@ -112,7 +112,7 @@ class Prune(Change):
 
     Name what to keep: the tokens that a text uses, those of scripts, or both. Or what to remove: ids, or junk by its IoS.
 
-    A file records the new id of each old one, for the rows of an embedding table. A certificate states what both encode alike.
+    A file records the new id of each old one, for the rows of an embedding table. A certificate states which text both encode identically.
 
     tokenmill prune cl100k_base corpus/*.txt -o smaller
 

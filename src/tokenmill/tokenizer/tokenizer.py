@@ -454,7 +454,7 @@ class Tokenizer:
         """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open, or another format.
 
         format: "huggingface", "tiktoken", "gguf" or "sentencepiece" (one file), "merges" or "ddtok"; with lossy also
-            "longest-match", a tokenizer.json that takes the longest token each time.
+            "longest-match", a tokenizer.json that encodes by the longest token each time.
         lossy: write the present tokens of a Picky tokenizer without its events; `tokenmill.export_loss` measures the effect.
         overwrite: replace a tokenizer that is there. Without it that is an OutputError.
         Returns notes on what the format does not hold. Raises ConversionError if ids would change.
