@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from benchmarks.pages import table
+
 import tokenmill
 from tokenmill.options import Field, Options, fields_of
 
@@ -104,11 +106,14 @@ def pages() -> dict[str, str]:
     """The Markdown of each page by its file's name, and of the index of all names."""
     result = {f"{name}.md": page_of(page) for name, page in PAGES.items()}
     rows = [
-        f"| {', '.join(f'[`{each}`]({name}.md#{each.lower()})' for each in page.names.split())} | [{page.title}]({name}.md) |"
+        [
+            ", ".join(f"[`{each}`]({name}.md#{each.lower()})" for each in page.names.split()),
+            f"[{page.title}]({name}.md)",
+        ]
         for name, page in PAGES.items()
     ]
     lead = "Every public name, by task. All of them are imported from `tokenmill`: `from tokenmill import load`."
-    result["index.md"] = "\n".join(["# Python", "", lead, "", "| names | task |", "| --- | --- |", *rows, ""])
+    result["index.md"] = "\n".join(["# Python", "", lead, "", *table(["names", "task"], rows), ""])
     return result
 
 
@@ -218,10 +223,10 @@ def option_table(owner: Any) -> list[str]:
             required = not isinstance(field.default, int | float | str | tuple | list | dict | bool | type(None))
             default = "required" if required else f"`{field.default!r}`"
             kind = ", ".join(kinds).replace("|", "\\|")
-            rows.append(f"| `{name}` | {kind} | {default} | {escaped(field.option.help)} |")
+            rows.append([f"`{name}`", kind, default, escaped(field.option.help)])
         else:
-            rows.append(f"| `{name}` | `{field.__name__}` |  | its options, together |")
-    return ["| option | type | default | meaning |", "| --- | --- | --- | --- |", *rows, ""]
+            rows.append([f"`{name}`", f"`{field.__name__}`", "", "its options, together"])
+    return [*table(["option", "type", "default", "meaning"], rows), ""]
 
 
 def escaped(text: str) -> str:
