@@ -46,6 +46,10 @@ $(VENV)/.bench: $(VENV)/.test
 	$(EDITABLE) '.[bench]'
 	@touch $@
 
+$(VENV)/.quick: $(VENV)/.compiled
+	$(EDITABLE) '.[bench]'
+	@touch $@ $(VENV)/.base
+
 build: $(VENV)/.base
 
 demo: $(VENV)/.base
@@ -74,7 +78,7 @@ wheel: $(BIN)/python
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
-bench-quick: $(VENV)/.bench
+bench-quick: $(VENV)/.quick
 	$(BIN)/python -m benchmarks.quick
 
 lint: $(VENV)/.lint

@@ -131,7 +131,7 @@ def exists(target: str, here: PurePosixPath, files: Files) -> bool:
 
 def command_reference() -> str:
     """The help of every command, as the terminal shows it."""
-    lines = ["# Command line", "", "What `tokenmill COMMAND --help` prints, for every command.", ""]
+    lines = ["# Command line", "", "The help of every command, as `tokenmill COMMAND --help` prints it.", ""]
     for name in VERBS:
         lines += [f"## tokenmill {name}", "", "```text", verb_of(name).help(columns=100), "```", ""]
     return "\n".join(lines)
