@@ -236,7 +236,7 @@ def escaped(text: str) -> str:
 def markdown(doc: str) -> str:
     """A docstring as Markdown: arguments as a list, examples fenced, indented blocks kept."""
     lines: list[str] = []
-    fence = ""
+    fence, listed = "", False
     for number, line in enumerate(doc.splitlines()):
         if fence and not line.strip():
             lines.append("```")
@@ -248,16 +248,16 @@ def markdown(doc: str) -> str:
             lines.append(line)
         elif number and (found := ARGUMENT.match(line)):
             names = ", ".join(f"`{name}`" for name in found[1].split(", "))
-            if not lines[-1].startswith(("- ", "  ")):
-                lines.append("")
+            lines += [] if listed or not lines[-1] else [""]
             lines.append(f"- {names}: {prose(found[2])}")
-        elif lines and lines[-1].startswith(("- ", "  ")) and re.match(r" {4}\S", line):
+            listed = True
+        elif listed and re.match(r" {4}\S", line):
             lines.append(f"  {prose(line.strip())}")
         elif line.startswith("tokenmill "):  # an example of the command
             lines += ["", f"    {line}", ""]
         else:
-            if line and lines and lines[-1].startswith(("- ", "  ")) and not line.startswith(" "):
-                lines.append("")
+            lines += [""] if listed and line else []
+            listed = False
             lines.append(line if line.startswith("    ") else prose(line))
     return "\n".join([*lines, *(["```"] if fence else [])])
 
