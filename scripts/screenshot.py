@@ -2,7 +2,7 @@
 
 python scripts/screenshot.py TOKENIZER... [--output docs/images] [--report docs/images/report.png]
 
-Without a tokenizer, the script trains two on Python's standard library. It needs `pip install 'tokenmill[test]'`
+Without a tokenizer, the script trains two on Python's standard library. It needs `pip install '.[test]'`
 and Chromium. --report takes that of a report instead: a comparison of the tokenizers. With --all, it takes every view in both
 themes and three widths, for review, in the folder of the output.
 """
