@@ -1,6 +1,6 @@
 """Training and encoding on public text, against the peers that are installed, in about five minutes: make bench-quick
 
-python -m benchmarks.quick            # prints the table
+python -m benchmarks.quick            # prints the table, and keeps the rounds in quick.json of the cache
 python -m benchmarks quick            # saves the rounds for docs/benchmarks.md too
 
 Needs no file but the text that pip downloads (benchmarks/public.py). The vocabulary of encoding is the one that tokenmill trains here.
@@ -9,6 +9,7 @@ CPU seconds and MB per CPU second, so that other work on the machine matters lit
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 
@@ -95,7 +96,9 @@ def quick(results: dict) -> list[str]:
 def main() -> None:
     start = time.monotonic()
     about = environment()
-    lines = quick(run())
+    results = run()
+    (CACHE / "quick.json").write_text(json.dumps({"environment": about, "results": results}))
+    lines = quick(results)
     versions = ", ".join(f"{library} {version}" for library, version in about["versions"].items() if version)
     print("\n".join(lines[4:]))
     print(f"\n{about['cpu']}, {about['cores']} cores, load {about['load']} at the start; {versions}")
