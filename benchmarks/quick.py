@@ -32,7 +32,7 @@ def installed(libraries: tuple[str, ...]) -> list[str]:
 def opens(library: str, task: list[str]) -> bool:
     """Whether a peer encodes the text. One that does not is left out."""
     try:
-        run_job(["benchmarks.encode_jobs", library, *task], python=python_of(library))
+        run_job(["benchmarks.encode_jobs", library, *task], python=python_of(library), touch=False)
     except RuntimeError as error:
         print(f"  {library} is left out: {error}", file=sys.stderr)
         return False
@@ -54,13 +54,13 @@ def run(rounds: int = ROUNDS, size: int = SIZE, small: int = SMALL) -> dict[str,
     text = str(public_file("en", size))
     trained = ["tokenmill", "tokenmill_gpt2", *installed(TRAINERS)]
     jobs = {library: ["benchmarks.train_jobs", library, text, str(TOKENS)] for library in trained}
-    results = {"train": alternate(jobs, rounds, skip_after=30)}
+    results = {"train": alternate(jobs, rounds, skip_after=30, touch=False)}
     encoders = ["tokenmill", *installed(ENCODERS)]
     for corpus in SOURCES:
         task = [vocabulary(size), "one_listed", str(public_file(corpus, small))]
         encoders = [library for library in encoders if library == "tokenmill" or opens(library, task)]
         jobs = {library: ["benchmarks.encode_jobs", library, *task] for library in encoders}
-        results[corpus] = alternate(jobs, rounds, skip_after=20)
+        results[corpus] = alternate(jobs, rounds, skip_after=20, touch=False)
     return results
 
 
