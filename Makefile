@@ -4,12 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '_*_cy.py' -o -name '*.pxd' -o -name '*.h') setup.py pyproject.toml
 
-.PHONY: help demo test build bench lint docs wheel fuzz clean
+.PHONY: help demo test build bench bench-quick lint docs wheel fuzz clean
 
 help:
 	@echo "make demo    train a tokenizer on Python's standard library and show it"
 	@echo "make test    run every test"
-	@echo "make bench   time tokenmill against other libraries"
+	@echo "make bench   time tokenmill against other libraries; make bench-quick: on public text, in five minutes"
 	@echo "make lint    ruff, cython-lint, import-linter, mypy"
 	@echo "make docs    build the documentation site in build/site; warnings are errors"
 	@echo "make wheel   build a wheel for this machine in dist/"
@@ -46,6 +46,10 @@ $(VENV)/.bench: $(VENV)/.test
 	$(EDITABLE) '.[bench]'
 	@touch $@
 
+$(VENV)/.quick: $(VENV)/.compiled
+	$(EDITABLE) '.[bench]'
+	@touch $@ $(VENV)/.base
+
 build: $(VENV)/.base
 
 demo: $(VENV)/.base
@@ -73,6 +77,9 @@ wheel: $(BIN)/python
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+bench-quick: $(VENV)/.quick
+	$(BIN)/python -m benchmarks.quick
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

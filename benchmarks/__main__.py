@@ -1,7 +1,6 @@
 """make bench: run every topic against its peers in fresh processes, then render the tables.
 
-python -m benchmarks [TOPIC...]      # without a topic: all except playground, growth and parity, then --quick
-python -m benchmarks --quick         # one table in two minutes, and a line in benchmarks/history.jsonl
+python -m benchmarks [TOPIC...]      # without a topic: all but those that are run only by name
 
 A library may be in an environment of its own: TOKENMILL_PYTHON_GIGATOKEN is the path of an interpreter that has gigatoken. With
 TOKENMILL_PYTHON_TOKENIZERS_NEXT, a pre-release of tokenizers is measured beside the one that is installed.
@@ -12,10 +11,11 @@ from __future__ import annotations
 import importlib
 import sys
 
-from . import quick, render
+from . import render
 from .harness import SHARED, save
 
 TOPICS = (
+    "quick",
     "train",
     "merge_loop",
     "superwords",
@@ -33,13 +33,13 @@ TOPICS = (
 # the fourth the trainers' tools.
 NAMED = ("playground", "growth", "parity", "trainers")
 
-if not (SHARED / "corpus").is_dir():
-    sys.exit(f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED to their folder")
-topics = [name for name in sys.argv[1:] if name != "--quick"] or ([] if sys.argv[1:] else TOPICS)
+topics = sys.argv[1:] or TOPICS
 if unknown := set(topics) - {*TOPICS, *NAMED}:
     sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(TOPICS + NAMED)}")
+if {*topics} != {"quick"} and not (SHARED / "corpus").is_dir():
+    sys.exit(
+        f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED, or run make bench-quick"
+    )
 for topic in topics:
     save(topic, importlib.import_module(f".{topic}", __package__).run())
-if "--quick" in sys.argv or not sys.argv[1:]:
-    quick.main()
 render.main()

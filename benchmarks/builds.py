@@ -2,7 +2,7 @@
 
 OTHER_SRC is the src folder of another checkout, with its kernels compiled. Both builds run the same jobs in fresh
 processes, alternating. The results of both must be equal. Every ratio is this build's CPU time divided by the other's,
-the median over the rounds; all rounds are kept in benchmarks/results/builds.json.
+the median over the rounds.
 
     python -m benchmarks.builds job train|count|encode CORPUS    one job, in the build that PYTHONPATH names
 """
@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from .harness import ROOT, SHARED, corpus_file, run_job, save
+from .harness import ROOT, SHARED, corpus_file, run_job
 
 CORPORA = ("en", "multi", "code")
 ENCODED = 20_000_000  # bytes
@@ -47,7 +47,6 @@ def job(task: str, corpus: str) -> dict:
 
 
 def main(other: Path, rounds: int) -> None:
-    results: dict[str, dict] = {}
     for task in ("train", "count", "encode"):
         for corpus in CORPORA:
             arguments = ["benchmarks.builds", "job", task, corpus]
@@ -57,9 +56,7 @@ def main(other: Path, rounds: int) -> None:
                 raise RuntimeError(f"{task} {corpus}: the builds gave different results")
             keys = ("cold", "warm") if task == "encode" else ("cpu",)
             ratios = {key: round(statistics.median(new[key] / old[key] for new, old in pairs), 3) for key in keys}
-            results[f"{task} {corpus}"] = {"ratios": ratios, "rounds": pairs}
             print(f"{task:<7} {corpus:<6} {ratios}", flush=True)
-    save("builds", results)
 
 
 if __name__ == "__main__":

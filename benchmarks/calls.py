@@ -3,7 +3,7 @@
 python -m benchmarks calls
 
 Each round is a fresh process. Python's start is not included, but everything that a library imports late is, in the step that
-needs it. tokenmill has loaded the file before, and saved the tables that it builds.
+needs it.
 """
 
 from __future__ import annotations

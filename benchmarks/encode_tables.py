@@ -26,35 +26,40 @@ def lead(kept: dict[str, list[dict]], key: str) -> str:
     return f"{fastest} {times(kept[fastest], kept['tokenmill'], key)}"
 
 
+def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str], str]]:
+    """The matrix: the speed relative to the faster peer of each cell, the cells behind and level, and each cell as shown."""
+    gains, behind, ties, shown = [], 0, 0, {}
+    for model, kept in results.items():
+        for text, jobs in kept.items():
+            ours = jobs["tokenmill"]
+            peers = [
+                ratios(ours, rounds, "mb_per_s")
+                for peer, rounds in jobs.items()
+                if peer != "tokenmill" and all("mb_per_s" in each for each in rounds)
+            ]
+            shown[model, text] = f"{median(ours, 'mb_per_s'):,.0f}"
+            if peers:
+                each = min(peers, key=statistics.median)
+                middle = statistics.median(each)
+                gains.append(middle)
+                tie = each[0] <= 1 <= each[-1]
+                ties += tie
+                behind += not tie and middle < 1
+                shown[model, text] += ", tie" if tie else f", {middle:.2f}x"
+    return gains, behind, ties, shown
+
+
 def matrix(results: dict) -> list[str]:
     """A row for each vocabulary and a column for each text: tokenmill's MB/s, and its lead over the fastest peer."""
     texts = list(next(iter(results.values())))
-    rows, gains, behind, ties, wrong = [], [], 0, 0, []
-    for model, kept in results.items():
-        cells = [model]
-        for text in texts:
-            ours = kept[text]["tokenmill"]
-            peers = {
-                peer: ratios(ours, rounds, "mb_per_s")
-                for peer, rounds in kept[text].items()
-                if peer != "tokenmill" and all("mb_per_s" in each for each in rounds)
-            }
-            ids = {each["ids"] for each in ours}
-            wrong += [
-                f"{peer} with {model} on {text}" for peer in peers if {each["ids"] for each in kept[text][peer]} != ids
-            ]
-            speed = f"{median(ours, 'mb_per_s'):,.0f}"
-            if not peers:
-                cells.append(speed)
-                continue
-            each = min(peers.values(), key=statistics.median)
-            middle = statistics.median(each)
-            gains.append(middle)
-            tie = each[0] <= 1 <= each[-1]
-            ties += tie
-            behind += not tie and middle < 1
-            cells.append(f"{speed}, {'tie' if tie else f'{middle:.2f}x'}")
-        rows.append(cells)
+    gains, behind, ties, shown = leads_of(results)
+    wrong = [
+        f"{peer} with {model} on {text}"
+        for model, kept in results.items()
+        for text, jobs in kept.items()
+        for peer, rounds in jobs.items()
+        if any("mb_per_s" in each and each["ids"] != jobs["tokenmill"][0]["ids"] for each in rounds)
+    ]
     ids = (
         "All ids are equal in every cell."
         if not wrong
@@ -68,7 +73,7 @@ def matrix(results: dict) -> list[str]:
         "faster of gigatoken and the pre-release of tokenizers, each the median of the rounds. A peer that cannot open a file is "
         f"left out of its row. {ids}",
         "",
-        *table(["", *texts], rows),
+        *table(["", *texts], [[model, *(shown[model, text] for text in texts)] for model in results]),
         "",
         f"Geometric mean of the ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind} of {len(gains)} cells, level in "
         f"{ties}.",
@@ -113,7 +118,7 @@ def encode(results: dict) -> list[str]:
         "Encode with cl100k_base on one core. MB per second of CPU time. Each cell shows the first call (empty caches) / later calls, "
         "which have new text.",
         "",
-        "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that takes a path):",
+        "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that reads a path):",
         "",
         *table(["", *CORPORA], arrays),
         "",
@@ -170,7 +175,7 @@ def calls(results: dict) -> list[str]:
         "## First calls of one process",
         "",
         "CPU milliseconds in a fresh process after Python's start; what a library imports late counts in the "
-        "step that needs it. tokenmill had loaded the file before. The machine was busy with other work: compare only figures "
+        "step that needs it. The machine was busy with other work: compare only figures "
         "of one row.",
         "",
         *table(["", *results], rows),
@@ -178,7 +183,7 @@ def calls(results: dict) -> list[str]:
 
 
 def families(results: dict) -> list[str]:
-    """Loading and first calls, and encoding in the manner of SentencePiece."""
+    """Loading and first calls, and SentencePiece-style encoding."""
 
     def cpu(rounds: list[dict]) -> str:
         return f"{1000 * median(rounds, 'cpu'):.0f}"
@@ -215,7 +220,7 @@ def families(results: dict) -> list[str]:
         "",
         *table(["", "CPU ms"], commands),
         "",
-        "## Encode in the manner of SentencePiece",
+        "## SentencePiece-style tokenizers",
         "",
         "One core, MB per second of CPU time, first call / later calls, which have new text. Pieces of 10 MB to arrays for tokenmill "
         "and gigatoken, of 1 MB to lists for tokenizers and sentencepiece (one round).",

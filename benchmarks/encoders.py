@@ -24,8 +24,8 @@ FILE_NAMES = {"mistral-v1": "llama2"}  # of published files whose name says some
 
 
 def tokenizer_json(name: str) -> Path:
-    """A tokenizer.json in the cache: gpt2 as published, or cl100k as converted by tokenmill."""
-    path = CACHE / name / "tokenizer.json"
+    """A tokenizer.json: that of a folder, or in the cache as published, or cl100k as converted by tokenmill."""
+    path = CACHE / name / "tokenizer.json"  # a path of a folder stays as it is
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         if name == "cl100k":
@@ -116,6 +116,11 @@ class Tiktoken:
         import tiktoken
         from tiktoken.load import load_tiktoken_bpe
 
+        if vocabulary != "cl100k":
+            import tokenmill
+
+            self.tok = tokenmill.load(tokenizer_json(vocabulary)).to_tiktoken()
+            return
         os.environ["TIKTOKEN_CACHE_DIR"] = ""
         ranks = load_tiktoken_bpe(str(RANKS))
         self.tok = tiktoken.Encoding("cl100k", pat_str=CL100K, mergeable_ranks=ranks, special_tokens={})

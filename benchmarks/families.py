@@ -1,4 +1,4 @@
-"""Tokenizer files of many families: first calls, and encoding in the manner of SentencePiece.
+"""Tokenizer files of many families: first calls, and SentencePiece-style encoding.
 
 python -m benchmarks families
 

@@ -83,14 +83,15 @@ memory[::4096] = bytes(2 << 18)
 """
 
 
-def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.executable) -> dict:
+def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.executable, touch: bool = True) -> dict:
     """Run `-m arguments...` in a fresh process of `python`; return its JSON with wall, CPU and peak memory added.
 
-    src: the folder that holds the package tokenmill, compiled.
+    src: the folder that contains the package tokenmill, compiled. touch: use 2 GiB before, see above.
     """
     environment = {**os.environ, "PYTHONPATH": f"{src}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that not every process compiles installed packages again
-    subprocess.run([sys.executable, "-S", "-c", TOUCH_MEMORY], check=True)
+    if touch:
+        subprocess.run([sys.executable, "-S", "-c", TOUCH_MEMORY], check=True)
     start = time.perf_counter()
     process = subprocess.Popen([python, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True)
     output = process.stdout.read()
@@ -107,7 +108,9 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
     }
 
 
-def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0) -> dict[str, list[dict]]:
+def alternate(
+    jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0, touch: bool = True
+) -> dict[str, list[dict]]:
     """Run all jobs alternating, `rounds` times. A job slower than `skip_after` seconds runs only once.
 
     A job with the name of a library runs in the interpreter that has it (`python_of`). {round} in its arguments is the number of
@@ -119,7 +122,7 @@ def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 1
             if turn and kept[name][0]["wall"] > skip_after:
                 continue
             numbered = [argument.replace("{round}", str(turn)) for argument in arguments]
-            result = run_job(numbered, python=python_of(name))
+            result = run_job(numbered, python=python_of(name), touch=touch)
             kept[name].append(result)
             print(f"  {name:<28} {result}", file=sys.stderr)
     checks = {r["check"] for results in kept.values() for r in results if "check" in r}
@@ -149,12 +152,16 @@ def ratio(a: list[dict], b: list[dict], key: str = "wall") -> float:
 
 
 def times(a: list[dict], b: list[dict], key: str = "wall") -> str:
-    """How many times as long as b job a takes: the median of the rounds and their range. A range that includes 1 is a tie."""
+    """How many times as long as b job a takes: the median of the rounds and their range, and fewer rounds than five.
+
+    A range that includes 1 is a tie.
+    """
     each = ratios(a, b, key)
     if len(each) == 1:
         return f"{each[0]:.3g}x (one round)"
     middle = "tie" if each[0] <= 1 <= each[-1] else f"{statistics.median(each):.3g}x"
-    return f"{middle} ({each[0]:.3g} to {each[-1]:.3g})"
+    few = f", {len(each)} rounds" if len(each) < 5 else ""
+    return f"{middle} ({each[0]:.3g} to {each[-1]:.3g}{few})"
 
 
 def rate(rounds: list[dict], key: str) -> str:

@@ -1,14 +1,20 @@
 """Render the tables in docs/benchmarks.md and the README from benchmarks/results: python -m benchmarks.render
 
-docs/benchmarks.md gets one section for each topic that has results. The README gets one table of the figures.
+docs/benchmarks.md gets one section for each topic that has results. The README gets its picture, its bullets and a short table.
 """
 
 from __future__ import annotations
 
-from . import charts, history
-from .harness import ROOT, median, rate, ratio, saved
+import re
+import statistics
+
+from tokenmill.quality.languages import gini
+
+from . import charts
+from .encode_tables import leads_of
+from .harness import ROOT, median, rate, ratio, ratios, saved
 from .pages import replace_section, table
-from .tables import FILE_ROWS, TOPICS, TRAINERS, speed
+from .tables import FILE_ROWS, TOPICS, TRAINERS
 
 
 def taken_on(place: dict) -> str:
@@ -35,62 +41,109 @@ def sections() -> str:
     return "\n\n".join(parts)
 
 
+def compared(theirs: list[dict] | None, ours: list[dict], key: str = "wall") -> str:
+    """The time of a peer relative to tokenmill's, the median of the rounds' ratios: "6.5x slower", "1.4x faster" or "tie"."""
+    if not theirs:
+        return ""
+    each = ratios(theirs, ours, key)
+    if len(each) > 1 and each[0] <= 1 <= each[-1]:
+        return "tie"
+    middle = statistics.median(each)
+    return f"{middle:.{1 if middle < 9.95 else 0}f}x slower" if middle > 1 else f"{1 / middle:.1f}x faster"
+
+
+def measured() -> str:
+    """The README's picture and its bullets, whose figures are those of the results."""
+    train, matrix_, files, tools, keys, parity = (
+        saved(topic)["results"] for topic in ("train", "matrix", "token_files", "trainers", "playground", "parity")
+    )
+    english = train["en"]
+    seconds = {name: median(english[name]) for name in charts.PEERS}
+    leads = [ratio(english[peer], english[ours]) for peer, ours in TRAINERS.items() if peer in english]
+    gains, behind, ties, _ = leads_of(matrix_)
+    jsonl = files["jsonl"]
+    megatron = [
+        ratio(kept["whole"]["commands"]["megatron"], kept["whole"]["commands"]["tokenmill"])
+        for kept in tools.values()
+        if kept["whole"]["identical"]
+    ]
+    tokens = {way: list(used.values()) for way, used in parity["tokens"].items()}
+    press = [
+        statistics.median(keys["keys"][f"{corpus} {size} at once"]["repaint"])
+        for size in (10_000, 1_000_000)
+        for corpus in ("en", "multi", "code")
+    ]
+    alt = ", ".join(f"{name} {value:.2g}" for name, value in seconds.items())
+    return f"""<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="docs/images/training-dark.svg">
+  <img alt="Seconds to train 32,768 tokens on 150 MB of English: {alt}" src="docs/images/training-light.svg" width="640">
+</picture>
+
+- **Train**: 32,768 tokens from 150 MB of English in {seconds["tokenmill"]:.2f} s and {median(english["tokenmill"], "peak_mib"):.0f} MiB on two cores; {min(leads):.1f}x to {max(leads):.0f}x faster than {len(leads)} other libraries.
+- **Use [any family](docs/reference/families.md)**: the ids of tiktoken, Hugging Face, SentencePiece and llama.cpp from their own files, {statistics.geometric_mean(gains):.1f}x faster than the better of gigatoken and tokenizers 1.0 over {len(gains)} pairs of a vocabulary and a kind of text (ahead in {len(gains) - behind - ties}, level in {ties}, behind in {behind}).
+- **Write [token files](docs/how-to/encode.md)**: JSON lines at {jsonl["bytes"] / 1e6 / median(jsonl["commands"]["tokenmill"]):.0f} MB/s on two cores, {ratio(jsonl["commands"]["gigatoken"], jsonl["commands"]["tokenmill"]):.1f}x faster than gigatoken; the bytes of Megatron-LM's fast tool, {min(megatron):.0f}x to {max(megatron):.0f}x faster.
+- **[Evaluate](docs/how-to/judge.md)** a vocabulary on one page: of the 8,192 tokens in [the tour](docs/tour.md#evaluate), {judged()}.
+- **Go beyond plain BPE**: [Picky BPE](docs/explanation/picky.md), [SuperBPE and BoundlessBPE](docs/how-to/superwords.md), and [parity-aware BPE](docs/how-to/parity.md), which cuts the Gini coefficient of {len(tokens["plain"])} languages from {gini(tokens["plain"]):.3f} to {gini(tokens["hybrid"]):.3f}.
+- **See** tokens and training in a [playground](docs/how-to/playground.md): {min(press[:3]):.0f} ms from a key press to new tokens in 10 kB of text, {max(press[3:]):.0f} ms in 1 MB."""
+
+
+def judged() -> str:
+    """What the report of the tour says of IoS, from its page: the figures are those that a test prints again."""
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    found = re.search(r"^0\.9 +(\S+) +(\S+) % ", tour, re.MULTILINE)
+    assert found, "the tour lists no tokens with an IoS of 0.9"
+    return f"{found[1]} ({found[2]} %) hardly occur but as steps to longer ones"
+
+
 def figures() -> str:
-    """The README's table: the figures on English text, tokenmill against its peers."""
-    trained, counted, encoded = (saved(topic) for topic in ("train", "count", "encode"))
-    peers = ("tokenmill", "gigatoken", "tiktoken", "tokenizers", "tokenizers_next")
+    """The README's table: speeds on English text, and the peers' times relative to tokenmill's."""
+    trained, encoded, files = (saved(topic) for topic in ("train", "encode", "token_files"))
+    peers = ("gigatoken", "tiktoken", "tokenizers", "tokenizers_next")
 
-    def row(name: str, cells: dict[str, str]) -> list[str]:
-        return [name, *(cells.get(peer, "") for peer in peers)]
-
-    def rates(kind: str, key: str) -> dict[str, str]:
-        return {name: f"{rate(rounds, key)} MB/s" for name, rounds in encoded["results"][kind]["en"].items()}
+    def row(name: str, own: str, kept: dict, key: str = "wall") -> list[str]:
+        return [name, own, *(compared(kept.get(peer), kept["tokenmill"], key) for peer in peers)]
 
     train = trained["results"]["en"]
-    seconds = {name: f"{ratio(train[name], train[TRAINERS[name]]):.1f}x the time" for name in TRAINERS if name in train}
-    seconds["tokenmill"] = f"{median(train['tokenmill']):.2f} s"
-    lists = {kind: rates("list", kind) | {"tokenizers": rates("slow", kind)["tokenizers"]} for kind in ("cold", "warm")}
-    latency = {
-        name: f"{median(rounds, 'microseconds'):.2f} µs" for name, rounds in encoded["results"]["latency"].items()
-    }
-    letters = {
-        name: f"{1000 * median(rounds, 'a'):.0f} ms" for name, rounds in encoded["results"]["long_pretokens"].items()
-    }
-    rows = [
-        row("train 32,768 tokens on 150 MB", seconds),
-        row("peak memory of training", {name: f"{median(train[name], 'peak_mib'):.0f} MiB" for name in train}),
-        row("count pretokens, 2 threads", {"tokenmill": f"{speed(counted['results']['en']['2 threads'])} MB/s"}),
-        row("encode to an array, first call", rates("array", "cold")),
-        row("encode to an array, later calls", rates("array", "warm")),
-        row("encode to a list, first call", lists["cold"]),
-        row("encode to a list, later calls", lists["warm"]),
-        row("decode a list", rates("decode", "seconds")),
-        row("encode 100 characters", latency),
-        row("encode a megabyte of the letter a", letters),
-    ]
-    files = saved("token_files")
-    for name, what in FILE_ROWS.items() if files else ():
-        commands, size = files["results"][name]["commands"], files["results"][name]["bytes"] / 1e6
-        cells = {peer: f"{size / median(commands[peer]):,.0f} MB/s" for peer in peers[:2]}
-        slower = ratio(commands["short tokenizers"], commands["short tokenmill"])
-        rows.append(row(f"{what} to a token file, whole command", cells | {"tokenizers": f"{slower:.0f}x the time"}))
-    next_version = encoded["environment"]["versions"].get("tokenizers_next") or "1.0"
-    heads = [*peers[:-1], f"tokenizers {next_version}"]
+    pattern = {**train, "tokenmill": train["tokenmill_gpt2"]}
+    trains = row("train 32,768 tokens on 150 MB", f"{median(train['tokenmill']):.2f} s", train)
+    trains[2] = compared(train["gigatoken"], pattern["tokenmill"])
+    rows = [trains]
+    for kind, what in (("array", "an array"), ("list", "a list")):
+        for key, calls in (("cold", "first call"), ("warm", "later calls")):
+            kept = encoded["results"][kind]["en"]
+            cells = row(f"encode to {what}, {calls}", f"{rate(kept['tokenmill'], key)} MB/s", kept, key)
+            if kind == "list":  # of tokenizers, a shorter text
+                slow = encoded["results"]["slow"]["en"]
+                cells[4] = compared(slow["tokenizers"], slow["tokenmill"], key)
+            rows.append(cells)
+    kept = encoded["results"]["decode"]["en"]
+    rows.append(row("decode a list", f"{rate(kept['tokenmill'], 'seconds')} MB/s", kept, "seconds"))
+    for name, what in FILE_ROWS.items():
+        if name in ("jsonl", "parquet"):
+            kept = files["results"][name]
+            commands, size = kept["commands"], kept["bytes"] / 1e6
+            cells = row(f"{what} to a token file", f"{size / median(commands['tokenmill']):,.0f} MB/s", commands)
+            cells[4] = compared(commands["short tokenizers"], commands["short tokenmill"])
+            rows.append(cells)
+    heads = [*peers[:-1], f"tokenizers {encoded['environment']['versions'].get('tokenizers_next') or '1.0'}"]
+    rounds = len(train["tokenmill"])
     return "\n".join(
         [
-            *table(["", *heads], rows),
+            *table(["", "tokenmill", *heads], rows),
             "",
-            f"Measured on {taken_on(encoded['environment'])}; medians. English text. Encoding uses cl100k_base and one core, and later "
-            "calls have new text; training and token files use both cores. gigatoken trains with the GPT-2 pattern and is compared with "
-            "tokenmill using the same pattern. tokenizers writes token files through `datasets.map`.",
+            f"English, on {encoded['environment']['cores']} cores ({encoded['environment']['cpu']}), {encoded['environment']['date']}; "
+            f"medians of {len(encoded['results']['decode']['en']['tokenmill'])} paired rounds, of training {rounds} "
+            f"({trained['environment']['date']}, {trained['environment']['cpu']}). Encoding has cl100k_base and one core, and later calls have "
+            "new text. gigatoken trains with the GPT-2 pattern, and is compared with tokenmill with that pattern. tokenizers writes token "
+            "files through `datasets.map`.",
         ]
     )
 
 
 def main() -> None:
     replace_section(ROOT / "docs" / "benchmarks.md", "speeds", [sections()])
-    replace_section(ROOT / "docs" / "history.md", "history", [history.page(history.read(history.PATH))])
-    replace_section(ROOT / "README.md", "figures", [figures()])
+    for name, body in (("measured", measured), ("figures", figures)):
+        replace_section(ROOT / "README.md", name, [body()])
     for theme in charts.THEMES:
         (ROOT / "docs" / "images" / f"training-{theme}.svg").write_text(charts.training_chart(theme), encoding="utf-8")
 

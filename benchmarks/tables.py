@@ -9,6 +9,7 @@ from tokenmill.quality.metrics import gini
 from .encode_tables import calls, encode, families, matrix
 from .harness import median, rate, ratio, times
 from .pages import table
+from .quick import quick
 from .stages import STAGES
 
 TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2"}
@@ -100,7 +101,7 @@ def parity(results: dict) -> list[str]:
         "## Parity-aware BPE",
         "",
         "32,000 tokens on 16 languages of *multi*, with the GPT-2 pattern: the whole command, and `ParityBpeTrainer` of tokenizers "
-        f"on the same files. tokenizers takes {ratio(kept['tokenizers'], kept['tokenmill'], 'cpu'):.1f} times the CPU time.",
+        f"on the same files. In CPU time, tokenmill is {ratio(kept['tokenizers'], kept['tokenmill'], 'cpu'):.1f}x faster.",
         "",
         *table(["", "CPU time", "peak memory"], rows),
         "",
@@ -132,7 +133,7 @@ def merge_loop(results: dict) -> list[str]:
         *table(head, rows),
         "",
         "*What limits it*: a later merge occurs rarely, so most of its cost is what every merge costs (its token, new pairs, the queue): "
-        "1.1 to 1.2 us, most of it computation, not waiting for memory. Picky BPE puts 2.8 to 7.8 times as many pairs into the queue, since a removal can "
+        "1.1 to 1.2 us, most of it computation, not waiting for memory. Picky BPE puts 2.8x to 7.8x more pairs into the queue, since a removal can "
         "raise any count ([counted](experiments/training.md#2026-11-22-the-work-of-100000-tokens-and-of-picky-bpe-counted)).",
     ]
 
@@ -153,11 +154,12 @@ def split(results: dict) -> list[str]:
 def count(results: dict) -> list[str]:
     ways = list(results["en"])
     rows = [[way, *(speed(results[corpus][way]) for corpus in CORPORA)] for way in ways]
-    gains = [f"{ratio(results[c]['2 threads'], results[c]['1 thread'], 'mb_per_s'):.2f}x" for c in CORPORA]
+    gains = [times(results[c]["2 threads"], results[c]["1 thread"], "mb_per_s") for c in CORPORA]
     return [
         "## Count",
         "",
-        "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s.",
+        "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s. Two threads cannot be more than twice as "
+        "fast as one: where the last row says so, other work on the machine held up the rounds of one thread.",
         "",
         *table(["", *CORPORA], [*rows, ["speed-up of 2 threads over 1", *gains]]),
     ]
@@ -202,7 +204,7 @@ def token_files(results: dict) -> list[str]:
 
 
 def trainers(results: dict) -> list[str]:
-    """`encode --format megatron` and the trainers' own tools."""
+    """`encode --format megatron` and the training frameworks' own tools."""
     rows, tools = [], ("megatron", "datatrove", "dolma")
     for model, kept in results.items():
         for group in kept.values():
@@ -219,7 +221,7 @@ def trainers(results: dict) -> list[str]:
                     row.append(f"{times(rounds, ours)}, {median(rounds, 'peak_mib'):.0f} MiB" if rounds else "")
             rows.append([*row, {True: "identical", False: "differ", None: ""}[group["identical"]]])
     return [
-        "## Token files of trainers",
+        "## Token files of training frameworks",
         "",
         "JSON lines to Megatron-LM's .bin and .idx, whole commands on two cores, start-up included. 150 MB: Megatron-LM's "
         "`tools/preprocess_data_fast.py`, which uses gigatoken. 15 MB: its `tools/preprocess_data.py`, datatrove's "
@@ -334,6 +336,7 @@ def playground(results: dict) -> list[str]:
 
 
 TOPICS = {
+    "quick": quick,
     "train": training,
     "merge_loop": merge_loop,
     "superwords": superwords,

@@ -1,4 +1,4 @@
-"""Token files of trainers: `tokenmill encode` and the tools of Megatron-LM, datatrove and OLMo, whole commands on two cores.
+"""Token files of training frameworks: `tokenmill encode` and the tools of Megatron-LM, datatrove and OLMo, whole commands on two cores.
 
 python -m benchmarks trainers
 

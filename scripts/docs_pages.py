@@ -1,8 +1,9 @@
 """The generated pages of the documentation site; mkdocs calls this file as a hook.
 
-- index.md, contributing.md and changelog.md are the files of those names in the project's root.
+- index.md, contributing.md, changelog.md and security.md are the files of those names in the project's root.
 - reference/cli.md has the help of every command.
-- reference/python.md has every public name with its signature and docstring, from src/tokenmill/__init__.pyi.
+- reference/python/ has every public name with its signature and docstring (scripts/api_pages.py).
+- Pictures follow the theme: SVG files are put into the page, and of the others the site has a light and a dark one.
 - benchmarks.md gets charts of the results over its tables.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from html import escape
 from pathlib import Path, PurePosixPath
 
 from mkdocs.exceptions import PluginError
@@ -23,8 +25,22 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.charts import charts  # noqa: E402  benchmarks/ is a folder of the repository, not an installed package
+from scripts import api_pages  # noqa: E402
 
-ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+ROOT_PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
+PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img ([^>]*?)src="([^"]+)"([^>]*)>\s*</picture>')
+IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+BOOSTS = {
+    "how-to/moving.md": 4,
+    "how-to/install.md": 4,
+    "reference/glossary.md": 2,
+    "explanation/wikipedia.md": 0.1,
+}  # in search
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -35,13 +51,15 @@ def on_files(files: Files, config) -> Files:
     for source, page in ROOT_PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
     files.append(File.generated(config, "reference/cli.md", content=command_reference()))
-    files.append(File.generated(config, "reference/python.md", content=python_reference()))
+    for name, content in api_pages.pages().items():
+        files.append(File.generated(config, f"reference/python/{name}", content=content))
     return files
 
 
 def on_page_markdown(markdown: str, page, config, files: Files) -> str:
     """Point links to files of the repository at the pages of the site; what is not on it becomes plain text."""
     here = PurePosixPath(page.file.src_uri)
+    page.meta["search"] = {"boost": BOOSTS.get(str(here), 0.05 if here.parts[0] == "experiments" else 1)}
     sources = {page: source for source, page in ROOT_PAGES.items()}
     folder = PurePosixPath(".") if str(here) in sources else PurePosixPath("docs", here).parent
 
@@ -58,6 +76,10 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
             return f"]({os.path.relpath(found, here.parent)}{anchor})"
         return f"]({target}{anchor})"
 
+    markdown = IMAGE.sub(lambda match: themed(match[1], match[2], folder, here), markdown)
+    markdown = PICTURE.sub(
+        lambda match: pair(f"{match[2]}{match[4].strip()} ", match[3], match[1], folder, here), markdown
+    )
     markdown = LINK.sub(replace, markdown)
     # GitHub needs `\|` in the code of a table, and the site shows its backslash.
     markdown = re.sub(r"^\|.*", lambda row: row[0].replace("\\|", "|"), markdown, flags=re.MULTILINE)
@@ -68,6 +90,28 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
     return re.sub(
         r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#\s]+)\)", lambda m: m[0] if exists(m[2], here, files) else m[1], markdown
     )
+
+
+def themed(alt: str, target: str, folder: PurePosixPath, here: PurePosixPath) -> str:
+    """The HTML of an image: a drawing as a part of the page, which has its colours; a photograph of each theme if there are two."""
+    path = ROOT / folder / target
+    if path.suffix == ".svg":
+        drawing = " ".join(path.read_text(encoding="utf-8").split("\n")).strip()
+        return f"<div>{drawing}</div>"
+    dark = path.with_stem(f"{path.stem}-dark")
+    name = escape(alt, quote=True)
+    if not dark.exists():
+        raise PluginError(f"{target} has no dark variant {dark.name}")
+    return pair(f'alt="{name}" ', target, str(PurePosixPath(target).with_name(dark.name)), folder, here)
+
+
+def pair(attributes: str, light: str, dark: str, folder: PurePosixPath, here: PurePosixPath) -> str:
+    """An image for each theme. The theme of the site shows one of them, by the end of its address."""
+    images = []
+    for target, theme in ((light, "light"), (dark, "dark")):
+        address = PurePosixPath(os.path.normpath(folder / target)).relative_to("docs")
+        images.append(f'<img {attributes}src="{os.path.relpath(address, here.parent)}#only-{theme}">')
+    return "".join(images)
 
 
 def on_post_build(config) -> None:
@@ -87,23 +131,7 @@ def exists(target: str, here: PurePosixPath, files: Files) -> bool:
 
 def command_reference() -> str:
     """The help of every command, as the terminal shows it."""
-    lines = ["# Command line", "", "What `tokenmill COMMAND --help` prints, for every command.", ""]
+    lines = ["# Command line", "", "The help of every command, as `tokenmill COMMAND --help` prints it.", ""]
     for name in VERBS:
         lines += [f"## tokenmill {name}", "", "```text", verb_of(name).help(columns=100), "```", ""]
-    return "\n".join(lines)
-
-
-def python_reference() -> str:
-    """Every public name, in the order of the package's list."""
-    stub = (ROOT / "src/tokenmill/__init__.pyi").read_text(encoding="utf-8")
-    names = re.findall(r"^from (\.\S*) import (\w+) as \w+$", stub, re.MULTILINE)
-    lines = [
-        "# Python",
-        "",
-        "Every public name. All of them are imported from `tokenmill`: `from tokenmill import load`.",
-        "",
-    ]
-    for module, name in names:
-        where = "tokenmill" + (module if module != "." else "")
-        lines += [f"::: {where}.{name}", ""]
     return "\n".join(lines)

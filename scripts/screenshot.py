@@ -1,8 +1,8 @@
-"""Take the screenshots of the playground for the README, in a real Chromium: the Tokens view and the Training view.
+"""Take the screenshots of the documentation in a real Chromium, light and dark: the playground's Tokens and Training views.
 
 python scripts/screenshot.py TOKENIZER... [--output docs/images] [--report docs/images/report.png]
 
-Without a tokenizer, the script trains two on Python's standard library. It needs `pip install 'tokenmill[test]'`
+Without a tokenizer, the script trains two on Python's standard library. It needs `pip install '.[test]'`
 and Chromium. --report takes that of a report instead: a comparison of the tokenizers. With --all, it takes every view in both
 themes and three widths, for review, in the folder of the output.
 """
@@ -62,6 +62,11 @@ def report_pages(tokenizers: list[str], folder: Path) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in found}
 
 
+def pictures(path: Path) -> list[tuple[str, Path]]:
+    """The two themes of a picture; the file of the dark one has `-dark` in its name."""
+    return [("light", path), ("dark", path.with_stem(f"{path.stem}-dark"))]
+
+
 def take_report(browser, page_path: Path, theme: str, width: int, output: Path, whole: bool) -> None:
     """A picture of a report: its top, or the whole page."""
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
@@ -113,7 +118,8 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
             pages = report_pages(arguments.tokenizers, Path(scratch))
             if not arguments.all:
-                take_report(browser, pages["compare"], "light", 1180, arguments.report, whole=False)
+                for theme, picture in pictures(arguments.report):
+                    take_report(browser, pages["compare"], theme, 1180, picture, whole=False)
             for name, page in pages.items() if arguments.all else ():
                 for theme in ("light", "dark"):
                     for width in (1280, 800, 400):
@@ -142,8 +148,9 @@ def main() -> None:
                     for width in (1280, 800, 390):
                         take(view, theme, width, arguments.output / f"{view}-{theme}-{width}.png")
         else:
-            take("tokens", "light", 1280, arguments.output / "playground.png")
-            take("training", "light", 1280, arguments.output / "training.png")
+            for view, name in (("tokens", "playground.png"), ("training", "training.png")):
+                for theme, picture in pictures(arguments.output / name):
+                    take(view, theme, 1280, picture)
         browser.close()
         server.shutdown()
 

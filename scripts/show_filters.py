@@ -11,12 +11,17 @@ from __future__ import annotations
 import difflib
 import random
 import sys
+from pathlib import Path
 
 from tokenmill import read_documents
 from tokenmill.corpus.filters import FILTER_SETS, FILTERS
 from tokenmill.corpus.html import html_to_text
 from tokenmill.corpus.report import Tally
 from tokenmill.corpus.wikitext import wikitext_to_text
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.pages import table
 
 EXAMPLES = 10
 WIDTH = 50  # characters shown on each side of a change
@@ -75,22 +80,21 @@ def main() -> None:
     print("\nIn the examples ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")
     for name, apply in FILTERS.items():
         print(f"## {name}\n\n{apply.does}\n")
-        print("| sample | texts | changed | characters before | characters removed |")
-        print("| --- | --- | --- | --- | --- |")
+        rows = []
         places: list[tuple[str, str, str]] = []
         for kind, documents in dumps.items():
             rng = random.Random(f"{name} {kind}")
             changed = [(text, new) for text in documents if (new := apply(text, Tally())) != text]
             size, fewer = sum(map(len, documents)), sum(len(old) - len(new) for old, new in changed)
-            print(f"| {kind} | {len(documents):,} | {len(changed):,} | {size:,} | {fewer:,} |")
+            rows.append([kind, *(f"{n:,}" for n in (len(documents), len(changed), size, fewer))])
             for old, new in rng.sample(changed, min(3 * EXAMPLES, len(changed))):
                 before, after = example(old, new, rng)
                 if before.strip() and sum(place[0] == kind for place in places) < EXAMPLES:
                     places.append((kind, before, after))
+        print(*table(["sample", "texts", "changed", "characters before", "characters removed"], rows), sep="\n")
         if places:
-            print("\n| sample | before | after |\n| --- | --- | --- |")
-            for kind, old, new in places:
-                print(f"| {kind} | {cell(old)} | {cell(new)} |")
+            examples = ([kind, cell(old), cell(new)] for kind, old, new in places)
+            print("", *table(["sample", "before", "after"], examples), sep="\n")
         print()
 
 

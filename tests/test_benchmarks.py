@@ -1,56 +1,82 @@
-"""The benchmarks' own tools: the quick table, the history and the account of many cores, on made-up rounds and tiny texts."""
+"""The benchmarks' own tools: the quick table, public text, the adapter of tokbench and the account of many cores, on tiny texts."""
 
+import gzip
 import json
-import re
+import os
+import shutil
 import subprocess
 import sys
+import zipfile
 
-from benchmarks import harness, history, quick, render, scaling
+from benchmarks import harness, public, quick, render, scaling
 
-ROUNDS = {
-    "train": {"tokenmill": [{"cpu": 0.5}, {"cpu": 0.7}], "rustbpe": [{"cpu": 6.0}]},
-    "command": {"tokenmill": [{"cpu": 0.4, "peak_mib": 80.5}]},
-    "array": {"tokenmill": [{"bytes": 20e6, "cold": 0.1, "warm": 0.05}]},
-    "list": {
-        "tokenmill": [{"bytes": 2e6, "cold": 0.01, "warm": 0.005}],
-        "tiktoken": [{"bytes": 2e6, "cold": 0.2, "warm": 0.2}],
-    },
-}
-
-
-def place(commit: str, **more) -> dict:
-    about = {
-        "date": "2026-11-22",
-        "commit": commit,
-        "python": "3.11",
-        "system": "Linux",
-        "versions": {"tiktoken": "0.14"},
-    }
-    return about | harness.machine() | more
+import tokenmill
 
 
 def test_the_quick_table_compares_with_each_peer():
-    found = quick.figures(ROUNDS)
-    assert found["train, s"] == {"tokenmill": 0.6, "rustbpe": 6.0}
-    assert found["list cold, MB/s"] == {"tokenmill": 200.0, "tiktoken": 10.0}
-    rows = quick.shown(found).splitlines()
-    assert rows[0] == "|  | tokenmill | rustbpe | tiktoken |"
-    assert "| train, s | 0.60 | 10.0x slower |  |" in rows
-    assert "| list warm, MB/s | 400 |  | 40.0x slower |" in rows
+    encoded = {
+        "tokenmill": [{"bytes": 2e6, "cold": 0.02, "warm": 0.01}] * 5,
+        "tiktoken": [{"bytes": 2e6, "cold": 0.2, "warm": 0.15}] * 5,
+    }
+    train = {"tokenmill": [{"cpu": 0.5, "peak_mib": 80.4}] * 5, "rustbpe": [{"cpu": 6.0}, {"cpu": 5.0}]}
+    rows = quick.quick({"train": train, "en": encoded, "multi": encoded, "code": encoded})
+    assert "|  | tokenmill | rustbpe | tiktoken |" in rows
+    assert "| train | 0.50 s, 80 MiB | 11x (10 to 12, 2 rounds) |  |" in rows
+    assert "| encode en, later calls | 200 MB/s |  | 15x (15 to 15) |" in rows
 
 
-def test_the_history_has_a_line_for_each_commit_and_machine(tmp_path):
-    path, found = tmp_path / "history.jsonl", quick.figures(ROUNDS)
-    for where in (place("aaa"), place("bbb"), place("aaa", cpu="another"), place("bbb", load=9.0)):
-        history.add(path, where, found)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["commit"] for line in lines] == ["aaa", "aaa", "bbb"]
-    assert lines[-1]["machine"]["load"] == 9.0 and lines[-1]["versions"]["tiktoken"] == "0.14"
-    page = history.page(lines)
-    assert page.count("\n## ") + page.startswith("## ") == 2
-    assert page.count("<svg") == len(found)  # one machine has two runs
-    assert "bbb | " in page and re.search(r"<title>aaa [\d.]+</title>", page)
-    assert not list(tmp_path.glob("*.part"))
+def test_public_text_has_no_markup_and_no_paragraph_twice(tmp_path, monkeypatch):
+    model = {"documentation": "<p>Creates a <b>bucket</b>.</p><p>See R&amp;D for this call.</p>", "shapes": [{"documentation": "<p>Creates a <b>bucket</b>.</p>"}]}  # fmt: skip
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / f"Botocore-{public.WHEELS['botocore']}-py3-none-any.whl", "w") as package:
+        package.writestr("botocore/data/s3/2006/service-2.json.gz", gzip.compress(json.dumps(model).encode()))
+    with zipfile.ZipFile(folder / f"django-{public.WHEELS['django']}-py3-none-any.whl", "w") as package:
+        message = 'msgid "a"\nmsgstr ""\n"Der erste Teil einer "\n"Nachricht\\n"\n\n'
+        package.writestr("django/conf/locale/de/LC_MESSAGES/django.po", message * 2)
+        package.writestr("django/a.py", "x = 1\n")
+    monkeypatch.setattr(public, "CACHE", tmp_path)
+    assert public.public_file("en").read_text() == "See R&D for this call.\n"  # shorter ones are left out
+    assert public.public_file("multi").read_text() == "Der erste Teil einer Nachricht\n"
+    assert public.public_file("code", 100).read_text() == "x = 1\n"
+
+
+def test_the_adapter_of_tokbench_speaks_its_protocol(tmp_path):
+    """With a stand-in for the `python/harness.py` of a clone of tokbench, which times and hashes."""
+    engine = tmp_path / "engines" / "tokenmill"
+    engine.mkdir(parents=True)
+    shutil.copy(harness.ROOT / "benchmarks" / "tokbench" / "run.py", engine)
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python" / "harness.py").write_text(
+        """import argparse, json, pathlib
+def args_parser():
+    parser = argparse.ArgumentParser()
+    for name in ("--model", "--corpus"):
+        parser.add_argument(name, type=pathlib.Path, required=True)
+    return parser
+def unsupported(version, lang, why):
+    print(json.dumps({"version": version, "lang": lang, "unsupported": why}))
+    raise SystemExit(0)
+def run(name, version, lang, load, encode, args, also_computes="", internally_parallel=False):
+    ids = list(encode(load(), args.corpus.read_text()))
+    print(json.dumps({"name": name, "version": version, "lang": lang, "ids": ids, "parallel": internally_parallel}))
+"""
+    )
+    tok = tokenmill.train_from_iterator(["low lower lowest"] * 9, 270, special_tokens=["<|end|>"])
+    tok.save(tmp_path / "model")
+    text = tmp_path / "text.txt"
+    text.write_text("lowest low<|end|>")
+
+    def adapter(model: str) -> dict:
+        command = [sys.executable, str(engine / "run.py"), "--model", str(tmp_path / model), "--corpus", str(text)]
+        return json.loads(
+            subprocess.check_output(command, text=True, env={**os.environ, "PYTHONPATH": str(harness.ROOT / "src")})
+        )
+
+    found = adapter("model")
+    assert found["ids"] == tok.encode("lowest low<|end|>", allowed_special="all")
+    assert found["name"] == "tokenmill" and found["lang"] == "python" and not found["parallel"]
+    assert "tokenizer.json" in adapter("nothing")["unsupported"]
 
 
 def test_a_result_names_the_machine():

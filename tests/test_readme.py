@@ -1,4 +1,4 @@
-"""The shell and Python blocks of the README and the how-tos run as printed, and print what the pages show.
+"""The shell and Python blocks of the README, the tour and the how-tos run as printed, and print what the pages show.
 
 Each page is one shell session, its Python blocks in the same folder. A block below the comment
 `<!-- needs the real corpora -->` runs where they are, with their files in the folder.
@@ -22,7 +22,8 @@ import tokenmill
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", README.parent.parent / "shared"))
-PAGES = [README, *sorted((README.parent / "docs" / "how-to").glob("*.md"))]
+DOCS = README.parent / "docs"
+PAGES = [README, DOCS / "tour.md", *sorted((DOCS / "how-to").glob("*.md"))]
 
 NEEDS = "<!-- needs the real corpora -->"
 STANDARD_LIBRARY = "d473da6a900c30c4"  # of the Python that printed the pages
@@ -96,6 +97,10 @@ def test_the_page_runs_as_printed(page, tmp_path):
     if any(needs for _, _, needs in runnable):
         for path in (*corpora.iterdir(), *(SHARED / "vocab").glob("*")):
             (tmp_path / path.name).symlink_to(path)
+    if page == README:  # its commands are for a corpus of the reader's
+        (tmp_path / "corpus").mkdir()
+        for path in Path(sysconfig.get_path("stdlib")).glob("*.py"):
+            (tmp_path / "corpus" / f"{path.stem}.txt").write_bytes(path.read_bytes())
     commands_folder = tmp_path / "bin"  # `tokenmill` and `python` are those of the Python that runs the tests
     commands_folder.mkdir()
     for name, arguments in (("tokenmill", "-m tokenmill"), ("python", "")):

@@ -1,4 +1,4 @@
-"""tokenmill makes, uses and judges byte-level BPE tokenizers.
+"""tokenmill trains, runs and evaluates BPE tokenizers.
 
 >>> import tokenmill
 >>> tok = tokenmill.train_from_iterator(["low low low low low", "lower newest"], vocab_size=260)

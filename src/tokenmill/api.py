@@ -19,18 +19,18 @@ def load(
     force: bool = False,
     drop_unknown: bool = False,
 ) -> Tokenizer:
-    """Load a tokenizer from a file or folder. The content tells the format, which is any that tokenmill writes.
+    """Load a tokenizer from a file or folder. The format is detected from the content.
 
     path: a file, a folder, or the name of a published encoding ("cl100k_base") or of a model that uses one
         ("gpt-4o"), which is looked up in local caches. Or a name on the Hugging Face hub, "org/name" or "org/name@revision",
         which is looked up in the hub's cache on this machine.
-    split: the split pattern, for a format that does not hold it (an unknown .tiktoken file). It is never guessed.
+    split: the split pattern, for a format without one (an unknown .tiktoken file). It is never guessed.
     force: take `split` in place of the pattern that the file has. The ids are then not those of the published tokenizer.
-    special_tokens: text -> id, for a file that does not hold them.
+    special_tokens: text -> id, for a file without them.
     drop_unknown: drop characters that have no token in a tokenizer.json without an unknown token, as tokenizers does, with a
         warning. Without it such text is an error. `tok.count_dropped(text)` counts them.
     download: whether a published encoding, or a tokenizer on the hub, may be downloaded. The hub needs huggingface_hub.
-    `tok.source` tells the file, its revision on the hub and its SHA-256.
+    `tok.source` is the file, its revision on the hub and its SHA-256.
     """
     if force and split is None:
         raise UsageError("force takes split in place of the pattern of the file: name it with ", OptionName("split"))

@@ -1,4 +1,4 @@
-"""The exceptions of tokenmill, one class for each reaction a caller may choose.
+"""The exceptions of tokenmill, one class per kind of failure.
 
     TokenmillError
     ├── UsageError (ValueError)                 an invalid argument
@@ -9,7 +9,7 @@
     ├── InputError                              a source that cannot be read: missing, damaged, binary
     │   └── FormatError                         a vocabulary, counts or token file that is damaged or unknown
     ├── OutputError                             a file that cannot be written: disk full, no permission
-    ├── ConversionError                         a tokenizer that the target format cannot hold
+    ├── ConversionError                         a tokenizer that the target format cannot represent
     └── MissingExtraError (ImportError)         an optional dependency that is not installed
 
 Every message says what was found, where, and what to do. The command line prints it without a traceback and exits with

@@ -39,7 +39,7 @@ def test_the_code_of_the_course_is_that_of_the_module():
     root = Path(learn.__file__).parents[2]
     page = (root / "docs" / "explanation" / "training.md").read_text()
     blocks = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if block.startswith("def ")]
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     source = Path(learn.__file__).read_text()
     for block in blocks:
         assert block in source

@@ -8,7 +8,7 @@ PANELS = {
         "play": "See tokens, compare tokenizers and step through training, in the browser",
     },
     "Make a tokenizer": {
-        "clean": "Clean a dump into shards of text, with a report beside them",
+        "clean": "Clean a dump into shards of text, and report what was removed",
         "count": "Count the distinct pretokens of text and save them, to train on once or often",
         "extend": "Train a tokenizer further, or only add special tokens; old ids keep their tokens",
         "prune": "Remove tokens; every token that remains can still be built",
@@ -17,12 +17,12 @@ PANELS = {
         "decode": "Decode a token file or lines of ids to the text that was encoded, byte for byte",
         "join": "Join token files, such as the parts of one encoding, without encoding again",
         "verify": "Verify a token file: hashes, ids, ends of documents, and the text it was made from",
-        "convert": "Convert a tokenizer to another format, and certify that both sides give the same ids",
+        "convert": "Convert a tokenizer to another format, and certify that the ids are the same",
     },
     "Judge a tokenizer": {
-        "inspect": "Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression",
+        "inspect": "Evaluate a tokenizer: junk by IoS, unreachable and unused tokens, compression",
         "compare": "Compare tokenizers on the same text: compression, fertility, junk",
-        "check": "Prove or refute that two tokenizers give the same ids",
+        "check": "Prove or refute that two tokenizers return the same ids",
     },
 }
 VERBS = {name: summary for verbs in PANELS.values() for name, summary in verbs.items()}

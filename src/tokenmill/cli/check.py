@@ -30,7 +30,7 @@ def check(
     seed: Annotated[int, Option("The seed of the generated texts.")] = 0,
     json: opt.Json = False,
 ) -> int:
-    """Prove or refute that two tokenizers give the same ids.
+    """Prove or refute that two tokenizers return the same ids.
 
     From their tables, on your text, and on generated text.
 

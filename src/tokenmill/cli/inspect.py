@@ -16,7 +16,7 @@ from ._console import progress_bar
 from ._tables import Forms
 
 # fmt: off
-Text = Annotated[Sequence[str], Argument("Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
+Text = Annotated[Sequence[str], Argument("Text to evaluate it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
 All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
 Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
 Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
@@ -36,7 +36,7 @@ def inspect(
     top: Top = None,
     num_threads: Threads = None,
 ) -> None:
-    """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
+    """Evaluate a tokenizer: junk by IoS, unreachable and unused tokens, compression.
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """

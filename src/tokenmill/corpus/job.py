@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Clean(Options):
-    """Clean a dump into shards of text, with a report beside them.
+    """Clean a dump into shards of text, and report what was removed.
 
     Run the same command again to resume an interrupted run.
 
@@ -29,7 +29,7 @@ class Clean(Options):
     # fmt: off
     kind: Annotated[Literal["wikipedia", "stackexchange", "fineweb", "text"], Argument("What the sources are: wikipedia, stackexchange, fineweb or text.")]
     sources: Annotated[Sequence[str], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")]
-    output: Annotated[Path, Option("The folder for the shards; the report goes beside it.", "-o", "--output")]
+    output: Annotated[Path, Option("The folder for the shards; the report is written next to it.", "-o", "--output")]
     max_document_bytes: Annotated[int, Option("Skip documents with more bytes.", "--max-document", min=1, section=INPUT)] = MAX_DOCUMENT_BYTES
     # fmt: on
     options: CleanOptions = field(default_factory=CleanOptions)

@@ -39,7 +39,7 @@ def read(
         ("o200k_base") or of a model that uses it ("gpt-4o").
     split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
         .tiktoken, a .gguf with an unknown name of it). It is never guessed: without it, reading such a file is a UsageError.
-    special_tokens: text -> id, for a file that does not hold them.
+    special_tokens: text -> id, for a file without them.
     download: whether a published encoding may be downloaded if it is not on this machine.
 
     >>> read("cl100k_base.tiktoken").n_vocab

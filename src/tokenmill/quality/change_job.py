@@ -116,7 +116,7 @@ class Prune(Change):
 
     Name what to keep: the tokens that a text uses, those of scripts, or both. Or what to remove: ids, or junk by its IoS.
 
-    A file records the new id of each old one, for the rows of an embedding table. A certificate states what both encode alike.
+    A file records the new id of each old one, for the rows of an embedding table. A certificate states which text both encode identically.
 
     tokenmill prune cl100k_base corpus/*.txt -o smaller
 
@@ -268,7 +268,7 @@ def _token_and_id(text: str) -> tuple[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Convert(Options):
-    """Convert a tokenizer to another format, and certify that both sides give the same ids.
+    """Convert a tokenizer to another format, and certify that the ids are the same.
 
     The output is read back by tokenmill and, if it is installed, by the library of the format. Notes list what the format
     does not hold. A conversion that would change ids is refused.
@@ -279,7 +279,7 @@ class Convert(Options):
     tokenizer: Annotated[str, Argument("A tokenizer: a file or folder of any format, or a name.")]
     output: Annotated[Path, Argument("The file (for tiktoken, gguf, sentencepiece) or the folder to write.")]
     # fmt: off
-    to: Annotated[Literal["huggingface", "tiktoken", "gguf", "sentencepiece", "merges", "ddtok", "longest-match"], Option("huggingface, tiktoken, gguf, sentencepiece, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that takes the longest token each time, for a Picky tokenizer with --lossy.")]
+    to: Annotated[Literal["huggingface", "tiktoken", "gguf", "sentencepiece", "merges", "ddtok", "longest-match"], Option("huggingface, tiktoken, gguf, sentencepiece, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that encodes by the longest token each time, for a Picky tokenizer with --lossy.")]
     special_tokens: Annotated[Any, Option("A special token, for a file that does not have them. Repeatable.", "--special-token", metavar="TEXT=ID", parse=_token_and_id, many=True)] = ()
     sample: Annotated[Sequence[str], Option("Text to compare the two sides on, in addition to the built-in.", metavar="SRC...")] = ()
     lossy: Annotated[bool, Option("Allow other ids: a Picky tokenizer without its events; superwords in GGUF.", "--lossy")] = False

@@ -29,7 +29,7 @@ KIND = "tokenmill token file"
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
 # fmt: off
 IdType = Annotated[Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without metadata.")]
-ShardTokens = Annotated[int | None, Option("Token files: write numbered files of so many tokens, such as 100M.", min=1, section=OUTPUT)]
+ShardTokens = Annotated[int | None, Option("Token files: write numbered files of this many tokens, e.g. 100M.", min=1, section=OUTPUT)]
 ValShard = Annotated[bool, Option("Name the first numbered file val, and the others train.", "--val-shard", section=OUTPUT)]
 # fmt: on
 

@@ -44,7 +44,7 @@ class SpecialOptions(TypedDict, total=False):
 class Tokenizer:
     """Encodes text to token ids and decodes ids to text. Immutable. Threads may share it, and processes may fork.
 
-    name: the name of the encoding, for people; the path or name it was loaded from.
+    name: display name; by default the path or name it was loaded from.
     cache_bytes: the memory limit of the pretoken caches, of all threads together; 0 means no caches.
     source: what it was loaded from.
     The encoding tables are built on first use, which takes about 50 ms for 100,000 tokens.
@@ -83,9 +83,9 @@ class Tokenizer:
         add_special_tokens: bool = False,
         num_threads: int | None = None,
     ) -> list[int]:
-        """The ids of `text`. Text that contains a special token is an error unless the caller says what it means.
+        """The ids of `text`. Text that contains a special token raises SpecialTokenError unless the options cover it.
 
-        allowed_special: the special tokens to encode as such, by their texts; "all" allows all.
+        allowed_special: the texts of the special tokens to recognize; "all" recognizes all.
         disallowed_special: the special tokens that raise SpecialTokenError (a ValueError) if the text contains them;
             "all" means all that are not allowed. Special tokens in neither set are ordinary text.
         add_special_tokens: put the tokens of the file's template around the text, such as BOS and EOS.
@@ -462,7 +462,7 @@ class Tokenizer:
         """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open, or another format.
 
         format: "huggingface", "tiktoken", "gguf" or "sentencepiece" (one file), "merges" or "ddtok"; with lossy also
-            "longest-match", a tokenizer.json that takes the longest token each time.
+            "longest-match", a tokenizer.json that encodes by the longest token each time.
         lossy: write the present tokens of a Picky tokenizer without its events; `tokenmill.export_loss` measures the effect.
         overwrite: replace a tokenizer that is there. Without it that is an OutputError.
         Returns notes on what the format does not hold. Raises ConversionError if ids would change.

@@ -1,0 +1,272 @@
+"""The Python reference of the documentation site, by task: signatures and docstrings of the public names as Markdown.
+
+`PAGES` says which name belongs to which page. A docstring begins with a sentence. Lines such as `name: text` describe
+arguments and become a list, `>>>` begins an example and becomes a fenced block. Classes of options get a table of their fields.
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from benchmarks.pages import table
+
+import tokenmill
+from tokenmill.options import Field, Options, fields_of
+
+
+class Page(NamedTuple):
+    title: str
+    lead: str
+    example: str
+    names: str
+
+
+PAGES = {
+    "load-and-encode": Page(
+        "Load and encode",
+        "Open a tokenizer, turn text to ids and ids to text.",
+        """import tokenmill
+
+tok = tokenmill.train_from_iterator(["low lower lowest newest widest"] * 9, 270, special_tokens=["<|endoftext|>"])
+tok.save("my-tokenizer")
+tok = tokenmill.load("my-tokenizer")  # or a tokenizer.json, a tokenizer.model, cl100k_base
+ids = tok.encode("lowest<|endoftext|>", allowed_special="all")
+assert tok.decode(ids) == "lowest<|endoftext|>"
+assert tok.encode_batch(["low", "lower"]) == [tok.encode("low"), tok.encode("lower")]
+assert "".join(tok.chunks("low lower lowest", 3)) == "low lower lowest"
+""",
+        "load get_encoding encoding_for_model list_encoding_names Tokenizer Offsets StreamEncoder StreamDecoder TokenView "
+        "Vocabulary AddedToken Splitter Opening Origin",
+    ),
+    "train": Page(
+        "Train",
+        "Make a tokenizer of files, of texts in memory or of word counts.",
+        """import tokenmill
+
+tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=260)
+counts = tokenmill.count_iterator(["low low low", "lower newest"])
+assert tokenmill.train_from_counts(counts, vocab_size=260) == tok
+""",
+        "train train_from_iterator train_from_counts train_parity Train Trained Counted TrainingEvent LanguageReport "
+        "count count_iterator count_to_folder add_up WordCounts Count CountOptions CountSummary",
+    ),
+    "corpora-and-token-files": Page(
+        "Corpora and token files",
+        "Clean dumps, read documents, and write, join, read and verify files of ids.",
+        """from pathlib import Path
+
+import tokenmill
+
+Path("text.txt").write_text("low lower lowest")
+tok = tokenmill.train("text.txt", 260, special_tokens=["<|endoftext|>"])
+tokenmill.encode_files(tok, "text.txt", "ids.npy", "npy")
+tokens = tokenmill.load_tokens("ids.npy")
+assert tok.decode(tokens.ids.tolist()) == "low lower lowest<|endoftext|>"
+""",
+        "clean Clean CleanOptions CleaningReport read_documents Document ReadOptions Skip encode_files Encode EncodeOptions "
+        "EncodeSummary load_tokens TokenFile Join verify Verified JobOptions",
+    ),
+    "evaluate": Page(
+        "Evaluate",
+        "Judge one vocabulary or compare several, as tables, charts and pages.",
+        """import tokenmill
+
+tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=260)
+report = tokenmill.inspect(tok, tokenmill.count_iterator(["low lower newest"]))
+report.save("report.html")
+assert report.table("thresholds").column("tokens")
+""",
+        "inspect compare report Inspection InspectionOptions Comparison Report Table Column Token Chart Judgement Finding "
+        "Provenance",
+    ),
+    "exact-tools": Page(
+        "Check, convert and change",
+        "Prove that two tokenizers agree, convert with a certificate, and change a vocabulary without surprises.",
+        """import tokenmill
+
+tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=260)
+assert tokenmill.check(tok, tok).difference is None
+longer = tokenmill.extend(tok, tokenmill.count_iterator(["lowest lowest"]), vocab_size=262)
+assert longer.n_vocab == 262 and longer.token_to_id("low") == tok.token_to_id("low")
+""",
+        "check Agreement Difference export_loss ExportLoss Convert Converted Certificate prune shrink Prune Pruned extend "
+        "Extend Changed replace Replaced errors",
+    ),
+}
+HOME = {name: task for task, page in PAGES.items() for name in page.names.split()}
+ARGUMENT = re.compile(r"([a-z_]\w*(?:, [a-z_]\w*)*): (.+)")
+
+
+def pages() -> dict[str, str]:
+    """The Markdown of each page by its file's name, and of the index of all names."""
+    result = {f"{name}.md": page_of(page) for name, page in PAGES.items()}
+    rows = [
+        [
+            ", ".join(f"[`{each}`]({name}.md#{each.lower()})" for each in page.names.split()),
+            f"[{page.title}]({name}.md)",
+        ]
+        for name, page in PAGES.items()
+    ]
+    lead = "Every public name, by task. All of them are imported from `tokenmill`: `from tokenmill import load`."
+    result["index.md"] = "\n".join(["# Python", "", lead, "", *table(["names", "task"], rows), ""])
+    return result
+
+
+def page_of(page: Page) -> str:
+    lines = [f"# {page.title}", "", page.lead, "", "```python", page.example.strip(), "```", ""]
+    for name in page.names.split():
+        lines += described(name, getattr(tokenmill, name), f"tokenmill.{name}", 2)
+    return "\n".join(lines)
+
+
+def described(name: str, value: Any, call: str, level: int) -> list[str]:
+    """The heading, signature and docstring of a name, and for a class those of its members."""
+    lines = [f"{'#' * level} {name}", ""]
+    if inspect.isroutine(value) or inspect.isclass(value):
+        lines += ["```python", signature(value, call), "```", ""]
+    lines += [markdown(inspect.getdoc(value) or ""), ""]
+    if inspect.isclass(value) and issubclass(value, Options):
+        lines += option_table(value)
+    if isinstance(value, ModuleType):
+        members = [(each, vars(value)[each]) for each in vars(value) if is_error(vars(value)[each])]
+        lines += [
+            line for each, error in members for line in described(each, error, f"tokenmill.errors.{each}", level + 1)
+        ]
+    elif inspect.isclass(value) and not issubclass(value, BaseException):
+        for each, member in public_members(value):
+            kept = call if isinstance(vars(value).get(each), classmethod | staticmethod) else short(value)
+            lines += described(each, member, f"{kept}.{each}", level + 1)
+    return lines
+
+
+def short(owner: type) -> str:
+    """What an instance is called in signatures."""
+    return {"Tokenizer": "tok"}.get(owner.__name__, re.sub(r"(?<!^)(?=[A-Z])", "_", owner.__name__).lower())
+
+
+def is_error(value: object) -> bool:
+    return inspect.isclass(value) and issubclass(value, tokenmill.errors.TokenmillError)
+
+
+def public_members(owner: type) -> Iterator[tuple[str, Any]]:
+    """The methods and properties of a class that have a docstring, in their order."""
+    for name, raw in vars(owner).items():
+        value = getattr(raw, "__func__", raw)
+        if not name.startswith("_") and (inspect.isroutine(value) or isinstance(raw, property)) and inspect.getdoc(raw):
+            yield name, value
+
+
+def signature(value: Any, call: str) -> str:
+    """The call with its arguments. Options that a class defines are `**options`: the class has their table."""
+    try:
+        own = inspect.signature(value)
+    except (TypeError, ValueError):
+        return call
+    options = fields_of(value) if inspect.isclass(value) and issubclass(value, Options) else {}
+    wrapped = getattr(value, "__wrapped__", None)
+    kept, rest = [], False
+    for each in own.parameters.values():
+        if each.name in options or (wrapped and each.kind is each.KEYWORD_ONLY) or each.name in ("self", "cls"):
+            rest |= each.name not in ("self", "cls")
+            continue
+        kept.append(each.replace(annotation=plain(each.annotation)))
+    shown = [text for each in kept for text in arguments(each)]
+    if any(each.kind is each.KEYWORD_ONLY for each in kept):
+        shown.insert(next(i for i, each in enumerate(kept) if each.kind is each.KEYWORD_ONLY), "*")
+    shown += ["**options"] if rest else []
+    returned = plain(own.return_annotation)
+    end = "" if inspect.isclass(value) or returned in ("", "None") else f" -> {returned}"
+    line = f"{call}({', '.join(shown)}){end}"
+    if len(line) <= 88:
+        return line
+    inside = "".join(f"    {each},\n" for each in shown)
+    return f"{call}(\n{inside}){end}"
+
+
+def plain(annotation: Any) -> str:
+    """A type without the help texts of options."""
+    if annotation is inspect.Parameter.empty:
+        return ""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    if match := re.match(r"Annotated\[(.*?), (?:Option|Argument)\(", text):
+        return match[1]
+    return text
+
+
+def arguments(each: inspect.Parameter) -> list[str]:
+    if "SpecialOptions" in str(each.annotation):
+        return ["allowed_special: str | Collection[str] = ()", "disallowed_special: str | Collection[str] = 'all'"]
+    stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+    kind = f": {each.annotation}".replace("Specials", "str | Collection[str]") if each.annotation else ""
+    default = "" if each.default is each.empty else f"{' = ' if kind else '='}{shown_default(each.default)}"
+    return [f"{stars}{each.name}{'' if stars == '**' else kind}{default}"]
+
+
+def shown_default(value: object) -> str:
+    text = repr(value)
+    return "()" if text == "frozenset()" else "..." if text.startswith("<") else text
+
+
+def option_table(owner: Any) -> list[str]:
+    """A row for each option of a class, and for those of the classes of options inside."""
+    rows = []
+    for name, field in fields_of(owner).items():
+        if isinstance(field, Field):
+            kinds = [repr(each) for each in field.choices] or [
+                getattr(each, "__name__", str(each)) for each in field.kinds
+            ]
+            required = not isinstance(field.default, int | float | str | tuple | list | dict | bool | type(None))
+            default = "required" if required else f"`{field.default!r}`"
+            kind = ", ".join(kinds).replace("|", "\\|")
+            rows.append([f"`{name}`", kind, default, escaped(field.option.help)])
+        else:
+            rows.append([f"`{name}`", f"`{field.__name__}`", "", "its options, together"])
+    return [*table(["option", "type", "default", "meaning"], rows), ""]
+
+
+def escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
+
+
+def markdown(doc: str) -> str:
+    """A docstring as Markdown: arguments as a list, examples fenced, indented blocks kept."""
+    lines: list[str] = []
+    fence, listed = "", False
+    for number, line in enumerate(doc.splitlines()):
+        if fence and not line.strip():
+            lines.append("```")
+            fence = ""
+        if line.startswith(">>>") and not fence:
+            fence = ">>>"
+            lines += ["", "```pycon"]
+        if fence:
+            lines.append(line)
+        elif number and (found := ARGUMENT.match(line)):
+            names = ", ".join(f"`{name}`" for name in found[1].split(", "))
+            lines += [] if listed or not lines[-1] else [""]
+            lines.append(f"- {names}: {prose(found[2])}")
+            listed = True
+        elif listed and re.match(r" {4}\S", line):
+            lines.append(f"  {prose(line.strip())}")
+        elif line.startswith("tokenmill "):  # an example of the command
+            lines += ["", f"    {line}", ""]
+        else:
+            lines += [""] if listed and line else []
+            listed = False
+            lines.append(line if line.startswith("    ") else prose(line))
+    return "\n".join([*lines, *(["```"] if fence else [])])
+
+
+def prose(line: str) -> str:
+    """A line of text, with `<` as text and not as HTML outside of code."""
+    parts = line.split("`")
+    for i, part in enumerate(parts):
+        parts[i] = f"`{part}`" if i % 2 else html.escape(part, quote=False).replace("*", "\\*")
+        if i % 2 and part in HOME:
+            parts[i] = f"[{parts[i]}]({HOME[part]}.md#{part.lower()})"
+    return "".join(parts)
