@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import statistics
 
-from tokenmill.quality.languages import gini
+from tokenmill.quality.metrics import gini
 
 from . import charts
 from .encode_tables import leads_of
