@@ -105,7 +105,7 @@ def _borders(core: Core, text: str | bytes) -> array[int]:
             continue
         first = len(data) // 4
         place = splitter.certain_cut(data, first, len(data) - first)
-        while place and normalizers and data[place] >= 0x80:
+        while place and normalizers and (data[place - 1] | data[place]) >= 0x80:
             place = splitter.certain_cut(data, first, place)
         if place:
             borders.append(middle - around + (len(data[:place].decode()) if isinstance(text, str) else place))

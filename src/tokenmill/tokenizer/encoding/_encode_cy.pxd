@@ -74,12 +74,12 @@ cdef class Encoder:
     # The same for text[at:length] inside a stretch.
     cdef Py_ssize_t _parts(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                            Sections sections) noexcept nogil
-    # Encode text[at:end], a stretch that may not be normalized yet, whole. Only windows that change are normalized, if a
+    # Encode text[at:end], a stretch that is normalized up to `fail`, whole. Only windows that change are normalized, if a
     # window can be told: it begins and ends at a clean cut.
-    cdef Py_ssize_t _changed_stretch(self, State state, const uint8_t* text, size_t at, size_t end,
+    cdef Py_ssize_t _changed_stretch(self, State state, const uint8_t* text, size_t at, size_t fail, size_t end,
                                      Sections sections) noexcept nogil
-    # The last clean cut in text[start:length], 0 for none: a pretoken begins there between two characters of ASCII,
-    # whatever is around them, and neither changes.
+    # The last clean cut in text[start:length], 0 for none: a pretoken begins there between two characters that stay as they
+    # are, whatever is around them.
     cdef size_t _clean_cut(self, const uint8_t* text, size_t start, size_t length, Sections sections) noexcept nogil
     # Encode text[0:length] as it is after normalization.
     cdef Py_ssize_t _changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil

@@ -55,6 +55,7 @@ MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages a
 # Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
 WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that are converted to UTF-8 at a time
+SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
 KEPT = cython.declare(cython.size_t, 1 << 20)  # ids, or bytes of UTF-8, that a state keeps room for between calls
 
 
@@ -391,6 +392,7 @@ class Encoder:
     def sections(self, state, text, at, length, stop, sections):
         code: cython.Py_ssize_t
         end: cython.size_t
+        fail: cython.size_t
         if sections is None:
             if at == 0 and not self._record(state, 0, length, PART):
                 return NO_MEMORY
@@ -406,8 +408,11 @@ class Encoder:
         while at < length and at < stop:
             end = state.raw.start
             if at < end:
-                if not state.in_stretch and sections.changes(text + at, end - at):
-                    code = self._changed_stretch(state, text, at, end, sections)
+                fail = end
+                if not state.in_stretch:
+                    fail = at + sections.passing(text + at, end - at)
+                if fail < end:
+                    code = self._changed_stretch(state, text, at, fail, end, sections)
                     state.at = end
                 else:
                     code = self._parts(state, text, at, end, stop, sections)
@@ -479,39 +484,38 @@ class Encoder:
         state.at = at
         return 0
 
-    def _changed_stretch(self, state, text, at, end, sections):
+    def _changed_stretch(self, state, text, at, fail, end, sections):
         code: cython.Py_ssize_t
         begin: cython.size_t = at
         until: cython.size_t = end
-        fail: cython.size_t
         limit: cython.size_t
-        room: cython.size_t = 1024
+        room: cython.size_t = SMALL
         local: cython.bint = (
-            sections.check is not None and sections.normal is None and sections.prefix == NO_PREFIX
-            and self._cutter is None and self._scanner is not None and self._scanner.joined == cython.NULL
+            sections.check is not None and (sections.normal is None or sections.inside is not None)
+            and sections.prefix == NO_PREFIX and self._cutter is None and self._scanner is not None and self._scanner.joined == cython.NULL
         )
         while at < end:
             if local:
-                fail = at + sections.check.passing(text + at, end - at)
                 begin = max(at, self._clean_cut(text, at, fail, sections))
                 if fail == end:
                     begin = end
+                if begin - at > room:
+                    room = SMALL
                 until = 0
                 while until == 0 and begin < end:
                     limit = fail + 1 + room
                     until = end if limit >= end else self._clean_cut(text, fail, limit, sections)
                     room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
-            if at < begin:
-                if not self._record(state, at, begin, PART):
-                    return NO_MEMORY
-                while at < begin:
-                    code = self._encode(state, text, at, begin, at + SLICE, cython.NULL, 0)
-                    if code < 0:
-                        return code
-                    at = state.at
-                    if at < begin and signalled():
-                        return SIGNALLED
+            state.in_stretch = False
+            while at < begin:
+                code = self._parts(state, text, at, begin, at + SLICE, sections)
+                if code < 0:
+                    return code
+                at = state.at
+                if at < begin and signalled():
+                    return SIGNALLED
             if begin < end:
+                state.in_stretch = False
                 if not self._record(state, begin, until, CHANGED_STRETCH):
                     return NO_MEMORY
                 state.in_changed = True
@@ -520,6 +524,8 @@ class Encoder:
                 if code < 0:
                     return code
                 at = until
+                if local:
+                    fail = at + sections.check.passing(text + at, end - at)
         return 0
 
     def _clean_cut(self, text, start, length, sections):
@@ -528,7 +534,7 @@ class Encoder:
             at = self._scanner.cut(text, start, at)
             if at <= start:
                 break
-            if text[at] < 128 and sections.check.classes[text[at]] == 1 and sections.check.classes[text[at - 1]] == 1:
+            if sections.parts(text, start, at, length):
                 return at
         return 0
 
