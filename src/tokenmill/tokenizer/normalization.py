@@ -42,6 +42,17 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3
 STRIPPED = WHITE_SPACE.replace("-", "".join(map(chr, range(0x2001, 0x200A))))
 
 
+def repair(text: str | bytes) -> str:
+    """The text as UTF-8 can hold it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def normalizer_of(steps: Iterable[Step]) -> Change:
     """The function that applies the steps one after the other.
 
@@ -82,9 +93,9 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
     if name == "ReplaceRegex":
         return [(start, end, arguments[1]) for start, end in _matches(arguments[0], text)]
     if name == "Strip":
-        stripped = _strip(text, *arguments)
-        start = len(text) - len(text.lstrip(STRIPPED)) if arguments[0] else 0
-        end = start + len(stripped)
+        left, right = arguments
+        start = len(text) - len(text.lstrip(STRIPPED)) if left else 0
+        end = max(start, len(text.rstrip(STRIPPED))) if right else len(text)
         return [*([(0, start, "")] if start else []), *([(end, len(text), "")] if end < len(text) else [])]
     if name == "CharacterMap":
         return CharacterMap(*arguments).edits(text)
@@ -160,30 +171,19 @@ def class_page(change: Change, steps: Iterable[Step], mark: str, number: int) ->
 def _change_of(name: str, *arguments) -> Change:
     if name in NORMALIZERS:
         return partial(_normalize, form=name)
-    if name == "Prepend":
-        return lambda text: text and arguments[0] + text
     if name == "Replace":
         return lambda text: text.replace(*arguments)
-    if name == "ReplaceRegex":
-        return _replace_matches(*arguments)
-    if name == "Strip":
-        return partial(_strip, left=arguments[0], right=arguments[1])
-    if name == "CharacterMap":
-        return CharacterMap(*arguments)
-    return {"Lowercase": _lowercase, "StripAccents": _strip_accents}[name]
+    if name in ("Lowercase", "StripAccents"):
+        return {"Lowercase": _lowercase, "StripAccents": _strip_accents}[name]
+    return lambda text: _edited(text, _edits(text, name, *arguments))
 
 
-def _replace_matches(pattern: str, new: str) -> Change:
-    def change(text: str) -> str:
-        borders = [0, *chain.from_iterable(_matches(pattern, text)), len(text)]
-        return new.join(text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True))
-
-    return change
-
-
-def _strip(text: str, left: bool, right: bool) -> str:
-    text = text.lstrip(STRIPPED) if left else text
-    return text.rstrip(STRIPPED) if right else text
+def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    parts, done = [], 0
+    for start, end, new in edits:
+        parts += [text[done:start], new]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def _lowercase(text: str) -> str:

@@ -6,18 +6,8 @@ from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
-from tokenmill.tokenizer.encoding._sections_cy cimport Found, PartList, Sections
+from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
 from tokenmill.tokenizer.merging._merger_cy cimport Merger
-
-
-# A window of a long str as UTF-8, in State.text.
-cdef struct Window:
-    void* data  # the str: n characters of `width` bytes
-    size_t n
-    int width
-    size_t taken  # characters so far
-    size_t filled  # bytes in State.text
-    size_t cut  # where encoding of the window ends
 
 
 cdef class State:
@@ -34,7 +24,7 @@ cdef class State:
     cdef size_t prefixed_size
     cdef bytes changed  # a normalized stretch
     cdef object error  # what `change` raised
-    cdef PartList parts  # where the parts of the text are to be recorded; None for nowhere
+    cdef Ids parts  # rows of four size_t, where the parts of the text are to be recorded; None for nowhere
     cdef list changes  # with `parts`: the changed stretches
     cdef bint only_parts  # nothing is encoded
     cdef bint in_changed
@@ -62,11 +52,7 @@ cdef class Encoder:
     cdef bint reserve_text(self, State state, size_t used, size_t n, int width) noexcept nogil
     # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
     cdef int _run(self, State state, text, Finder refused, Sections sections, ends, bint keep) except -1
-    cdef int _run_windows(self, State state, text, Finder refused, Sections sections, bint keep) except -1
-    cdef Py_ssize_t _next_window(self, State state, Window* window, Finder refused, Finder finder) noexcept nogil
-    cdef size_t _certain_cut(self, const uint8_t* text, size_t length, Finder refused, Finder finder) noexcept nogil
     cdef size_t _cut(self, const uint8_t* text, size_t length) noexcept nogil
-    cdef int _slice_done(self, State state, bint keep) except -1
     # Encode text[at:length] by `sections` until `stop` or a little further, and set state.at to the end. A text begins
     # where `at` is 0. Returns 0, or a negative number.
     cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,

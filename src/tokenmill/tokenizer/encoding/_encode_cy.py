@@ -13,12 +13,12 @@ from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import uint8_t, uint32_t
-from cython.cimports.libc.string import memcpy, memmove, memset
+from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
+from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_items, tm_text_units
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
@@ -31,7 +31,6 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     PART,
     PREFIXED_PART,
     TEXT_START,
-    PartList,
     Sections,
 )
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
@@ -54,14 +53,11 @@ HOLD = cython.declare(cython.size_t, 4096)
 MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are requested at once
 # Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
-WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that are converted to UTF-8 at a time
 SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
 KEPT = cython.declare(cython.size_t, 1 << 20)  # ids, or bytes of UTF-8, that a state keeps room for between calls
 
 
 # Beside the negative numbers of _merger_cy:
-NOT_UTF8 = cython.declare(cython.Py_ssize_t, -11)
-FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
 RAISED = cython.declare(cython.Py_ssize_t, -13)  # State.error
 
 
@@ -182,7 +178,7 @@ class Encoder:
         """The ids of a text in UTF-8, and what it consists of.
 
         limit: stop once there are more ids; -1 for no limit. encodes: whether ids are wanted; else only added tokens are.
-        Returns (ids, parts, changes): a buffer of uint32; the PartList; each changed stretch as it was encoded, for
+        Returns (ids, parts, changes): a buffer of uint32; a buffer of rows (see _sections_cy.pxd); each changed stretch as it was encoded, for
         the rows CHANGED_STRETCH.
         """
         state: State = self.take()
@@ -192,7 +188,7 @@ class Encoder:
         step: cython.size_t = SLICE
         if 0 <= limit < cython.cast(cython.Py_ssize_t, SLICE // 32):
             step = 64 + 16 * limit
-        state.parts = PartList()
+        state.parts = Ids()
         state.changes = []
         state.only_parts = not encodes
         state.at = 0
@@ -266,9 +262,6 @@ class Encoder:
         size: cython.Py_ssize_t = 0
         p: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
-        in_windows: cython.bint = ends is None and (sections is None or sections.only_tokens)
-        if in_windows and isinstance(text, str) and len(text) > WINDOW and not tm_is_ascii(text):
-            return self._run_windows(state, text, refused, sections, keep)
         p = self._bytes(state, text, cython.address(size))
         length: cython.size_t = size
         if refused is not None and refused.is_in(p, size):
@@ -287,107 +280,15 @@ class Encoder:
             with cython.nogil:
                 code = self.sections(state, p, state.at, length, state.at + SLICE, sections)
             self._check(state, code, text)
-            self._slice_done(state, keep)
+            if not keep:
+                state.counted += state.ids.used
+                state.ids.used = 0
+            PyErr_CheckSignals()
         return 0
-
-    def _run_windows(self, state, text, refused, sections, keep):
-        """The same for a long str, with one window of UTF-8 at a time: all of it at once would take fresh memory."""
-        window: Window
-        code: cython.Py_ssize_t = 0
-        start: cython.size_t
-        since: cython.size_t
-        finder: Finder = None if sections is None else sections.raw
-        memset(cython.address(window), 0, cython.sizeof(Window))
-        window.width = tm_text_units(
-            cython.cast(cython.pointer(PyObject), text), cython.address(window.data), cython.address(window.n)
-        )
-        state.at = 0
-        while True:
-            with cython.nogil:
-                since = 0
-                while since < SLICE and code == 0:
-                    if state.at == window.cut:
-                        code = self._next_window(state, cython.address(window), refused, finder)
-                        if code < 0 or window.cut == 0:
-                            break
-                    start = state.at
-                    code = self.sections(state, state.text, start, window.cut, start + SLICE - since, sections)
-                    since += state.at - start
-            if code == FORBIDDEN:
-                _refuse(text, refused)
-            if code == NOT_UTF8:
-                text.encode()  # raises
-            self._check(state, code, text)
-            if window.cut == 0:
-                return 0
-            self._slice_done(state, keep)
-
-    def _next_window(self, state, window, refused, finder):
-        """Put the next window of UTF-8 into state.text[0:window.cut]; cut is 0 after the last. It ends where the text on both
-        sides can be encoded independently."""
-        size: cython.Py_ssize_t
-        more: cython.size_t
-        which: cython.Py_ssize_t
-        window.filled -= window.cut
-        if window.filled > 0:
-            memmove(state.text, state.text + window.cut, window.filled)
-        window.cut = 0
-        state.at = 0
-        while window.cut == 0 and (window.taken < window.n or window.filled > 0):
-            more = WINDOW if window.filled < WINDOW else window.filled
-            if more > window.n - window.taken:
-                more = window.n - window.taken
-            if not self.reserve_text(state, window.filled, more, window.width):
-                return NO_MEMORY
-            size = tm_utf8_encode(cython.cast(cython.pointer(uint8_t), window.data) + window.taken * window.width, more,
-                             window.width, state.text + window.filled)
-            if size < 0:
-                return NOT_UTF8
-            if not state.ids.reserve(size + 4, state.ids.used + (window.n - window.taken) * window.width // 2):
-                return NO_MEMORY
-            window.taken += more
-            window.filled += size
-            if refused is not None and refused.search(state.text, 0, window.filled, cython.address(which)) < window.filled:
-                return FORBIDDEN
-            if window.taken == window.n:
-                window.cut = window.filled
-            else:
-                window.cut = self._certain_cut(state.text, window.filled, refused, finder)
-        return 0
-
-    def _certain_cut(self, text, length, refused, finder):
-        """The last place where a pretoken begins whatever follows, and that no string of the finders spans."""
-        which: cython.Py_ssize_t
-        at: cython.size_t
-        longest: cython.size_t = 0
-        cut: cython.size_t
-        if finder is not None and finder.n > 0:
-            longest = finder.strings[0].length
-        if refused is not None and refused.n > 0 and refused.strings[0].length > longest:
-            longest = refused.strings[0].length
-        if length <= longest:
-            return 0
-        cut = self._cut(text, length - longest)
-        if finder is None:
-            return cut
-        at = cut - longest if cut > longest else 0
-        while at < cut:
-            at = finder.search(text, at, length, cython.address(which))
-            if at < cut and at + finder.strings[which].length > cut:
-                cut = self._cut(text, at)
-                at = cut - longest if cut > longest else 0
-            else:
-                at += 1
-        return cut
 
     def _cut(self, text, length):
         return self._scanner.cut(text, 0, length) if self._cutter is None else self._cutter.cut(text, 0, length)
 
-    def _slice_done(self, state, keep):
-        if not keep:
-            state.counted += state.ids.used
-            state.ids.used = 0
-        return PyErr_CheckSignals()
 
     def sections(self, state, text, at, length, stop, sections):
         code: cython.Py_ssize_t
@@ -597,9 +498,17 @@ class Encoder:
         return 0
 
     def _record(self, state, start, end, kind):
-        if state.parts is None:
-            return True
-        return state.parts.add(state.ids.used, start, end, kind | IN_CHANGED if state.in_changed else kind)
+        row: cython.pointer(cython.size_t)
+        if state.parts is not None:
+            if not state.parts.reserve(4 * cython.sizeof(cython.size_t) // 4, 0):
+                return False
+            row = cython.cast(cython.pointer(cython.size_t), state.parts.data + state.parts.used)
+            row[0] = state.ids.used
+            row[1] = start
+            row[2] = end
+            row[3] = kind | IN_CHANGED if state.in_changed else kind
+            state.parts.used += cython.sizeof(cython.size_t)
+        return True
 
     def _encode(self, state, text, at, length, stop, given, n_given):
         """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""

@@ -23,7 +23,8 @@ cdef class Finder:
     cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
     cdef uint8_t alone[256]  # whether this byte is one of the strings
     cdef uint8_t heads[16][2]  # the distinct first two bytes; few_heads if there are no more
-    cdef Py_ssize_t n_heads
+    cdef uint8_t firsts[16]  # the distinct first bytes of these, mostly one
+    cdef Py_ssize_t n_heads, n_firsts
     cdef bint few_heads
     cdef readonly bint flagged  # any string has a flag
     cdef uint8_t space  # which byte is a space to tokens that take in white space; 0 for none

@@ -67,6 +67,10 @@ class Finder:
             for i, head in enumerate(heads):
                 self.heads[i][0] = head[0]
                 self.heads[i][1] = head[1]
+            firsts = {head[0] for head in heads}
+            self.n_firsts = len(firsts)
+            for i, first in enumerate(firsts):
+                self.firsts[i] = first
 
     def __dealloc__(self):
         free(self.strings)
@@ -100,8 +104,16 @@ class Finder:
         p: cython.pointer(cython.const[uint8_t])
         while at < length:
             stop = at + BLOCK if length - at > BLOCK else length
-            if self.few_heads and stop < length:  # the compiler makes this loop one of 16 bytes at a time
+            if self.few_heads and stop < length:  # the compiler makes these loops such of 16 bytes at a time
                 p = text + at
+                hit = 0
+                for k in range(self.n_firsts):
+                    a = self.firsts[k]
+                    for i in range(64):
+                        hit |= p[i] == a
+                if hit == 0:
+                    at = stop
+                    continue
                 hit = 0
                 for k in range(self.n_heads):
                     a = self.heads[k][0]

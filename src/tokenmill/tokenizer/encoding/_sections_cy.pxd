@@ -19,21 +19,14 @@ cdef struct Found:
     uint32_t id
 
 
-# What a row of PartList is, beside IN_CHANGED.
+# What a row of State.parts is, beside IN_CHANGED: four numbers, the ids before it, its start, its end, and one of these.
+# Parts, added tokens, and changed stretches, whose parts follow, are in order.
 cdef enum:
     PART = 0
     PREFIXED_PART = 1  # a space was put before it
     ADDED_TOKEN = 2
     CHANGED_STRETCH = 3
     IN_CHANGED = 4  # the span is in the last changed stretch
-
-
-cdef class PartList:
-    cdef size_t* rows  # 4 numbers each: the ids before it, its start, its end, and what it is
-    cdef size_t used, room
-
-    # False if memory runs out.
-    cdef bint add(self, size_t first_id, size_t start, size_t end, size_t kind) noexcept nogil
 
 
 cdef class NormalizationCheck:
@@ -57,7 +50,6 @@ cdef class Sections:
     cdef Cutter inside  # which characters `normal` tokens have side by side; None where there are none, or with flags
     cdef bint always  # every stretch is normalized
     cdef int prefix
-    cdef readonly bint only_tokens  # nothing but `raw`, whose tokens have no flags
     cdef readonly bint only_check  # nothing but `check`
 
     # Find the next added token of text[done:length] from found.at on, where the last one ended at `done`.

@@ -15,10 +15,9 @@ found only where no word character touches it (SINGLE_WORD).
 """
 
 import cython
-from cython.cimports.cpython.buffer import PyBuffer_FillInfo
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_map import TM_NO_VALUE as NO_VALUE
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
@@ -38,42 +37,7 @@ MAY_JOIN = cython.declare(uint8_t, 254)
 MAY_CHANGE = cython.declare(uint8_t, 255)
 NO_POINT = cython.declare(uint32_t, 0xFFFFFFFF)
 HIGH_BITS = cython.declare(uint64_t, 0x8080808080808080)
-ROW = cython.declare(cython.size_t, 4 * cython.sizeof(cython.size_t))
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
-
-
-@cython.cclass
-class PartList:
-    """What a text consists of, in order: parts, added tokens, and changed stretches, whose parts follow. Its buffer is rows of
-    four size_t."""
-
-    def __dealloc__(self):
-        tm_pages_free(self.rows, self.room * ROW)
-
-    def add(self, first_id, start, end, kind):
-        room: cython.size_t
-        fresh: cython.p_void
-        row: cython.pointer(cython.size_t)
-        if self.used == self.room:
-            room = 2 * self.room + 64
-            fresh = tm_pages_grow(self.rows, self.room * ROW, room * ROW)
-            if fresh == cython.NULL:
-                return False
-            self.rows = cython.cast(cython.pointer(cython.size_t), fresh)
-            self.room = room
-        row = self.rows + 4 * self.used
-        row[0] = first_id
-        row[1] = start
-        row[2] = end
-        row[3] = kind
-        self.used += 1
-        return True
-
-    def __len__(self):
-        return self.used
-
-    def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
-        PyBuffer_FillInfo(view, self, self.rows, self.used * ROW, True, flags)
 
 
 @cython.cclass
@@ -185,7 +149,6 @@ class Sections:
             normal.space = 0 if marks else 32
             self.inside = None if normal.flagged else Cutter(*pack_tokens(tuple(normal.contents)))
         plain: cython.bint = normal is None and prefix == 0
-        self.only_tokens = plain and change is None and (raw is None or not raw.flagged)
         self.only_check = plain and raw is None and not self.always
 
     def next_token(self, finder, text, done, length, found):
