@@ -77,6 +77,7 @@ class StreamDecoder:
     def __init__(self, core: Core, errors: str = "replace", left_out: frozenset[int] = frozenset()):
         self._core, self._errors, self._left_out = core, errors, left_out
         self._byte_tokens = frozenset(core.vocabulary.byte_tokens) if errors == "replace" else frozenset()
+        self._plain = not (self._byte_tokens or left_out)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
         self._reset()
 
@@ -88,6 +89,8 @@ class StreamDecoder:
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the characters that are complete now, which may be none."""
+        if type(ids) is int and self._plain and not (self._at_start or self._spaces):
+            return self._decoder.decode(self._core.text_decoder.token(ids))
         taken: tuple[int, ...] = (ids,) if isinstance(ids, numbers.Integral) else tuple(ids)  # type: ignore
         if self._left_out:
             taken = tuple(id for id in taken if id not in self._left_out)

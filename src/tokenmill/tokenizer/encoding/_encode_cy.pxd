@@ -24,6 +24,7 @@ cdef class State:
     cdef size_t prefixed_size
     cdef bytes changed  # a normalized stretch
     cdef object error  # what `change` raised
+    cdef Ids rows  # memory for `parts`
     cdef Ids parts  # rows of four size_t, where the parts of the text are to be recorded; None for nowhere
     cdef list changes  # with `parts`: the changed stretches
     cdef bint only_parts  # nothing is encoded

@@ -68,6 +68,7 @@ class State:
     def __cinit__(self, cache: PretokenCache):
         self.cache = cache
         self.ids = Ids()
+        self.rows = Ids()
 
     def __dealloc__(self):
         tm_pages_free(self.text, self.text_size)
@@ -117,6 +118,8 @@ class Encoder:
     def give(self, state):
         if state.ids.room > KEPT:
             state.ids = Ids()
+        if state.rows.room > KEPT:
+            state.rows = Ids()
         if state.text_size > 4 * KEPT:
             tm_pages_free(state.text, state.text_size)
             state.text = cython.NULL
@@ -188,7 +191,8 @@ class Encoder:
         step: cython.size_t = SLICE
         if 0 <= limit < cython.cast(cython.Py_ssize_t, SLICE // 32):
             step = 64 + 16 * limit
-        state.parts = Ids()
+        state.parts = state.rows
+        state.rows.used = 0
         state.changes = []
         state.only_parts = not encodes
         state.at = 0
@@ -198,7 +202,7 @@ class Encoder:
                     code = self.sections(state, p, state.at, length, state.at + step, sections)
                 self._check(state, code, data)
                 PyErr_CheckSignals()
-            return _array(state), state.parts, state.changes
+            return _array(state), _copy(state.rows), state.changes
         finally:
             state.parts = state.changes = None
             state.only_parts = state.in_changed = False
@@ -576,6 +580,11 @@ def _array(state: State) -> object:
     """The ids as an object of their own: a copy of a few ids, the state's own array of many."""
     ids: Ids = state.ids
     if ids.used <= HOLD:
-        return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
+        return _copy(ids)
     state.ids = Ids()
     return ids
+
+
+@cython.cfunc
+def _copy(ids: Ids) -> bytearray:
+    return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
