@@ -48,7 +48,9 @@ def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
     ids, spans = encode_spans(core, data, plan)
     shape = (len(ids), 2)
     characters = spans if text.isascii() else character_spans(spans, data)
-    return Offsets(ids.tolist(), np.ndarray(shape, np.int64, spans), np.ndarray(shape, np.int64, characters), text)
+    return Offsets(
+        core.kernel.listed(ids), np.ndarray(shape, np.int64, spans), np.ndarray(shape, np.int64, characters), text
+    )
 
 
 def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[memoryview, memoryview]:

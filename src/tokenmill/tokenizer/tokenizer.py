@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, printable, require
@@ -290,7 +290,9 @@ class Tokenizer:
         num_threads: int | None = None,
     ) -> list[str]:
         """The text of each list of ids, long lists on several threads (None: all cores); options as for `decode`."""
-        decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
+        decode: Callable = self.decode
+        if errors != "replace" or skip_special_tokens:
+            decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
         return batches.decode_batch(decode, batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:

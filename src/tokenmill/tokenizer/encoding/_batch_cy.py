@@ -263,7 +263,7 @@ class Batch:
         if width < 0:
             return FALLBACK
         if width > 0:
-            if not self.encoder.reserve_text(state, 0, size, width):
+            if not self.encoder.reserve_text(state, size, width):
                 return NO_MEMORY
             code = tm_utf8_encode(data, size, width, state.text)
             if code < 0:

@@ -49,8 +49,8 @@ cdef class Encoder:
     # The UTF-8 of a str, or the contents of bytes, valid until the state is used for another text. UnicodeEncodeError for
     # lone surrogates.
     cdef const uint8_t* _bytes(self, State state, text, Py_ssize_t* size) except NULL
-    # Make room in state.text for the UTF-8 of n characters of `width` bytes after `used` bytes. False if memory runs out.
-    cdef bint reserve_text(self, State state, size_t used, size_t n, int width) noexcept nogil
+    # Make room in state.text for the UTF-8 of n characters of `width` bytes. False if memory runs out.
+    cdef bint reserve_text(self, State state, size_t n, int width) noexcept nogil
     # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
     cdef int _run(self, State state, text, Finder refused, Sections sections, ends, bint keep) except -1
     cdef size_t _cut(self, const uint8_t* text, size_t length) noexcept nogil

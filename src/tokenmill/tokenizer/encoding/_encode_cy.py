@@ -14,7 +14,7 @@ from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate, tm_pages_small
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
@@ -54,7 +54,8 @@ MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages a
 # Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
 SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
-KEPT = cython.declare(cython.size_t, 1 << 20)  # ids, or bytes of UTF-8, that a state keeps room for between calls
+KEPT = cython.declare(cython.size_t, 1 << 20)  # ids that a state keeps room for between calls
+MOST_KEPT = cython.declare(cython.size_t, 64 << 20)  # bytes of UTF-8, of which only those that were written take memory
 
 
 # Beside the negative numbers of _merger_cy:
@@ -120,7 +121,7 @@ class Encoder:
             state.ids = Ids()
         if state.rows.room > KEPT:
             state.rows = Ids()
-        if state.text_size > 4 * KEPT:
+        if state.text_size > MOST_KEPT:
             tm_pages_free(state.text, state.text_size)
             state.text = cython.NULL
             state.text_size = 0
@@ -208,6 +209,10 @@ class Encoder:
             state.only_parts = state.in_changed = False
             self.give(state)
 
+    def listed(self, ids: cython.const[uint32_t][::1]) -> list:
+        """The ids of an array as a list."""
+        return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0]) if len(ids) else []
+
     def list_of(self, ids, n):
         """A list of ints. Each int object is made once, with the encoder: counting a reference is cheaper than making one."""
         i: cython.Py_ssize_t
@@ -234,7 +239,7 @@ class Encoder:
         size[0] = n
         if width == 0:
             return cython.cast(cython.pointer(cython.const[uint8_t]), data)
-        if not self.reserve_text(state, 0, n, width):
+        if not self.reserve_text(state, n, width):
             raise MemoryError
         if n <= HOLD:
             size[0] = tm_utf8_encode(data, n, width, state.text)
@@ -245,16 +250,15 @@ class Encoder:
             text.encode()  # raises: there are surrogates
         return state.text
 
-    def reserve_text(self, state, used, n, width):
-        size: cython.size_t = used + n * (4 if width == 4 else width + 1) + 16
+    def reserve_text(self, state, n, width):
+        size: cython.size_t = n * (4 if width == 4 else width + 1) + 16
         fresh: cython.pointer(uint8_t)
         if state.text_size < size:
             size = max(size, KEPT)
-            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_new(size))
+            # Small pages: on a busy machine the system takes long to find huge ones, and this is written once.
+            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_small(size))
             if fresh == cython.NULL:
                 return False
-            if used > 0:
-                memcpy(fresh, state.text, used)
             tm_pages_free(state.text, state.text_size)
             state.text = fresh
             state.text_size = size
