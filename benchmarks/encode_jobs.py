@@ -158,6 +158,7 @@ def long_pretokens(encoder, path: str) -> dict:
     }
     found: dict = {}
     hashes = []
+    encoder.listed("low")  # some libraries make their tables now
     for name, text in texts.items():
         found[name], ids = timed(encoder.listed, text)
         hashes.append(digest(ids))

@@ -67,8 +67,8 @@ from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer.display import TokenView as TokenView
 from .tokenizer.offsets import Offsets as Offsets
 from .tokenizer.opening import Opening as Opening
-from .tokenizer.stream_decoder import StreamDecoder as StreamDecoder
-from .tokenizer.stream_encoder import StreamEncoder as StreamEncoder
+from .tokenizer.streams import StreamDecoder as StreamDecoder
+from .tokenizer.streams import StreamEncoder as StreamEncoder
 from .train_job import Counted as Counted
 from .train_job import Train as Train
 from .train_job import Trained as Trained

@@ -1,6 +1,5 @@
 """Tokenizers and tokens for people: their repr, and their HTML in a notebook."""
 
-import html
 import re
 from html.parser import HTMLParser
 
@@ -21,14 +20,7 @@ def test_repr_names_the_source(tok, tmp_path):
     tok.save(tmp_path / "mine")
     loaded = tokenmill.load(tmp_path / "mine")
     assert repr(loaded) == f"<Tokenizer {str(tmp_path / 'mine')!r}, 264 ids, order 'merges'>"
-    assert loaded == tok and "mine" in loaded._repr_html_()
-
-
-def test_a_notebook_shows_the_facts_of_the_vocabulary(tok):
-    page = tok._repr_html_()
-    HTMLParser().feed(page)
-    assert "<b>" not in page and html.escape("<|end|>, <b>&") in page
-    assert "264" in page and tok.vocabulary.fingerprint() in page and "removed" not in page
+    assert loaded == tok
 
 
 def test_a_notebook_shows_coloured_tokens(tok):

@@ -13,8 +13,7 @@ from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.encoding._encode_cy import Encoder
-from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
-from tokenmill.tokenizer.merging._seeds_cy import packed_cache
+from tokenmill.tokenizer.merging._build_cy import list_merger, packed_cache, rank_merger
 from tokenmill.vocabulary import Vocabulary
 
 MAKERS = {"ranks": random_ranks, "merges": random_merges, "events": random_events}

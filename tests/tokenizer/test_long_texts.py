@@ -1,4 +1,4 @@
-"""Long str that are not ASCII: they become UTF-8 in windows, where neither a pretoken nor an added token may be cut."""
+"""Long str that are not ASCII, which become UTF-8, have the ids of that UTF-8."""
 
 import random
 
@@ -8,13 +8,13 @@ import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError
 
-WINDOW = 1 << 16  # characters: as in the kernel
+LONG = 1 << 16  # characters
 BYTES = tuple(bytes([i]) for i in range(256))
 
 
-def same_in_windows(tok, text, **options):
-    """The ids of `text`, the same as of its UTF-8, which is not cut into windows."""
-    assert len(text) > WINDOW and not text.isascii()
+def same_as_bytes(tok, text, **options):
+    """The ids of `text`, the same as of its UTF-8."""
+    assert len(text) > LONG and not text.isascii()
     expected = tok.encode_to_numpy(text.encode(), **options).tolist()
     assert tok.encode(text, **options) == expected
     assert tok.encode_to_numpy(text, **options).tolist() == expected
@@ -27,7 +27,7 @@ def test_pretokens_are_not_cut(tok, text, special):
     rng = random.Random(1)
     parts = [text, text.lower(), "\n\n", "   ", "\r\n", "\t", "x" * 300, " 漢字" * 40, "é" * 5, special]
     for _ in range(4):
-        same_in_windows(tok, "".join(rng.choices(parts, k=6000)) + "é")
+        same_as_bytes(tok, "".join(rng.choices(parts, k=6000)) + "é")
 
 
 @pytest.mark.parametrize("unit", ["é", "漢字", "😀", " é", "é\n", "\né", "é  \n\n", "ab漢 ", "12é3"])
@@ -35,7 +35,7 @@ def test_pretokens_are_not_cut(tok, text, special):
 def test_one_thing_all_along(unit, pattern):
     """With no place to cut for long, or with nothing but such places."""
     tok = Tokenizer(Vocabulary((*BYTES, b"\n\n", b"  ", "é".encode()), (pattern_of(pattern),)))
-    same_in_windows(tok, (unit * (3 * WINDOW))[: 3 * WINDOW + 11])
+    same_as_bytes(tok, (unit * (3 * LONG))[: 3 * LONG + 11])
 
 
 def pattern_of(name):
@@ -50,28 +50,20 @@ def test_added_tokens_are_not_cut(text):
     for allowed in ("all", {"\nlow", "low\nlow"}, {"\n\n\n"}, {"é\ne", "e\né\nThe"}):
         pretokens = [*contents, text, "low", "\n", "é\n", "e", "\n\n", "The low\n"]
         long = "".join(rng.choices(pretokens, k=20_000))
-        same_in_windows(tok, long, allowed_special=allowed, disallowed_special=())
-
-
-def test_added_tokens_are_not_cut_where_a_pretoken_begins():
-    tok = Tokenizer(
-        Vocabulary(BYTES, ("cl100k",), added_tokens=(AddedToken("w low lo", 300), AddedToken("<| |>", 301)))
-    )
-    for first in range(8):
-        same_in_windows(tok, "x" * first + "é low low low low low low low <| |>" * 10_000, allowed_special="all")
+        same_as_bytes(tok, long, allowed_special=allowed, disallowed_special=())
 
 
 def test_forbidden_text_is_found_wherever_it_is(tok, text):
     long = (text + "\n") * 2000
     eot = "<|endoftext|>"
-    for at in (0, 7, WINDOW - 13, WINDOW - 7, WINDOW - 1, WINDOW, 2 * WINDOW - 5, len(long)):
+    for at in (0, 7, LONG - 13, LONG - 7, LONG - 1, LONG, 2 * LONG - 5, len(long)):
         with pytest.raises(SpecialTokenError, match="endoftext"):
             tok.encode(long[:at] + eot + long[at:])
         with pytest.raises(SpecialTokenError, match="endoftext"):
             tok.count_tokens(long[:at] + eot + long[at:])
-        ids = same_in_windows(tok, long[:at] + eot + long[at:], allowed_special="all")
+        ids = same_as_bytes(tok, long[:at] + eot + long[at:], allowed_special="all")
         assert ids.count(tok.eot_token) == 1
-    same_in_windows(tok, long)
+    same_as_bytes(tok, long)
 
 
 def test_surrogates_late_in_the_text(tok, text):

@@ -14,6 +14,7 @@ from tokenmill import Tokenizer, Vocabulary
 from tokenmill.errors import FormatError
 from tokenmill.tokenizer import normalization
 from tokenmill.tokenizer.normalization import normalizer_of
+from tokenmill.vocabulary import AddedToken
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -25,7 +26,7 @@ def both(form: str, text: str) -> tuple[str, str, str]:
 
 def special() -> list[str]:
     """The characters whose normalisation is more than nothing, and those that Unicode 9.0 does not assign."""
-    young = [*normalization._unassigned_in("".join(map(chr, range(0xD800))))]
+    young = [ord(found) for found in normalization._unassigned().findall("".join(map(chr, range(0xD800))))]
     young += range(0x10000, 0x20000)
     changed = [c for c in CODES if unicodedata.combining(chr(c)) or unicodedata.decomposition(chr(c))]
     return [chr(c) for c in {*young, *changed}]
@@ -140,3 +141,50 @@ def test_only_windows_of_a_long_text_are_normalized_and_the_ids_are_those_of_the
             broken = text.encode() + b"\xff" + text.encode()
             whole = normalizer_of(steps)(broken.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             assert tok.encode_to_numpy(broken).tolist() == plain.encode_bytes(whole)
+
+
+def test_the_pairs_that_compose_are_those_of_python():
+    """All but the youngest, which no tokenizer composes, and Hangul, which has a rule."""
+    unassigned = normalization._unassigned()
+    expected = set()
+    for code in CODES:
+        parts = unicodedata.normalize("NFD", chr(code))
+        if len(parts) > 1 and unicodedata.normalize("NFC", chr(code)) == chr(code) and not 0xAC00 <= code < 0xD7A4:
+            starter = unicodedata.normalize("NFC", parts[:-1])
+            if not unassigned.search(chr(code) + parts):
+                expected.add((starter, parts[-1]))
+    assert expected == {pair for pair in normalization._compositions() if not unassigned.search("".join(pair))}
+
+
+@pytest.mark.parametrize("steps", [("NFC",), ("NFKC",), ("NFD",), ("NFKC", "Lowercase"), ("NFC", "Lowercase")])
+def test_long_texts_are_normalized_where_they_must_be(steps):
+    """The ids of texts of which few characters change are those of the text that is normalized as a whole."""
+    rng = random.Random(5)
+    tokens = tuple(bytes([i]) for i in range(256))
+    change = normalizer_of(steps)
+
+    def tokenizer(normalizers, token):
+        added = (
+            AddedToken("  ", 300, special=False, normalized=True),
+            AddedToken(token, 301, special=False, normalized=True),
+        )
+        return Tokenizer(Vocabulary(tokens, ("cl100k",), normalizers=normalizers, added_tokens=added))
+
+    tok, plain = tokenizer(steps, "éb"), tokenizer((), change("éb"))
+    words = [
+        "\u0641\u064e\u0651\u0644", "\u0641\u0651\u064e\u0644", "\u0915\u093c", "\u0928\u093c", "\u0921\u093c\u0940", "e\u0301b", "a\u0323\u0302",
+        "\xe2\u0323", "\xe2\u0316\u0301", "x\u0301", "\u0301", "\u1100\u1161\u11a8", "\uac00\u11a8", "\uac00\u0301", "\u304b\u3099", "\u30f3\u3099",
+        "\u4e2d\u6587", "\u0635\u0648\u0628", "low", "\uff11", "\ufb01", "\xa0", "9", ".", "(", "İ", "\u0b47\u0b3e", "\u0b47\u0b3c\u0b3e", "\n", "  ",
+    ]  # fmt: skip
+    for few in (1, 3, 30):
+        for _ in range(20):
+            odd = rng.sample(words, 6)
+            text = "".join(
+                rng.choice(odd) + rng.choice(("", " ", "  "))
+                if rng.random() < few / 30
+                else "\u0635\u0648 " + rng.choice("abç. ")
+                for _ in range(rng.choice((20, 200, 600)))
+            )
+            expected = plain.encode(change(text))
+            assert tok.encode(text) == expected
+            assert tok.encode_with_offsets(text).ids == expected

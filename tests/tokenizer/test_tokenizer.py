@@ -41,15 +41,6 @@ def test_every_way_gives_the_same_ids(tok, text):
         assert tok.encode_to_numpy(sample.encode()).tolist() == ids
 
 
-def test_arrow(tok, text):
-    pa = pytest.importorskip("pyarrow")
-    result = tok.encode_to_arrow(text)
-    assert result.type == pa.uint32() and result.to_pylist() == tok.encode(text)
-    lists = tok.encode_batch_to_arrow([text, "", "low"])
-    assert lists.type == pa.large_list(pa.uint32())
-    assert lists.to_pylist() == tok.encode_batch([text, "", "low"])
-
-
 def test_batches(tok, text):
     texts = [text[i : i + 7 * i % 50] for i in range(300)] + ["", text * 50] + [text] * 3000
     expected = [tok.encode(t) for t in texts]

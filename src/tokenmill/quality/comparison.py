@@ -10,7 +10,7 @@ from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
-from ..tokenizer.gc_pause import gc_paused
+from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
 from .charts import charts_of
 from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap

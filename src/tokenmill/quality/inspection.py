@@ -11,7 +11,7 @@ from ..jobs.progress import Progress
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
-from ..tokenizer.gc_pause import gc_paused
+from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
 from .advice import Subject
 from .charts import charts_of

@@ -290,14 +290,22 @@ class Scanner:
         at: cython.size_t = length
         size: cython.size_t
         cls: cython.size_t
+        last: cython.size_t
+        before: cython.size_t
         while at > start + 1:
             at -= 1
-            if text[at - 1] >= 128:
-                continue
+            if text[at] & 0xC0 == 0x80:
+                continue  # inside a character
             cls = self.class_of(text + at, length - at, cython.address(size))
             if size == 1 and text[at] >= 128:
                 continue  # perhaps the first bytes of a character that continues after `length`
-            if self.certain[text[at - 1] * self.width + cls] and (self.joined == cython.NULL or not self.joins_at(text, at)):
+            before = at - 1
+            while before > start and at - before < 4 and text[before] & 0xC0 == 0x80:
+                before -= 1
+            last = self.class_of(text + before, at - before, cython.address(size))
+            if size != at - before or (size == 1 and text[before] >= 128):
+                continue  # perhaps the last bytes of a character that begins before `start`
+            if self.certain[last * self.width + cls] and (self.joined == cython.NULL or not self.joins_at(text, at)):
                 return at
         return 0
 

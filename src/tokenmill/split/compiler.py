@@ -53,7 +53,7 @@ def compile_pattern(pattern: str) -> Tables:
     steps, actions, simd = (b"", b"", None) if tables is None else (tables.steps, tables.actions, tables.simd)
 
     certain = certain_cuts(automaton)
-    rows = [bytes(certain[c] >> b & 1 for b in range(width)) for c in alphabet.ascii]
+    rows = [bytes(following >> b & 1 for b in range(width)) for following in certain]
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
         steps, actions, array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,

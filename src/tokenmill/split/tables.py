@@ -34,7 +34,7 @@ class Tables(NamedTuple):
         Empty if the transducer would be too large.
     matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end
         before this character.
-    certain: 128 rows of `width`: whether a pretoken always begins at a character of this class after this ASCII one.
+    certain: a row for each class: whether a pretoken always begins at a character of this class after one of that class.
     simd: the transducer for the SIMD scan, or None if it does not fit.
     """
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
-from array import array
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import require
 from ..kernels.machine import threads_for
 from .encoding._batch_cy import Batch
-from .gc_pause import gc_paused
 from .special import Plan
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     import numpy as np
-    import pyarrow as pa
 
     from .core import Core
 
@@ -84,15 +83,16 @@ def encode_divided(
     if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:
         return None
     borders = _borders(core, text)
-    return _encode_together(core, (text,), plan, threads, collect, borders) if len(borders) > 2 else None
+    pieces = tuple(text[start:end] for start, end in itertools.pairwise(borders))
+    return _encode_together(core, pieces, plan, threads, collect) if len(pieces) > 1 else None
 
 
-def _borders(core: Core, text: str | bytes) -> array[int]:
+def _borders(core: Core, text: str | bytes) -> list[int]:
     """Where a long text may be divided, whatever is around: 0 first, its length last.
 
     A pretoken begins there outside of any added token. Normalisation of characters does not look across ASCII.
     """
-    borders = array("q", [0])
+    borders = [0]
     splitter, normalizers = core.dividing_splitter, core.added.normalizers
     if splitter is None:
         return borders
@@ -105,7 +105,7 @@ def _borders(core: Core, text: str | bytes) -> array[int]:
             continue
         first = len(data) // 4
         place = splitter.certain_cut(data, first, len(data) - first)
-        while place and normalizers and data[place] >= 0x80:
+        while place and normalizers and (data[place - 1] | data[place]) >= 0x80:
             place = splitter.certain_cut(data, first, place)
         if place:
             borders.append(middle - around + (len(data[:place].decode()) if isinstance(text, str) else place))
@@ -131,11 +131,10 @@ def _encode_together(
     plan: Plan,
     threads: int,
     collect: Callable[[Batch], Result],
-    borders: array[int] | None = None,
 ) -> Result:
     """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
     finders = plan.refused_finder, plan.sections
-    batch = Batch(core.kernel, texts, *finders, lambda text: core.encode(text, plan), threads, borders)
+    batch = Batch(core.kernel, texts, *finders, lambda text: core.encode(text, plan), threads)
     if batch.threads == 1:
         return collect(batch)
     with _pool(batch.threads - 1) as pool:
@@ -149,14 +148,26 @@ def _encode_together(
     return result
 
 
-def arrow_array(ids: np.ndarray) -> pa.UInt32Array:
-    """A PyArrow array that shares the memory of `ids`."""
-    pa: Any = require("pyarrow", "corpus", "a PyArrow result")
-    return pa.Array.from_buffers(pa.uint32(), len(ids), [None, pa.py_buffer(ids)])
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Turn automatic garbage collection off, unless it is off.
+
+    Lists of ids hold no cycles, but each collection visits all lists made so far, which takes longer than making them.
+    Of several threads inside, the first to leave turns it on again.
+    """
+    global _paused
+    if not gc.isenabled():
+        yield
+        return
+    _paused = True
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        _paused = False
 
 
-def arrow_lists(ids: np.ndarray, offsets: np.ndarray) -> pa.LargeListArray:
-    """A PyArrow array of lists that shares the memory of `ids` and `offsets`."""
-    pa: Any = require("pyarrow", "corpus", "a PyArrow result")
-    starts = pa.Array.from_buffers(pa.int64(), len(offsets), [None, pa.py_buffer(offsets)])
-    return pa.LargeListArray.from_arrays(starts, arrow_array(ids))
+_paused = False
+if hasattr(os, "register_at_fork"):  # the threads that were inside do not exist in the child
+    os.register_at_fork(after_in_child=lambda: gc.enable() if _paused else None)

@@ -36,13 +36,6 @@ class CharacterMap:
         self.kept = dict.fromkeys(kept.split("\0") if kept else ())
         self._first = lru_cache(1 << 16)(partial(self._next, 0))
 
-    def __call__(self, text: str) -> str:
-        pieces, done = [], 0
-        for start, end, new in self.edits(text):
-            pieces += [text[done:start], new]
-            done = end
-        return "".join([*pieces, text[done:]])
-
     def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
         """What is replaced: text[start:end] by another text."""
         starts = "".join(filter(self._first, {*text}))

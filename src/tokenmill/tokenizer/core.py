@@ -20,15 +20,14 @@ from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.parts import pretoken_superword_cache, superword_cache
-from .merging._build_cy import list_merger, rank_merger, starts
-from .merging._events_cy import event_merger
-from .merging._seeds_cy import packed_cache
+from .merging._build_cy import event_merger, list_merger, packed_cache, rank_merger, starts
+from .normalization import repair
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
     from .offsets import Offsets
-    from .stream_decoder import StreamDecoder
+    from .streams import StreamDecoder
 
 
 class Core:
@@ -177,7 +176,7 @@ class Core:
 
     def stream_decoder(self, errors: str, left_out: frozenset[int]) -> StreamDecoder:
         """A decoder that takes ids as they arrive. left_out: ids that it skips."""
-        from .stream_decoder import StreamDecoder
+        from .streams import StreamDecoder
 
         return StreamDecoder(self, errors, left_out)
 
@@ -264,7 +263,7 @@ class Core:
             return self._by_kernel("encode", text, plan)
         text = repair(text)
         self.added.check(text, plan)
-        from .text_parts import encode_parts  # late: few patterns need it
+        from .offsets import encode_parts  # late: few patterns need it
 
         return encode_parts(self, text.encode(), plan)[0].tolist()
 
@@ -313,7 +312,7 @@ class Core:
 
     def parts(self, text: str) -> Iterator[bytes | int]:
         """What `text` consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
-        from .text_parts import parts
+        from .offsets import parts
 
         return parts(self, repair(text))
 
@@ -342,17 +341,6 @@ class Core:
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:
         """The ids of the pretokens of `data` that end at `ends` (a uintp array), as a uint32 buffer."""
         return self.kernel.encode_to_ids(data, None, None, ends)
-
-
-def repair(text: str | bytes) -> str:
-    """The text as UTF-8 can hold it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
-    if isinstance(text, bytes):
-        return text.decode("utf-8", "replace")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | None]:

@@ -105,26 +105,3 @@ ORDERS = {
     "events": "by events in training order: merges and removals (Picky BPE)",
     "library": "by the library of the file: tokenizers or sentencepiece",
 }
-
-
-def vocabulary_html(tok: Tokenizer) -> str:
-    """The facts about a tokenizer as a table, for a notebook."""
-    vocabulary = tok.vocabulary
-    special = list(vocabulary.special_tokens)
-    facts = {
-        "ids": f"{tok.n_vocab:,}",
-        "ordinary tokens": f"{len(tok.mergeable_ranks):,}",
-        "special tokens": ", ".join(special[:8]) + (f" and {len(special) - 8:,} more" if len(special) > 8 else ""),
-        "tokens removed in training": f"{len(vocabulary.removed):,}" if vocabulary.removed else "",
-        "merging": ORDERS[vocabulary.order].partition(":")[0],
-        "alphabet": vocabulary.alphabet,
-        "split pattern": " then ".join(vocabulary.split_patterns) or "none",
-        "fingerprint": vocabulary.fingerprint(),
-    }
-    style = "text-align:left;vertical-align:top;overflow-wrap:anywhere"
-    rows = "".join(
-        f'<tr><th style="{style}">{name}</th><td style="{style}">{escape(value)}</td></tr>'
-        for name, value in facts.items()
-        if value
-    )
-    return f"<table><caption>Tokenizer {escape(tok.name)}</caption>{rows}</table>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
@@ -15,13 +14,15 @@ from ..errors import UsageError
 from ..vocabulary import Vocabulary
 from ..vocabulary.lazy import lazy
 from ..vocabulary.library_model import LibraryModel, library_call
-from .core import Core, repair
+from .core import Core
+from .normalization import repair
 from .offsets import Offsets
-from .stream_decoder import StreamDecoder
+from .streams import StreamDecoder
 
 if TYPE_CHECKING:
     from .special import Plan
 
+CACHE_BYTES = 256 << 20  # by default
 Pieces = list[tuple[int, int, int]]  # ids, each with its first character and the one after its last
 
 
@@ -52,12 +53,6 @@ class LibraryCore(Core):
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:
         return [id for id, _, _ in self._pieces(repair(text), plan, offsets=False)]
-
-    def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
-        return array("I", self.encode(text, plan))
-
-    def count(self, text: str, plan: Plan) -> int:
-        return len(self.encode(text, plan))
 
     def encode_section(self, text: str | bytes) -> list[int]:
         return [id for id, _, _ in self._pieces(repair(text), self.plan((), ()), offsets=False)]
@@ -158,6 +153,11 @@ class LibraryStreamDecoder(StreamDecoder):
     def _take(self, text: str) -> str:
         new, self._given = text[len(self._given) :], text
         return new
+
+
+def core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
+    """The core that encodes with the kernels, or with the library of the vocabulary."""
+    return (Core if vocabulary.library is None else LibraryCore)(vocabulary, cache_bytes)
 
 
 def _pattern_of(contents: frozenset[str]) -> re.Pattern[str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache, partial, reduce
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
@@ -29,26 +29,28 @@ from ..vocabulary.validation import NORMALIZERS
 from .character_map import CharacterMap
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..vocabulary.vocabulary import Step
 
 Change = Callable[[str], str]
 
-# Steps that change characters one by one or, in Unicode's forms, with their neighbours: see `character_classes`.
+# Steps that change characters one by one or, in Unicode's forms, with their neighbours: see `class_page`.
 CHARACTER_STEPS = {*NORMALIZERS, "Lowercase", "StripAccents"}
-# The characters up to Unicode 9.0 that may compose with the one before, beside the vowels and the final consonants of Hangul.
-_COMPOSES = (
-    "\u0300-\u0304\u0306-\u030c\u030f\u0311\u0313-\u0314\u031b\u0323-\u0328\u032d-\u032e\u0330-\u0331\u0338\u0342\u0345"
-    "\u0653-\u0655\u093c\u09be\u09d7\u0b3e\u0b56-\u0b57\u0bbe\u0bd7\u0c56\u0cc2\u0cd5-\u0cd6\u0d3e\u0d57\u0dca\u0dcf\u0ddf"
-    "\u102e\u1b35\u3099-\u309a\U000110ba\U00011127\U0001133e\U00011357\U000114b0\U000114ba\U000114bd\U000115af"
-    "\u1161-\u1175\u11a8-\u11c2"
-)
-
-_STEP = 1 << 16  # characters looked up at once
+MAY_JOIN, MAY_CHANGE = 254, 255  # see `class_page`
+_NO_POINT = 0xFFFFFFFF
 # Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 STRIPPED = WHITE_SPACE.replace("-", "".join(map(chr, range(0x2001, 0x200A))))
+
+
+def repair(text: str | bytes) -> str:
+    """The text as UTF-8 can hold it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def normalizer_of(steps: Iterable[Step]) -> Change:
@@ -91,9 +93,9 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
     if name == "ReplaceRegex":
         return [(start, end, arguments[1]) for start, end in _matches(arguments[0], text)]
     if name == "Strip":
-        stripped = _strip(text, *arguments)
-        start = len(text) - len(text.lstrip(STRIPPED)) if arguments[0] else 0
-        end = start + len(stripped)
+        left, right = arguments
+        start = len(text) - len(text.lstrip(STRIPPED)) if left else 0
+        end = max(start, len(text.rstrip(STRIPPED))) if right else len(text)
         return [*([(0, start, "")] if start else []), *([(end, len(text), "")] if end < len(text) else [])]
     if name == "CharacterMap":
         return CharacterMap(*arguments).edits(text)
@@ -107,7 +109,36 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
 def _joins(character: str) -> bool:
     """Whether a character may change, in Unicode's forms, together with the one before it."""
     first = unicodedata.normalize("NFD", character)[0]
-    return unicodedata.combining(first) > 0 or re.match(f"[{_COMPOSES}]", first) is not None
+    return unicodedata.combining(first) > 0 or first in _joining()
+
+
+@cache
+def _compositions() -> list[tuple[str, str]]:
+    """The pairs of characters that NFC makes one, without those of Hangul and those that are younger than Unicode 9.0."""
+    pairs = []
+    for character in map(chr, chain(range(0xC0, 0x3100), range(0x11080, 0x11600))):
+        parts = unicodedata.decomposition(character).split()
+        if len(parts) == 2 and parts[0][0] != "<" and unicodedata.normalize("NFC", character) == character:
+            pairs.append((chr(int(parts[0], 16)), chr(int(parts[1], 16))))
+    return pairs
+
+
+@cache
+def _joining() -> frozenset[str]:
+    """The characters that may compose with the one before."""
+    hangul = map(chr, chain(range(0x1161, 0x1176), range(0x11A8, 0x11C3)))
+    return frozenset(mark for _, mark in _compositions()).union(hangul)
+
+
+def joined_pairs() -> list[tuple[int, int, int]]:
+    """Return the rows (starter, mark, 0) of pairs that NFC makes one character, with `NO_POINT` as the mark where the starter
+    decomposes itself, and as the starter in (NO_POINT, mark, class + 1).
+
+    A mark in a row stays as it is after a starter that is in no row with it or with NO_POINT: nothing composes with it then.
+    """
+    rows = [(ord(starter), ord(mark), 0) for starter, mark in _compositions()]
+    rows += [(ord(unicodedata.normalize("NFC", starter + mark)), _NO_POINT, 0) for starter, mark in _compositions()]
+    return rows + [(_NO_POINT, ord(mark), 1 + unicodedata.combining(mark)) for mark in _joining()]
 
 
 def _matches(pattern: str, text: str) -> Iterable[tuple[int, int]]:
@@ -118,48 +149,41 @@ def _matches(pattern: str, text: str) -> Iterable[tuple[int, int]]:
     return (found.span() for found in to_regex(pattern).finditer(text))
 
 
-def character_classes(change: Change, steps: Iterable[Step], mark: str, number: int) -> bytes:
-    """Return the classes of the 128 code points from 128 * `number` on, as `NormalizationCheck` takes them.
+def class_page(change: Change, steps: Iterable[Step], mark: str, number: int) -> bytes:
+    """Return the classes of the 128 code points from 128 * `number` on.
 
+    MAY_CHANGE: it may change alone, or with what is before it. MAY_JOIN: it may compose with the starter before it; see
+    `joined_pairs`. Otherwise the combining class + 1, or 1 where no step is one of Unicode's forms.
     change: applies `steps`, which are CHARACTER_STEPS. mark: a character that always changes; "" for none.
     """
-    composes = re.compile(f"[{_COMPOSES}]") if any(step in NORMALIZERS for step in steps) else None
+    joining = _joining() if number and any(step in NORMALIZERS for step in steps) else None
     classes = bytearray()
     for character in map(chr, range(128 * number, 128 * number + 128)):
-        if character == mark or change(character) != character or (composes and composes.match(character)):
-            classes.append(255)
+        if character == mark or change(character) != character:
+            classes.append(MAY_CHANGE)
+        elif joining and character in joining:
+            classes.append(MAY_CHANGE if "\u1100" <= character <= "\u11ff" else MAY_JOIN)
         else:
-            classes.append(1 + unicodedata.combining(character) if composes else 1)
+            classes.append(1 + unicodedata.combining(character) if joining else 1)
     return bytes(classes)
 
 
 def _change_of(name: str, *arguments) -> Change:
     if name in NORMALIZERS:
         return partial(_normalize, form=name)
-    if name == "Prepend":
-        return lambda text: text and arguments[0] + text
     if name == "Replace":
         return lambda text: text.replace(*arguments)
-    if name == "ReplaceRegex":
-        return _replace_matches(*arguments)
-    if name == "Strip":
-        return partial(_strip, left=arguments[0], right=arguments[1])
-    if name == "CharacterMap":
-        return CharacterMap(*arguments)
-    return {"Lowercase": _lowercase, "StripAccents": _strip_accents}[name]
+    if name in ("Lowercase", "StripAccents"):
+        return {"Lowercase": _lowercase, "StripAccents": _strip_accents}[name]
+    return lambda text: _edited(text, _edits(text, name, *arguments))
 
 
-def _replace_matches(pattern: str, new: str) -> Change:
-    def change(text: str) -> str:
-        borders = [0, *chain.from_iterable(_matches(pattern, text)), len(text)]
-        return new.join(text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True))
-
-    return change
-
-
-def _strip(text: str, left: bool, right: bool) -> str:
-    text = text.lstrip(STRIPPED) if left else text
-    return text.rstrip(STRIPPED) if right else text
+def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    parts, done = [], 0
+    for start, end, new in edits:
+        parts += [text[done:start], new]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def _lowercase(text: str) -> str:
@@ -171,39 +195,27 @@ def _strip_accents(text: str) -> str:
     """Without marks, as far as Unicode 9.0 has them."""
     if text.isascii():
         return text
-    unassigned = unassigned_characters()
-    return "".join(c for c in text if not unicodedata.category(c).startswith("M") or unassigned[ord(c)])
+    unassigned = _unassigned()
+    return "".join(c for c in text if not unicodedata.category(c).startswith("M") or unassigned.match(c))
 
 
 def _normalize(text: str, form: str) -> str:
-    # Text that is normalised by later tables is normalised by the tables of 9.0: each of its parts is.
+    # Text that is normalized by later tables is normalized by the tables of 9.0: each of its parts is.
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text
-    parts, done = [], 0
-    for place in _unassigned_in(text):
-        parts += [unicodedata.normalize(form, text[done:place]), text[place]]  # type: ignore[arg-type]
-        done = place + 1
-    parts.append(unicodedata.normalize(form, text[done:]))  # type: ignore[arg-type]
+    parts = _unassigned().split(text)  # with what separates them
+    parts[::2] = (unicodedata.normalize(form, part) for part in parts[::2])  # type: ignore[arg-type]
     return "".join(parts)
 
 
-def _unassigned_in(text: str) -> Iterator[int]:
-    """The places in `text` of characters that Unicode 9.0 does not assign."""
-    import numpy as np
-
-    unassigned = unassigned_characters()
-    for start in range(0, len(text), _STEP):
-        codes = np.frombuffer(text[start : start + _STEP].encode("utf-32-le", "surrogatepass"), np.uint32)
-        yield from (np.flatnonzero(unassigned[codes]) + start).tolist()
-
-
 @cache
-def unassigned_characters() -> np.ndarray:
-    """For each code point, whether Unicode 9.0 does not assign it."""
-
-    import numpy as np
-
-    borders = accumulate(int(gap, 16) for gap in table("unassigned").decode().split())
-    changes = np.zeros(0x110000 + 1, np.int8)
-    changes[[*borders]] = 1
-    return np.bitwise_xor.accumulate(changes[:-1]).astype(bool)
+def _unassigned() -> re.Pattern[str]:
+    """Matches a character that Unicode 9.0 does not assign, in a group."""
+    borders = [*accumulate(int(gap, 16) for gap in table("unassigned").decode().split())]
+    spans = [*zip(borders[::2], borders[1::2], strict=True)]
+    low, high = (
+        "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in spans if (first > 0xFFFF) == is_high)
+        for is_high in (False, True)
+    )
+    # Apart: `re` has a table of 16 bits, and goes through a list of ranges for other characters.
+    return re.compile(f"([{low}]|(?=[\U00010000-\U0010ffff])[{high}])")

@@ -1,6 +1,6 @@
 """Rows of a batch: encoded texts, cut to a length, with control tokens around them and padding, as NumPy arrays.
 
-A row is a list of segments: texts, control tokens, and one segment of padding, which may be empty. All segments are in one
+A row is a list of segments: a text, control tokens, and one segment of padding, which may be empty. All segments are in one
 array of ids, so a batch is a table of where each segment starts and how long it is.
 
     ids  [310, 402, 417, | 1, | 2]            two texts [310] and [402, 417], <s>, padding
@@ -22,7 +22,7 @@ class Texts(NamedTuple):
     """The encoded texts of a batch.
 
     spans: for each id, where it begins and ends in its text, in characters; None if nobody asks for it.
-    starts, lengths: where the ids of each text are; a line for the first texts of all rows, and one for the second texts.
+    starts, lengths: where the ids of each text are.
     """
 
     ids: np.ndarray
@@ -30,28 +30,14 @@ class Texts(NamedTuple):
     starts: np.ndarray
     lengths: np.ndarray
 
-    def cut(self, room: int, strategy: str, from_left: bool) -> Texts:
-        """The texts with at most `room` ids a row. strategy: "only_first", "only_second" or "longest_first"."""
-        extra = np.maximum(self.lengths.sum(0) - room, 0)
-        if not extra.any():
-            return self
-        if not room:
-            kept = np.zeros_like(self.lengths)
-        elif strategy == "longest_first":
-            kept = np.where(extra > 0, _longest_cut(self.lengths, room), self.lengths)
-        else:
-            target = int(strategy == "only_second")
-            if target >= len(self.lengths):
-                raise ValueError("truncation is only_second, and there is no second text")
-            kept = self.lengths.copy()
-            kept[target] -= extra
-            if (kept[target] < 0).any() or (len(kept) > 1 and ((kept[target] == 0) & (extra > 0)).any()):
-                raise ValueError(f"truncation is {strategy}, and that text is shorter than what is to be cut")
+    def cut(self, room: int, from_left: bool) -> Texts:
+        """The texts with at most `room` ids each."""
+        kept = np.minimum(self.lengths, room)
         return self._replace(starts=self.starts + (self.lengths - kept) * from_left, lengths=kept)
 
     def windows(self, room: int, stride: int, from_left: bool) -> tuple[Texts, np.ndarray]:
         """All of each text in rows of at most `room` ids, which share `stride` ids with the next; and the text of each row."""
-        lengths = self.lengths[0]
+        lengths = self.lengths
         if (lengths <= room).all():
             return self, np.arange(len(lengths))
         if stride >= room:
@@ -60,19 +46,8 @@ class Texts(NamedTuple):
         text = np.repeat(np.arange(len(lengths)), counts)
         first = (np.arange(len(text)) - np.repeat(counts.cumsum() - counts, counts)) * (room - stride)
         size = np.minimum(room, lengths[text] - first)
-        starts = self.starts[0][text] + (lengths[text] - first - size if from_left else first)
-        return self._replace(starts=starts[None], lengths=size[None]), text
-
-
-def _longest_cut(lengths: np.ndarray, room: int) -> np.ndarray:
-    """Lengths with the sum `room`: the longer text of a row is cut until both are equal, then both."""
-    if len(lengths) == 1:
-        return np.full_like(lengths, room)
-    short, long = np.sort(lengths, axis=0)
-    long = np.where(short > room, short, np.maximum(short, room - short))
-    both = short + long > room
-    short, long = np.where(both, room // 2, short), np.where(both, room // 2 + room % 2, long)
-    return np.where(lengths[0] > lengths[1], [long, short], [short, long])
+        starts = self.starts[text] + (lengths[text] - first - size if from_left else first)
+        return self._replace(starts=starts, lengths=size), text
 
 
 class Rows:
@@ -92,7 +67,7 @@ class Rows:
         pad_left: bool = False,
     ):
         self.items, self.texts, self.control_ids = items, texts, control_ids
-        n, n_ids = texts.lengths.shape[1], len(texts.ids)
+        n, n_ids = len(texts.lengths), len(texts.ids)
         lengths = np.ones((n, len(items) + 1), np.int64)
         starts = np.empty_like(lengths)
         self.pad_place = n_ids + len(control_ids)
@@ -101,7 +76,7 @@ class Rows:
             if isinstance(item, str):
                 starts[:, column] = next(controls)
             else:
-                starts[:, column], lengths[:, column] = texts.starts[item], texts.lengths[item]
+                starts[:, column], lengths[:, column] = texts.starts, texts.lengths
         content = lengths[:, :-1].sum(1)
         to = int(content.max(initial=0)) if width == "longest" else int(width)
         to += -to % (multiple or 1)

@@ -16,7 +16,7 @@ from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.vocabulary import Step
 from .encoding._finder_cy import Finder
 from .encoding._sections_cy import Sections
-from .normalization import CHARACTER_STEPS, character_classes, normalizer_of
+from .normalization import CHARACTER_STEPS, class_page, joined_pairs, normalizer_of
 
 STRETCH_START = 4  # the rules of _sections_cy.pxd for a space before a text
 PREFIXES: dict[object, int] = {False: 0, True: 1, "first": 2, "text": 3}
@@ -91,16 +91,16 @@ class AddedTokens:
         spaces: tuple[Step, ...] = (("Replace", self.mark, " "),) if self.mark else ()
         if self.prepends and (steps or normal):  # the mark before a text may be part of a token
             steps = (*self.normalizers, *spaces)
-            return Sections(raw, _finder_of(normal), _bytes_change(steps), None, prefix, marks), steps
+            return Sections(raw, _finder_of(normal), _bytes_change(steps), prefix=prefix, marks=marks), steps
         if self.prepends:
             prefix = STRETCH_START
         if not steps and not self.mark:
-            return Sections(raw, _finder_of(normal), None, None, prefix) if tokens or prefix else None, ()
+            return Sections(raw, _finder_of(normal), prefix=prefix) if tokens or prefix else None, ()
         page_of = None
         if all(step in CHARACTER_STEPS for step in steps):
-            page_of = partial(character_classes, normalizer_of(steps), steps, self.mark)
+            page_of = partial(class_page, normalizer_of(steps), steps, self.mark)
         steps = (*steps, *spaces)
-        return Sections(raw, _finder_of(normal), _bytes_change(steps), page_of, prefix, marks), steps
+        return Sections(raw, _finder_of(normal), _bytes_change(steps), page_of, joined_pairs, prefix, marks), steps
 
     def _spaced(self, text: str) -> str:
         return text.replace(self.mark, " ") if self.mark else text

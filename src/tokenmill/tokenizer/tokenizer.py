@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, printable, require
 from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .cores import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
+from .library_core import CACHE_BYTES, core_of
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     import tiktoken
     import tokenizers
     import transformers
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from .display import TokenView
     from .offsets import Offsets
     from .special import Plan
-    from .stream_decoder import StreamDecoder
-    from .stream_encoder import StreamEncoder
+    from .streams import StreamDecoder, StreamEncoder
 
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
@@ -135,13 +133,6 @@ class Tokenizer:
         ids = self._core.encode_to_array(text, plan) if pieces is None else pieces[0]
         return np.frombuffer(ids, np.uint32)
 
-    def encode_to_arrow(
-        self, text: str | bytes, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
-    ) -> pa.UInt32Array:
-        """The ids of `text` as a PyArrow array; options as for `encode`."""
-        ids = self.encode_to_numpy(text, num_threads=num_threads, **special)
-        return batches.arrow_array(ids)
-
     def encode_batch(
         self,
         texts: Iterable[str],
@@ -168,13 +159,6 @@ class Tokenizer:
         """The ids of all texts in one uint32 array, and n + 1 int64 offsets: text i is ids[offsets[i]:offsets[i + 1]]."""
         return batches.encode_flat(self._core, texts, self._core.plan(**special), num_threads)
 
-    def encode_batch_to_arrow(
-        self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
-    ) -> pa.LargeListArray:
-        """The ids of each text as a PyArrow array of lists, for a column of a Parquet file."""
-        plan = self._core.plan(**special)
-        return batches.arrow_lists(*batches.encode_flat(self._core, texts, plan, num_threads))
-
     def show(self, text: str, **special: Unpack[SpecialOptions]) -> TokenView:
         """The tokens of `text` for people, coloured in a notebook; options as for `encode`.
 
@@ -188,7 +172,7 @@ class Tokenizer:
 
     def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
         """An encoder that takes text in parts and gives ids as soon as they are certain; options as for `encode`."""
-        from .stream_encoder import StreamEncoder
+        from .streams import StreamEncoder
 
         return StreamEncoder(self._core, self._core.plan(**special))
 
@@ -314,7 +298,9 @@ class Tokenizer:
         num_threads: int | None = None,
     ) -> list[str]:
         """The text of each list of ids, long lists on several threads (None: all cores); options as for `decode`."""
-        decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
+        decode: Callable = self.decode
+        if errors != "replace" or skip_special_tokens:
+            decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
         return batches.decode_batch(decode, batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
@@ -402,11 +388,6 @@ class Tokenizer:
 
     def __len__(self) -> int:
         """`n_vocab`."""
-        return self.n_vocab
-
-    @property
-    def vocab_size(self) -> int:
-        """`n_vocab`, which may be more than the number of tokens: some ids are unused."""
         return self.n_vocab
 
     def get_vocab(self) -> dict[str, int]:
@@ -569,11 +550,6 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
-
-    def _repr_html_(self) -> str:
-        from .display import vocabulary_html
-
-        return vocabulary_html(self)
 
     def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
         """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""

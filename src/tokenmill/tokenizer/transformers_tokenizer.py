@@ -4,14 +4,14 @@ The base class has transformers' interface: arguments, special tokens, chat temp
 with tokenmill's kernels, a batch at a time; rows.py puts the rows together.
 
 The base class does the rest with `_tokenizer`, an object of the Rust library tokenizers. It is made on first use, for the words
-of tokens (`word_ids`), pairs of texts with overflow, and code that asks for `backend_tokenizer`.
+of tokens (`word_ids`), pairs of texts, and code that asks for `backend_tokenizer`.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from shutil import copyfile
 from types import SimpleNamespace
@@ -30,9 +30,9 @@ from ..formats.merges_txt import roles_of
 from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
-from .core import Core, repair
-from .cores import CACHE_BYTES, core_of
-from .lazy_encoding import ChatEncoding, LazyEncoding
+from .core import Core
+from .library_core import CACHE_BYTES, core_of
+from .normalization import repair
 from .rows import Rows, Texts
 from .special import Plan
 
@@ -255,13 +255,12 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             options = {**arguments, **more, "return_tensors": None}
             return PreTrainedTokenizerFast._encode_plus(self, **options)
 
-        batch, is_batch = _rows_of(text, text_pair, is_split_into_words)
-        offsets, n_texts = return_offsets_mapping, {len(row) for row in batch}
-        pair = n_texts == {2}
+        batch, is_batch = _batch_of(text, text_pair, is_split_into_words)
+        offsets = return_offsets_mapping
         truncates = truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None
         if (
-            len(n_texts) > 1
-            or (pair and truncates and return_overflowing_tokens)
+            batch is None
+            or truncation_strategy == TruncationStrategy.ONLY_SECOND
             or more.get("sanitize_control_tokens")
         ):
             return PreTrainedTokenizerFast._encode_plus(self, **arguments, **more)
@@ -278,9 +277,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         other = (
             pads or with_types or return_special_tokens_mask or return_length or return_overflowing_tokens or offsets
         )
-        if isinstance(text, str) and not (
-            other or pair or of_chat or truncation_strategy == TruncationStrategy.ONLY_SECOND
-        ):
+        if isinstance(text, str) and not (other or of_chat):
             before, after = self.tables.core.affixes if add_special_tokens else ([], [])
             one = self.tables.core.encode(text, plan)
             if truncates and len(one) > (room := max(0, (max_length or 0) - len(before + after))):
@@ -294,17 +291,16 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
                 data = {name: [np.array(row, np.int64)] for name, row in data.items()}
             return LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
 
-        sentences = [row[n] for n in range(2 if pair else 1) for row in batch]
-        texts = self._encode_texts(sentences, 1 + pair, is_split_into_words, plan, offsets or of_chat)
-        items = self._items(pair, add_special_tokens)
+        texts = self._encode_texts(batch, is_split_into_words, plan, offsets or of_chat)
+        items = self._items(False, add_special_tokens)
         control_ids = [self.tables.ids[item] for item, _ in items if isinstance(item, str)]
         sample = np.arange(len(batch))
         if truncates:
             room, from_left = max(0, (max_length or 0) - len(control_ids)), self.truncation_side == "left"
-            if return_overflowing_tokens and truncation_strategy != TruncationStrategy.ONLY_SECOND:
+            if return_overflowing_tokens:
                 texts, sample = texts.windows(room, stride, from_left)
             else:
-                texts = texts.cut(room, truncation_strategy.value, from_left)
+                texts = texts.cut(room, from_left)
         width = (max_length or 0) if padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
         pad_left = (padding_side or self.padding_side) == "left"
         rows = Rows(texts, items, control_ids, width, pad_to_multiple_of, pad_left)
@@ -336,18 +332,15 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if not is_batch and return_tensors is None and not return_overflowing_tokens:
             data = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
         kind = ChatEncoding if of_chat else LazyEncoding
-        encoding: Any = kind(data, by_rust, tensor_type=return_tensors, n_sequences=2 if pair else 1)
+        encoding: Any = kind(data, by_rust, tensor_type=return_tensors, n_sequences=1)
         if of_chat:
             encoding.spans = np.split(rows.spans(), rows.ends[1:-1])
         return encoding
 
-    def _encode_texts(self, sentences: list[Any], per_row: int, are_words: bool, plan: Plan, spans: bool) -> Texts:
-        """Encode texts, or lists of words, first those that begin a row, with their offsets if `spans`."""
+    def _encode_texts(self, sentences: list[Any], are_words: bool, plan: Plan, spans: bool) -> Texts:
+        """Encode texts, or lists of words, with their offsets if `spans`."""
         core = self.tables.core
         flat = [word for words in sentences for word in words] if are_words else sentences
-        for each in flat:
-            if not isinstance(each, str):
-                raise TypeError(f"a text is {each!r:.80}, of type {type(each).__name__}; expected str")
         if spans:
             encoded = [core.encode_with_offsets(repair(text), plan) for text in flat]
             bounds = np.cumsum([0, *(len(each.ids) for each in encoded)])
@@ -357,9 +350,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             ids, bounds = encode_flat(core, flat, plan, None)
         if are_words:
             bounds = bounds[np.cumsum([0, *map(len, sentences)])]
-        shape = (per_row, len(sentences) // per_row)
-
-        return Texts(ids, all_spans if spans else None, bounds[:-1].reshape(shape), np.diff(bounds).reshape(shape))
+        return Texts(ids, all_spans if spans else None, bounds[:-1], np.diff(bounds))
 
     def _trimmed(self, spans: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """The spans of text, without the spaces at their ends if the template says so."""
@@ -442,6 +433,52 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return file_names
 
 
+class LazyEncoding(BatchEncoding):
+    """A BatchEncoding whose `encodings` are made on first use, by encoding again with the Rust library.
+
+    encode: does that.
+    """
+
+    def __init__(self, data: dict[str, Any], encode: Callable[[], Any] | None = None, **options: Any):
+        self._encode, self._made = encode, None
+        super().__init__(data, **options)
+
+    @property
+    def _encodings(self) -> Any:
+        if self._made is None and self._encode is not None:
+            self._made = self._encode().encodings
+        return self._made
+
+    @_encodings.setter
+    def _encodings(self, encodings: Any) -> None:
+        self._made = encodings
+
+    is_fast = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"data": self.data, "encodings": self._made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._encode = None
+        super().__setstate__(state)
+
+
+class ChatEncoding(LazyEncoding):
+    """Encoded chats. The base class reads the offsets of their tokens for the mask of what the assistant wrote.
+
+    spans: for each row, the first character of each token and the one after its last; 0 and 0 for control tokens and padding.
+        None once the mask is made: then `encodings` are those of the Rust library.
+    """
+
+    spans: list[np.ndarray] | None = None
+
+    @property
+    def encodings(self) -> Any:
+        if self.spans is None:
+            return super().encodings
+        return [SimpleNamespace(offsets=spans.tolist()) for spans in self.spans]
+
+
 def tokenizer_of(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
     """The tokenizer that encodes with `core`."""
     tables = TokenTables(core.vocabulary, core.cache_bytes)
@@ -464,21 +501,18 @@ def _encoder_of(vocabulary: Vocabulary) -> Any:
     return SimpleNamespace(encode=lambda text, **special: core.encode(text, core.plan(**special)))
 
 
-def _rows_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[tuple[Any, ...]], bool]:
-    """The texts of each row, one or two, and whether a batch was given. A text may be a list of words."""
-    for each in (text, text_pair):
-        if not isinstance(each, str | list | tuple | None):
-            raise ValueError(f"the text is {each!r:.80}, of type {type(each).__name__}; expected str or a list of str")
+def _batch_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[Any] | None, bool]:
+    """The texts or lists of words, and whether they are a batch; None for pairs of texts, and for what is no text."""
     sequence = (list, tuple)
-    if not (isinstance(text, sequence) and (not are_words or (len(text) and isinstance(text[0], sequence)))):
-        return [(text, text_pair) if text_pair else (text,)], False
-    if isinstance(text_pair, str):
-        raise TypeError("a batch of texts needs a list of as many second texts, and text_pair is one str")
-    if text_pair is not None:
-        if len(text) != len(text_pair):
-            raise ValueError(f"there are {len(text)} texts and {len(text_pair)} second texts; give as many")
-        return [*zip(text, text_pair, strict=True)], True
-    is_pair = (
-        (lambda row: row and not isinstance(row[0], str)) if are_words else (lambda row: isinstance(row, sequence))
-    )
-    return [tuple(row) if is_pair(row) else (row,) for row in text], True
+    is_batch = isinstance(text, sequence) and (not are_words or (len(text) > 0 and isinstance(text[0], sequence)))
+    batch = [*text] if is_batch else [text]
+    if text_pair or isinstance(text_pair, sequence):
+        return None, is_batch
+    for each in batch:
+        if not (
+            isinstance(each, sequence) and all(isinstance(word, str) for word in each)
+            if are_words
+            else isinstance(each, str)
+        ):
+            return None, is_batch
+    return batch, is_batch

@@ -50,7 +50,7 @@ def _first_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], m
 
     A stretch of a text may take more tokens alone than it has in the text, because its pretokens are cut short.
     """
-    for end in sorted(set(ends), reverse=True):
+    for end in sorted(dict.fromkeys(ends), reverse=True):
         while start < end < len(data) and 0x80 <= data[end] < 0xC0:  # inside a character
             end -= 1
         chunk = data[start:end].decode()

@@ -57,15 +57,12 @@ class Batch:
     texts: str or bytes.
     refused: finds strings that a text must not contain. sections: as for Encoder.encode.
     fallback: returns the ids, as a list, of a text that the kernel cannot encode, or raises what is wrong with it.
-    borders: where one text is divided into several, in characters of a str: 0 first, its length last; None for whole texts.
     threads: the most that may work; afterwards the number that the texts are worth.
     """
 
     encoder: Encoder
     texts: tuple
     item: cython.pointer(cython.pointer(PyObject))
-    border: cython.pointer(int64_t)  # NULL for whole texts
-    borders: object
     n: cython.Py_ssize_t
     refused: Finder
     sections: Sections
@@ -85,18 +82,12 @@ class Batch:
     stopped: cython.bint
 
     def __cinit__(self, encoder: Encoder, texts: tuple, refused: Finder | None, sections: Sections | None, fallback,
-                  threads: cython.Py_ssize_t, borders=None):
-        numbers: int64_t[::1]
+                  threads: cython.Py_ssize_t):
         tm_lock_init(cython.address(self.lock))
         self.encoder = encoder
         self.texts = texts
         self.item = tm_items(texts)
         self.n = len(texts)
-        self.border = cython.NULL
-        if borders is not None:
-            numbers = self.borders = borders
-            self.border = cython.address(numbers[0])
-            self.n = len(borders) - 1
         self.refused = refused
         self.sections = sections
         self.fallback = fallback
@@ -255,8 +246,6 @@ class Batch:
         """The characters or bytes of text i; 1 for what is neither."""
         data: cython.p_void = cython.NULL
         size: cython.size_t = 1
-        if self.border != cython.NULL:
-            return self.border[i + 1] - self.border[i]
         tm_text_units(self.item[i], cython.address(data), cython.address(size))
         return size
 
@@ -270,15 +259,11 @@ class Batch:
         text: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
         which: cython.Py_ssize_t = 0
-        width: cython.int = tm_text_units(self.item[0 if self.border != cython.NULL else i], cython.address(data),
-                                          cython.address(size))
+        width: cython.int = tm_text_units(self.item[i], cython.address(data), cython.address(size))
         if width < 0:
             return FALLBACK
-        if self.border != cython.NULL:
-            data = cython.cast(cython.pointer(uint8_t), data) + self.border[i] * max(width, 1)
-            size = self.border[i + 1] - self.border[i]
         if width > 0:
-            if not self.encoder.reserve_text(state, 0, size, width):
+            if not self.encoder.reserve_text(state, size, width):
                 return NO_MEMORY
             code = tm_utf8_encode(data, size, width, state.text)
             if code < 0:
@@ -337,8 +322,7 @@ class Batch:
                 expected = 0 if whole is None else 1.125 * (whole.used + job.used) / job.last * self.n
                 for i in range(job.first, job.last):
                     if self.end[i + 1] < 0:
-                        text = self.texts[i] if self.border == cython.NULL else self.texts[0][self.border[i]:self.border[i + 1]]
-                        ids = self.fallback(text)
+                        ids = self.fallback(self.texts[i])
                         if whole is None:
                             lists[i] = ids
                         else:

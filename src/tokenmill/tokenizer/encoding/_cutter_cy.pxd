@@ -6,7 +6,7 @@ from tokenmill.kernels._pair_map cimport tm_pair_map
 cdef class Cutter:
     cdef uint64_t ascii[128][2]  # by the first of two ASCII characters: a bit for each second one that joins it
     cdef uint64_t stray[1024]  # a Bloom filter of the pairs with a stray
-    cdef uint64_t* wide  # a Bloom filter of the other pairs that join, a power of two of bits
+    cdef uint64_t* wide  # a Bloom filter of the other pairs that join
     cdef size_t wide_size  # in bytes
     cdef int shift
     cdef bint ready, has_strays
@@ -16,7 +16,6 @@ cdef class Cutter:
     cdef int learn_all(self, bytes blob, bytes sizes, events) except -1
 
     cdef int learn(self, const uint8_t* p, size_t n, tm_pair_map* pairs) except -1
-    cdef int set_wide(self, bytes bits) except -1
 
     # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut.
     cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil

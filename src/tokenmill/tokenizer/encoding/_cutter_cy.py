@@ -29,9 +29,9 @@ from array import array
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_hash,
@@ -59,6 +59,8 @@ class Cutter:
 
     def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False):
         self.source = (blob, sizes, events)
+        self.wide_size = 512
+        self.shift = 52
         if not lazy:
             self.build()
 
@@ -91,7 +93,12 @@ class Cutter:
                     self.learn(p, size[id], cython.address(pairs))
                 if size[id] != 0xFFFFFFFF:
                     p += size[id]
-            self.set_wide(b"\0" * (1 << max(9, (2 * pairs.used).bit_length())))
+            while self.wide_size < 2 * pairs.used:
+                self.wide_size *= 2
+                self.shift -= 1
+            self.wide = cython.cast(cython.pointer(uint64_t), tm_pages_new(self.wide_size))
+            if self.wide == cython.NULL:
+                raise MemoryError
             for i in range(pairs.n_slots):
                 if pairs.slots[i].used:
                     hash: uint64_t = tm_pair_hash(0, pairs.slots[i].left, pairs.slots[i].right) >> self.shift
@@ -119,20 +126,6 @@ class Cutter:
             else:
                 tm_pair_map_get_or_put(pairs, first, second, 0)
             first = second
-        return 0
-
-    def set_wide(self, bits: bytes):
-        size: cython.size_t = PyBytes_GET_SIZE(bits)
-        fresh: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), tm_pages_new(size))
-        if fresh == cython.NULL:
-            raise MemoryError
-        tm_pages_free(self.wide, self.wide_size)
-        self.wide = fresh
-        self.wide_size = size
-        self.shift = 61
-        while cython.cast(cython.size_t, 1) << (61 - self.shift) < size:
-            self.shift -= 1
-        memcpy(self.wide, PyBytes_AS_STRING(bits), size)
         return 0
 
     def ends(self, data: bytes):

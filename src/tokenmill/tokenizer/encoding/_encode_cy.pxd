@@ -6,18 +6,8 @@ from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
-from tokenmill.tokenizer.encoding._sections_cy cimport Found, PartList, Sections
+from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
 from tokenmill.tokenizer.merging._merger_cy cimport Merger
-
-
-# A window of a long str as UTF-8, in State.text.
-cdef struct Window:
-    void* data  # the str: n characters of `width` bytes
-    size_t n
-    int width
-    size_t taken  # characters so far
-    size_t filled  # bytes in State.text
-    size_t cut  # where encoding of the window ends
 
 
 cdef class State:
@@ -34,7 +24,8 @@ cdef class State:
     cdef size_t prefixed_size
     cdef bytes changed  # a normalized stretch
     cdef object error  # what `change` raised
-    cdef PartList parts  # where the parts of the text are to be recorded; None for nowhere
+    cdef Ids rows  # memory for `parts`
+    cdef Ids parts  # rows of four size_t, where the parts of the text are to be recorded; None for nowhere
     cdef list changes  # with `parts`: the changed stretches
     cdef bint only_parts  # nothing is encoded
     cdef bint in_changed
@@ -58,15 +49,11 @@ cdef class Encoder:
     # The UTF-8 of a str, or the contents of bytes, valid until the state is used for another text. UnicodeEncodeError for
     # lone surrogates.
     cdef const uint8_t* _bytes(self, State state, text, Py_ssize_t* size) except NULL
-    # Make room in state.text for the UTF-8 of n characters of `width` bytes after `used` bytes. False if memory runs out.
-    cdef bint reserve_text(self, State state, size_t used, size_t n, int width) noexcept nogil
+    # Make room in state.text for the UTF-8 of n characters of `width` bytes. False if memory runs out.
+    cdef bint reserve_text(self, State state, size_t n, int width) noexcept nogil
     # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
     cdef int _run(self, State state, text, Finder refused, Sections sections, ends, bint keep) except -1
-    cdef int _run_windows(self, State state, text, Finder refused, Sections sections, bint keep) except -1
-    cdef Py_ssize_t _next_window(self, State state, Window* window, Finder refused, Finder finder) noexcept nogil
-    cdef size_t _certain_cut(self, const uint8_t* text, size_t length, Finder refused, Finder finder) noexcept nogil
     cdef size_t _cut(self, const uint8_t* text, size_t length) noexcept nogil
-    cdef int _slice_done(self, State state, bint keep) except -1
     # Encode text[at:length] by `sections` until `stop` or a little further, and set state.at to the end. A text begins
     # where `at` is 0. Returns 0, or a negative number.
     cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
@@ -74,12 +61,12 @@ cdef class Encoder:
     # The same for text[at:length] inside a stretch.
     cdef Py_ssize_t _parts(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                            Sections sections) noexcept nogil
-    # Encode text[at:end], a stretch that may not be normalized yet, whole. Only windows that change are normalized, if a
+    # Encode text[at:end], a stretch that is normalized up to `fail`, whole. Only windows that change are normalized, if a
     # window can be told: it begins and ends at a clean cut.
-    cdef Py_ssize_t _changed_stretch(self, State state, const uint8_t* text, size_t at, size_t end,
+    cdef Py_ssize_t _changed_stretch(self, State state, const uint8_t* text, size_t at, size_t fail, size_t end,
                                      Sections sections) noexcept nogil
-    # The last clean cut in text[start:length], 0 for none: a pretoken begins there between two characters of ASCII,
-    # whatever is around them, and neither changes.
+    # The last clean cut in text[start:length], 0 for none: a pretoken begins there between two characters that stay as they
+    # are, whatever is around them.
     cdef size_t _clean_cut(self, const uint8_t* text, size_t start, size_t length, Sections sections) noexcept nogil
     # Encode text[0:length] as it is after normalization.
     cdef Py_ssize_t _changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil

@@ -13,12 +13,12 @@ from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import uint8_t, uint32_t
-from cython.cimports.libc.string import memcpy, memmove, memset
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate
+from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate, tm_pages_small
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
+from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_items, tm_text_units
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
@@ -31,7 +31,6 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     PART,
     PREFIXED_PART,
     TEXT_START,
-    PartList,
     Sections,
 )
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
@@ -54,13 +53,12 @@ HOLD = cython.declare(cython.size_t, 4096)
 MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are requested at once
 # Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
-WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that are converted to UTF-8 at a time
-KEPT = cython.declare(cython.size_t, 1 << 20)  # ids, or bytes of UTF-8, that a state keeps room for between calls
+SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
+KEPT = cython.declare(cython.size_t, 1 << 20)  # ids that a state keeps room for between calls
+MOST_KEPT = cython.declare(cython.size_t, 64 << 20)  # bytes of UTF-8, of which only those that were written take memory
 
 
 # Beside the negative numbers of _merger_cy:
-NOT_UTF8 = cython.declare(cython.Py_ssize_t, -11)
-FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
 RAISED = cython.declare(cython.Py_ssize_t, -13)  # State.error
 
 
@@ -71,6 +69,7 @@ class State:
     def __cinit__(self, cache: PretokenCache):
         self.cache = cache
         self.ids = Ids()
+        self.rows = Ids()
 
     def __dealloc__(self):
         tm_pages_free(self.text, self.text_size)
@@ -120,7 +119,9 @@ class Encoder:
     def give(self, state):
         if state.ids.room > KEPT:
             state.ids = Ids()
-        if state.text_size > 4 * KEPT:
+        if state.rows.room > KEPT:
+            state.rows = Ids()
+        if state.text_size > MOST_KEPT:
             tm_pages_free(state.text, state.text_size)
             state.text = cython.NULL
             state.text_size = 0
@@ -181,7 +182,7 @@ class Encoder:
         """The ids of a text in UTF-8, and what it consists of.
 
         limit: stop once there are more ids; -1 for no limit. encodes: whether ids are wanted; else only added tokens are.
-        Returns (ids, parts, changes): a buffer of uint32; the PartList; each changed stretch as it was encoded, for
+        Returns (ids, parts, changes): a buffer of uint32; a buffer of rows (see _sections_cy.pxd); each changed stretch as it was encoded, for
         the rows CHANGED_STRETCH.
         """
         state: State = self.take()
@@ -191,7 +192,8 @@ class Encoder:
         step: cython.size_t = SLICE
         if 0 <= limit < cython.cast(cython.Py_ssize_t, SLICE // 32):
             step = 64 + 16 * limit
-        state.parts = PartList()
+        state.parts = state.rows
+        state.rows.used = 0
         state.changes = []
         state.only_parts = not encodes
         state.at = 0
@@ -201,11 +203,15 @@ class Encoder:
                     code = self.sections(state, p, state.at, length, state.at + step, sections)
                 self._check(state, code, data)
                 PyErr_CheckSignals()
-            return _array(state), state.parts, state.changes
+            return _array(state), _copy(state.rows), state.changes
         finally:
             state.parts = state.changes = None
             state.only_parts = state.in_changed = False
             self.give(state)
+
+    def listed(self, ids: cython.const[uint32_t][::1]) -> list:
+        """The ids of an array as a list."""
+        return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0]) if len(ids) else []
 
     def list_of(self, ids, n):
         """A list of ints. Each int object is made once, with the encoder: counting a reference is cheaper than making one."""
@@ -233,7 +239,7 @@ class Encoder:
         size[0] = n
         if width == 0:
             return cython.cast(cython.pointer(cython.const[uint8_t]), data)
-        if not self.reserve_text(state, 0, n, width):
+        if not self.reserve_text(state, n, width):
             raise MemoryError
         if n <= HOLD:
             size[0] = tm_utf8_encode(data, n, width, state.text)
@@ -244,16 +250,15 @@ class Encoder:
             text.encode()  # raises: there are surrogates
         return state.text
 
-    def reserve_text(self, state, used, n, width):
-        size: cython.size_t = used + n * (4 if width == 4 else width + 1) + 16
+    def reserve_text(self, state, n, width):
+        size: cython.size_t = n * (4 if width == 4 else width + 1) + 16
         fresh: cython.pointer(uint8_t)
         if state.text_size < size:
             size = max(size, KEPT)
-            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_new(size))
+            # Small pages: on a busy machine the system takes long to find huge ones, and this is written once.
+            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_small(size))
             if fresh == cython.NULL:
                 return False
-            if used > 0:
-                memcpy(fresh, state.text, used)
             tm_pages_free(state.text, state.text_size)
             state.text = fresh
             state.text_size = size
@@ -265,9 +270,6 @@ class Encoder:
         size: cython.Py_ssize_t = 0
         p: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
-        in_windows: cython.bint = ends is None and (sections is None or sections.only_tokens)
-        if in_windows and isinstance(text, str) and len(text) > WINDOW and not tm_is_ascii(text):
-            return self._run_windows(state, text, refused, sections, keep)
         p = self._bytes(state, text, cython.address(size))
         length: cython.size_t = size
         if refused is not None and refused.is_in(p, size):
@@ -286,111 +288,20 @@ class Encoder:
             with cython.nogil:
                 code = self.sections(state, p, state.at, length, state.at + SLICE, sections)
             self._check(state, code, text)
-            self._slice_done(state, keep)
+            if not keep:
+                state.counted += state.ids.used
+                state.ids.used = 0
+            PyErr_CheckSignals()
         return 0
-
-    def _run_windows(self, state, text, refused, sections, keep):
-        """The same for a long str, with one window of UTF-8 at a time: all of it at once would take fresh memory."""
-        window: Window
-        code: cython.Py_ssize_t = 0
-        start: cython.size_t
-        since: cython.size_t
-        finder: Finder = None if sections is None else sections.raw
-        memset(cython.address(window), 0, cython.sizeof(Window))
-        window.width = tm_text_units(
-            cython.cast(cython.pointer(PyObject), text), cython.address(window.data), cython.address(window.n)
-        )
-        state.at = 0
-        while True:
-            with cython.nogil:
-                since = 0
-                while since < SLICE and code == 0:
-                    if state.at == window.cut:
-                        code = self._next_window(state, cython.address(window), refused, finder)
-                        if code < 0 or window.cut == 0:
-                            break
-                    start = state.at
-                    code = self.sections(state, state.text, start, window.cut, start + SLICE - since, sections)
-                    since += state.at - start
-            if code == FORBIDDEN:
-                _refuse(text, refused)
-            if code == NOT_UTF8:
-                text.encode()  # raises
-            self._check(state, code, text)
-            if window.cut == 0:
-                return 0
-            self._slice_done(state, keep)
-
-    def _next_window(self, state, window, refused, finder):
-        """Put the next window of UTF-8 into state.text[0:window.cut]; cut is 0 after the last. It ends where the text on both
-        sides can be encoded independently."""
-        size: cython.Py_ssize_t
-        more: cython.size_t
-        which: cython.Py_ssize_t
-        window.filled -= window.cut
-        if window.filled > 0:
-            memmove(state.text, state.text + window.cut, window.filled)
-        window.cut = 0
-        state.at = 0
-        while window.cut == 0 and (window.taken < window.n or window.filled > 0):
-            more = WINDOW if window.filled < WINDOW else window.filled
-            if more > window.n - window.taken:
-                more = window.n - window.taken
-            if not self.reserve_text(state, window.filled, more, window.width):
-                return NO_MEMORY
-            size = tm_utf8_encode(cython.cast(cython.pointer(uint8_t), window.data) + window.taken * window.width, more,
-                             window.width, state.text + window.filled)
-            if size < 0:
-                return NOT_UTF8
-            if not state.ids.reserve(size + 4, state.ids.used + (window.n - window.taken) * window.width // 2):
-                return NO_MEMORY
-            window.taken += more
-            window.filled += size
-            if refused is not None and refused.search(state.text, 0, window.filled, cython.address(which)) < window.filled:
-                return FORBIDDEN
-            if window.taken == window.n:
-                window.cut = window.filled
-            else:
-                window.cut = self._certain_cut(state.text, window.filled, refused, finder)
-        return 0
-
-    def _certain_cut(self, text, length, refused, finder):
-        """The last place where a pretoken begins whatever follows, and that no string of the finders spans."""
-        which: cython.Py_ssize_t
-        at: cython.size_t
-        longest: cython.size_t = 0
-        cut: cython.size_t
-        if finder is not None and finder.n > 0:
-            longest = finder.strings[0].length
-        if refused is not None and refused.n > 0 and refused.strings[0].length > longest:
-            longest = refused.strings[0].length
-        if length <= longest:
-            return 0
-        cut = self._cut(text, length - longest)
-        if finder is None:
-            return cut
-        at = cut - longest if cut > longest else 0
-        while at < cut:
-            at = finder.search(text, at, length, cython.address(which))
-            if at < cut and at + finder.strings[which].length > cut:
-                cut = self._cut(text, at)
-                at = cut - longest if cut > longest else 0
-            else:
-                at += 1
-        return cut
 
     def _cut(self, text, length):
         return self._scanner.cut(text, 0, length) if self._cutter is None else self._cutter.cut(text, 0, length)
 
-    def _slice_done(self, state, keep):
-        if not keep:
-            state.counted += state.ids.used
-            state.ids.used = 0
-        return PyErr_CheckSignals()
 
     def sections(self, state, text, at, length, stop, sections):
         code: cython.Py_ssize_t
         end: cython.size_t
+        fail: cython.size_t
         if sections is None:
             if at == 0 and not self._record(state, 0, length, PART):
                 return NO_MEMORY
@@ -406,8 +317,11 @@ class Encoder:
         while at < length and at < stop:
             end = state.raw.start
             if at < end:
-                if not state.in_stretch and sections.changes(text + at, end - at):
-                    code = self._changed_stretch(state, text, at, end, sections)
+                fail = end
+                if not state.in_stretch:
+                    fail = at + sections.passing(text + at, end - at)
+                if fail < end:
+                    code = self._changed_stretch(state, text, at, fail, end, sections)
                     state.at = end
                 else:
                     code = self._parts(state, text, at, end, stop, sections)
@@ -479,39 +393,38 @@ class Encoder:
         state.at = at
         return 0
 
-    def _changed_stretch(self, state, text, at, end, sections):
+    def _changed_stretch(self, state, text, at, fail, end, sections):
         code: cython.Py_ssize_t
         begin: cython.size_t = at
         until: cython.size_t = end
-        fail: cython.size_t
         limit: cython.size_t
-        room: cython.size_t = 1024
+        room: cython.size_t = SMALL
         local: cython.bint = (
-            sections.check is not None and sections.normal is None and sections.prefix == NO_PREFIX
-            and self._cutter is None and self._scanner is not None and self._scanner.joined == cython.NULL
+            sections.check is not None and (sections.normal is None or sections.inside is not None)
+            and sections.prefix == NO_PREFIX and self._cutter is None and self._scanner is not None and self._scanner.joined == cython.NULL
         )
         while at < end:
             if local:
-                fail = at + sections.check.passing(text + at, end - at)
                 begin = max(at, self._clean_cut(text, at, fail, sections))
                 if fail == end:
                     begin = end
+                if begin - at > room:
+                    room = SMALL
                 until = 0
                 while until == 0 and begin < end:
                     limit = fail + 1 + room
                     until = end if limit >= end else self._clean_cut(text, fail, limit, sections)
                     room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
-            if at < begin:
-                if not self._record(state, at, begin, PART):
-                    return NO_MEMORY
-                while at < begin:
-                    code = self._encode(state, text, at, begin, at + SLICE, cython.NULL, 0)
-                    if code < 0:
-                        return code
-                    at = state.at
-                    if at < begin and signalled():
-                        return SIGNALLED
+            state.in_stretch = False
+            while at < begin:
+                code = self._parts(state, text, at, begin, at + SLICE, sections)
+                if code < 0:
+                    return code
+                at = state.at
+                if at < begin and signalled():
+                    return SIGNALLED
             if begin < end:
+                state.in_stretch = False
                 if not self._record(state, begin, until, CHANGED_STRETCH):
                     return NO_MEMORY
                 state.in_changed = True
@@ -520,6 +433,8 @@ class Encoder:
                 if code < 0:
                     return code
                 at = until
+                if local:
+                    fail = at + sections.check.passing(text + at, end - at)
         return 0
 
     def _clean_cut(self, text, start, length, sections):
@@ -528,7 +443,7 @@ class Encoder:
             at = self._scanner.cut(text, start, at)
             if at <= start:
                 break
-            if text[at] < 128 and sections.check.classes[text[at]] == 1 and sections.check.classes[text[at - 1]] == 1:
+            if sections.parts(text, start, at, length):
                 return at
         return 0
 
@@ -591,9 +506,17 @@ class Encoder:
         return 0
 
     def _record(self, state, start, end, kind):
-        if state.parts is None:
-            return True
-        return state.parts.add(state.ids.used, start, end, kind | IN_CHANGED if state.in_changed else kind)
+        row: cython.pointer(cython.size_t)
+        if state.parts is not None:
+            if not state.parts.reserve(4 * cython.sizeof(cython.size_t) // 4, 0):
+                return False
+            row = cython.cast(cython.pointer(cython.size_t), state.parts.data + state.parts.used)
+            row[0] = state.ids.used
+            row[1] = start
+            row[2] = end
+            row[3] = kind | IN_CHANGED if state.in_changed else kind
+            state.parts.used += cython.sizeof(cython.size_t)
+        return True
 
     def _encode(self, state, text, at, length, stop, given, n_given):
         """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
@@ -664,6 +587,11 @@ def _array(state: State) -> object:
     """The ids as an object of their own: a copy of a few ids, the state's own array of many."""
     ids: Ids = state.ids
     if ids.used <= HOLD:
-        return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
+        return _copy(ids)
     state.ids = Ids()
     return ids
+
+
+@cython.cfunc
+def _copy(ids: Ids) -> bytearray:
+    return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)

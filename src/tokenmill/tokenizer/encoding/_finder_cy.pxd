@@ -22,9 +22,7 @@ cdef class Finder:
     cdef uint32_t* ends  # by node: which string ends there, or NO_ID
     cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
     cdef uint8_t alone[256]  # whether this byte is one of the strings
-    cdef uint8_t heads[16][2]  # the distinct first two bytes; few_heads if there are no more
-    cdef Py_ssize_t n_heads
-    cdef bint few_heads
+    cdef int first  # the byte that all strings begin with, or -1
     cdef readonly bint flagged  # any string has a flag
     cdef uint8_t space  # which byte is a space to tokens that take in white space; 0 for none
     cdef object is_word  # str -> bool: whether it has a word character

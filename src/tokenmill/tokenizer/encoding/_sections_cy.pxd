@@ -1,5 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t
 
+from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 
 cdef enum:
@@ -17,7 +19,8 @@ cdef struct Found:
     uint32_t id
 
 
-# What a row of PartList is, beside IN_CHANGED.
+# What a row of State.parts is, beside IN_CHANGED: four numbers, the ids before it, its start, its end, and one of these.
+# Parts, added tokens, and changed stretches, whose parts follow, are in order.
 cdef enum:
     PART = 0
     PREFIXED_PART = 1  # a space was put before it
@@ -26,22 +29,17 @@ cdef enum:
     IN_CHANGED = 4  # the span is in the last changed stretch
 
 
-cdef class PartList:
-    cdef size_t* rows  # 4 numbers each: the ids before it, its start, its end, and what it is
-    cdef size_t used, room
-
-    # False if memory runs out.
-    cdef bint add(self, size_t first_id, size_t start, size_t end, size_t kind) noexcept nogil
-
-
 cdef class NormalizationCheck:
-    cdef uint8_t* classes  # by code point: 0 not known yet, 255 may change, else the combining class + 1
+    cdef uint8_t* classes  # by code point: 0 not known yet, else see `class_page` in normalization.py
     cdef object page_of
+    cdef tm_pair_map joined  # see `joined_pairs` in normalization.py
+    cdef object joined_of  # what it is made from, on first use
     cdef bint ascii  # no character of ASCII changes
 
     # How much of a text is normalized already, up to the first character that may change.
     cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
-    cdef int fill(self, uint32_t point) noexcept nogil
+    cdef uint8_t class_of(self, uint32_t point) noexcept nogil
+    cdef int learn_joined(self) except -1
 
 
 cdef class Sections:
@@ -49,14 +47,16 @@ cdef class Sections:
     cdef Finder normal  # those that are found after it; None for none
     cdef NormalizationCheck check  # None if a stretch never changes, or always may
     cdef readonly object change  # bytes -> bytes: normalizes a stretch
+    cdef Cutter inside  # which characters `normal` tokens have side by side; None where there are none, or with flags
     cdef bint always  # every stretch is normalized
     cdef int prefix
-    cdef readonly bint only_tokens  # nothing but `raw`, whose tokens have no flags
     cdef readonly bint only_check  # nothing but `check`
 
     # Find the next added token of text[done:length] from found.at on, where the last one ended at `done`.
     cdef void next_token(self, Finder finder, const uint8_t* text, size_t done, size_t length, Found* found) noexcept nogil
-    # Whether the stretch text[0:length] must be normalized.
-    cdef bint changes(self, const uint8_t* text, size_t length) noexcept nogil
+    # How much of the stretch text[0:length] is normalized already.
+    cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
+    # The characters right before and right after `at` stay as they are, and so apart, whatever is around them.
+    cdef bint parts(self, const uint8_t* text, size_t start, size_t at, size_t length) noexcept nogil
     # Whether a space is put before the part text[at:...] of a stretch. first: 2 if the text begins there, 1 if the stretch does.
     cdef bint prefixed(self, const uint8_t* text, size_t at, int first) noexcept nogil

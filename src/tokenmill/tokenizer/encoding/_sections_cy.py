@@ -7,93 +7,87 @@ Definitions
     raw tokens are found in the text as it is, normal tokens in a normalized stretch (`normalized` of AddedToken).
 
 A stretch that is normalized already is encoded in place. That is nearly all text, and the quick check of Unicode (UAX #15,
-section 9) finds it out from a table: each character has a combining class, or may change.
+section 9) finds it out from tables: each character has a combining class, or may change, or may join the last character of
+class 0 before it. It joins none that stays as it is when decomposed, and that is in no pair with it.
 
 The flags of a token, as in Hugging Face tokenizers: it takes in the white space before it (LSTRIP) or after it (RSTRIP), or is
 found only where no word character touches it (SINGLE_WORD).
 """
 
 import cython
-from cython.cimports.cpython.buffer import PyBuffer_FillInfo
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.kernels._pair_map import TM_NO_VALUE as NO_VALUE
+from cython.cimports.tokenmill.kernels._pair_map import (
+    tm_pair_map_free,
+    tm_pair_map_get,
+    tm_pair_map_get_or_put,
+    tm_pair_map_reserve,
+)
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import LSTRIP, RSTRIP, SINGLE_WORD, Finder
+
+from ...vocabulary._packed_cy import pack_tokens
 
 POINTS = cython.declare(cython.size_t, 0x110000)
 PAGE = cython.declare(cython.size_t, 128)
+MAY_JOIN = cython.declare(uint8_t, 254)
 MAY_CHANGE = cython.declare(uint8_t, 255)
+NO_POINT = cython.declare(uint32_t, 0xFFFFFFFF)
 HIGH_BITS = cython.declare(uint64_t, 0x8080808080808080)
-ROW = cython.declare(cython.size_t, 4 * cython.sizeof(cython.size_t))
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
-
-
-@cython.cclass
-class PartList:
-    """What a text consists of, in order: parts, added tokens, and changed stretches, whose parts follow. Its buffer is rows of
-    four size_t."""
-
-    def __dealloc__(self):
-        tm_pages_free(self.rows, self.room * ROW)
-
-    def add(self, first_id, start, end, kind):
-        room: cython.size_t
-        fresh: cython.p_void
-        row: cython.pointer(cython.size_t)
-        if self.used == self.room:
-            room = 2 * self.room + 64
-            fresh = tm_pages_grow(self.rows, self.room * ROW, room * ROW)
-            if fresh == cython.NULL:
-                return False
-            self.rows = cython.cast(cython.pointer(cython.size_t), fresh)
-            self.room = room
-        row = self.rows + 4 * self.used
-        row[0] = first_id
-        row[1] = start
-        row[2] = end
-        row[3] = kind
-        self.used += 1
-        return True
-
-    def __len__(self):
-        return self.used
-
-    def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
-        PyBuffer_FillInfo(view, self, self.rows, self.used * ROW, True, flags)
 
 
 @cython.cclass
 class NormalizationCheck:
     """Whether a text is normalized already. Threads share it.
 
-    page_of: returns the 128 classes of the code points from 128 * number on, as bytes: 255 for one that may change, alone or
-        with its neighbours, else its canonical combining class + 1.
+    page_of: returns the classes of 128 code points: see `class_page` in normalization.py. joined: returns the pairs of code
+    points that may become one character; see `joined_pairs` there.
     """
 
-    def __cinit__(self, page_of):
+    def __cinit__(self, page_of, joined):
         self.page_of = page_of
+        self.joined_of = joined
         self.classes = cython.cast(cython.pointer(uint8_t), tm_pages_new(POINTS))
         if self.classes == cython.NULL:
             raise MemoryError
-        self.fill(0)
+        self.class_of(0)
         self.ascii = page_of(0) == bytes([1]) * 128
 
     def __dealloc__(self):
         tm_pages_free(self.classes, POINTS)
+        tm_pair_map_free(cython.address(self.joined))
 
-    def fill(self, point):
-        """Fill the page of a code point. Two threads may do so at once, and write the same."""
+    def class_of(self, point):
+        """Two threads may fill a page at once, and write the same."""
         first: cython.size_t = point // PAGE * PAGE
-        with cython.gil:
-            page: bytes = self.page_of(first // PAGE)
-            memcpy(self.classes + first, cython.cast(cython.p_char, page), PAGE)
+        if self.classes[point] == 0:
+            with cython.gil:
+                page: bytes = self.page_of(first // PAGE)
+                if MAY_JOIN in page:
+                    self.learn_joined()
+                memcpy(self.classes + first, cython.cast(cython.p_char, page), PAGE)
+        return self.classes[point]
+
+    def learn_joined(self):
+        with cython.critical_section(self):
+            if self.joined_of is not None:
+                pairs: list = self.joined_of()
+                if not tm_pair_map_reserve(cython.address(self.joined), len(pairs)):
+                    raise MemoryError
+                for starter, mark, value in pairs:
+                    tm_pair_map_get_or_put(cython.address(self.joined), starter, mark, value)
+                self.joined_of = None
         return 0
 
     def passing(self, text, length):
         at: cython.size_t = 0
         size: cython.size_t
         point: uint32_t = 0
+        starter: uint32_t = NO_POINT
         eight: uint64_t
         of_point: uint8_t
         last: uint8_t = 1
@@ -105,18 +99,29 @@ class NormalizationCheck:
                         break
                     at += 8
                     last = 1
+                    starter = text[at - 1]
                 if at == length:
                     return length
             size = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 at += 1
                 last = 1
+                starter = NO_POINT
                 continue
             of_point = self.classes[point]
             if of_point == 0:
-                self.fill(point)
-                of_point = self.classes[point]
-            if of_point == MAY_CHANGE or (of_point > 1 and of_point < last):
+                of_point = self.class_of(point)
+            if of_point >= MAY_JOIN:
+                if (
+                    of_point == MAY_CHANGE
+                    or tm_pair_map_get(cython.address(self.joined), starter, point) != NO_VALUE
+                    or tm_pair_map_get(cython.address(self.joined), starter, NO_POINT) != NO_VALUE
+                ):
+                    return at
+                of_point = cython.cast(uint8_t, tm_pair_map_get(cython.address(self.joined), NO_POINT, point))
+            if of_point == 1:
+                starter = point
+            elif of_point < last:
                 return at
             last = of_point
             at += size
@@ -127,23 +132,23 @@ class NormalizationCheck:
 class Sections:
     """The added tokens to find in a text, and what happens to the text between them. Immutable; threads share it.
 
-    raw, normal: finders of added tokens. change: normalizes bytes; None for no normalization. page_of: see
+    raw, normal: finders of added tokens. change: normalizes bytes; None for no normalization. page_of, joined: see
     NormalizationCheck; None if every stretch must be given to `change`. prefix: the rule for a space before a text.
     marks: whether a space in a normalized stretch stands for a mark, so that no normal token takes it in.
     """
 
     def __cinit__(self, raw: Finder | None = None, normal: Finder | None = None, change=None, page_of=None,
-                  prefix: cython.int = 0, marks: cython.bint = False):
+                  joined=None, prefix: cython.int = 0, marks: cython.bint = False):
         self.raw = raw
         self.normal = normal
         self.change = change
-        self.check = None if page_of is None else NormalizationCheck(page_of)
+        self.check = None if page_of is None else NormalizationCheck(page_of, joined)
         self.always = change is not None and page_of is None
         self.prefix = prefix
         if normal is not None:
             normal.space = 0 if marks else 32
+            self.inside = None if normal.flagged else Cutter(*pack_tokens(tuple(normal.contents)))
         plain: cython.bint = normal is None and prefix == 0
-        self.only_tokens = plain and change is None and (raw is None or not raw.flagged)
         self.only_check = plain and raw is None and not self.always
 
     def next_token(self, finder, text, done, length, found):
@@ -175,10 +180,24 @@ class Sections:
         found.end = length
         found.id = NO_TOKEN_ID
 
-    def changes(self, text, length):
+    def passing(self, text, length):
         if self.always:
-            return True
-        return self.check is not None and self.check.passing(text, length) < length
+            return 0
+        return length if self.check is None else self.check.passing(text, length)
+
+    def parts(self, text, start, at, length):
+        before: cython.size_t = at - 1
+        first: uint32_t = 0
+        second: uint32_t = 0
+        while before > start and text[before] & 0xC0 == 0x80:
+            before -= 1
+        return (
+            tm_utf8_read(text + before, at - before, cython.address(first)) == at - before
+            and tm_utf8_read(text + at, length - at, cython.address(second)) > 0
+            and self.check.class_of(first) == 1
+            and self.check.class_of(second) == 1
+            and (self.inside is None or not self.inside.joins(first, second))
+        )
 
     def prefixed(self, text, at, first):
         if self.prefix == NO_PREFIX:

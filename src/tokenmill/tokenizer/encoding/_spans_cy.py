@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The span of text that each id stands for, from what the encoder recorded (see PartList in _sections_cy)."""
+"""The span of text that each id stands for, from what the encoder recorded (see _sections_cy.pxd)."""
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize

@@ -7,8 +7,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...vocabulary._packed_cy import first_made, pack_tokens
-from ..merging._build_cy import list_merger
-from ..merging._seeds_cy import packed_cache
+from ..merging._build_cy import list_merger, packed_cache
 from ._parts_cy import PartEncoder, pairs_inside
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 

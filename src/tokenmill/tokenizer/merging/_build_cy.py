@@ -17,17 +17,27 @@ from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
+from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_prefetch
-from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
+    NO_ID,
+    NO_MEMORY,
+    SIGNALLED,
+    Merger,
+    Workspace,
+    reserve,
+)
 from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, SortedTokens, same_token
 
-from ._seeds_cy import packed_cache
+from ...events import event_table
 
+GROUP = cython.declare(cython.Py_ssize_t, 64)  # tokens whose slots are fetched at once
 AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
 CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
 
@@ -88,6 +98,40 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
             continue
         characters.setdefault(point, id)
     return byte_ids, characters
+
+
+def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
+    """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
+    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+    pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
+    limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
+    next: cython.pointer(cython.const[uint8_t]) = pretoken
+    n: cython.Py_ssize_t = PyBytes_GET_SIZE(sizes) // 4
+    first: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    id: uint32_t
+    held: cython.size_t = 0
+    found: uint32_t[4]
+    for i in range(n):
+        held += size[i] != NO_ID
+    cache: PretokenCache = PretokenCache(merger, None, 3 * held)
+    for first in range(0, n, GROUP):
+        if first & 0xFFF == 0:
+            PyErr_CheckSignals()
+        for i in range(first, min(first + GROUP, n)):
+            if size[i] != NO_ID:
+                tm_prefetch_write(
+                    cache.entries + (tm_random_hash(tm_key_of(next, size[i], limit, cache.seed), cache.seed) & (cache.slots - 1))
+                )
+                next += size[i]
+        for i in range(first, min(first + GROUP, n)):
+            if size[i] == NO_ID:
+                continue
+            id = cython.cast(uint32_t, i)
+            if size[i] > 0 and cache.find(pretoken, size[i], limit, found) == 0 and not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
+                raise MemoryError
+            pretoken += size[i]
+    return cache
 
 
 def rank_merger(packed: tuple, unknown) -> tuple:
@@ -326,3 +370,30 @@ def _spell(tokens: Tokens, left: uint32_t, right: uint32_t, id: uint32_t) -> cyt
         and memcmp(tokens.starts[id], tokens.starts[left], n) == 0
         and memcmp(tokens.starts[id] + n, tokens.starts[right], tokens.size[right]) == 0
     )
+
+
+@cython.cclass
+class EventMerger(Merger):
+    """Merges the parts of a pretoken by replaying merges and removals in training order (Picky BPE)."""
+
+    table: EventTable
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
+                    pretoken: cython.pointer(cython.const[uint8_t]), work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+        if n <= SHORT_REPLAY:
+            n = self.table.replay_short(ids, n, cython.NULL, 0)
+        elif not reserve(work, replay_memory(n)):
+            return NO_MEMORY
+        else:
+            n = self.table.replay_long(ids, n, work.memory, cython.NULL, 0)
+        return n if n >= 0 else SIGNALLED
+
+
+def event_merger(vocabulary, byte_ids, characters) -> Merger:
+    """The merger of a vocabulary of the order "events"."""
+    merger: EventMerger = EventMerger(len(vocabulary.tokens), byte_ids, vocabulary.unknown, characters)
+    merger.table = event_table(vocabulary)
+    return merger
