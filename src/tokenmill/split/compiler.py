@@ -3,13 +3,61 @@
 from __future__ import annotations
 
 from array import array
+from typing import NamedTuple
 
 from .alphabet import Alphabet, NotRegular
 from .automaton import DEAD, Automaton, compile_tree, sets_of
-from .composition import transducer_tables
 from .syntax import parse
-from .tables import Tables
-from .transducer import Maker, certain_cuts, sure_states
+from .transducer import REWIND, Maker, Transducer, certain_cuts, sure_states
+
+MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
+MOST_STATES = 8  # after one column, so a state number takes 3 bits
+
+
+class SimdTables(NamedTuple):
+    """The tables of one pattern.
+
+    steps: columns * columns tables of 16 bytes.
+    ascii: the columns of the ASCII characters.
+    pages, invalid: as in Alphabet, with columns in place of classes.
+    next: the column of continuation bytes; as the previous column, the start of the text.
+    end: the column of the end of the text.
+    """
+
+    columns: int
+    steps: bytes
+    ascii: bytes
+    pages: bytes
+    invalid: int
+    next: int
+    end: int
+
+
+class Tables(NamedTuple):
+    """Everything the scanner needs to run a pattern. Numbers of two bytes are little-endian.
+
+    width: the cells of a row: one for each class, and the last for the end of the text. A state is identified by the
+        offset of its row: number * width.
+    ascii, index, pages, invalid: map bytes to classes; see Alphabet.
+    steps (two bytes), actions: the transducer, row after row: the next state, and what to cut before this character.
+        Empty if the transducer would be too large.
+    matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end
+        before this character.
+    certain: 128 rows of `width`: whether a pretoken always begins at a character of this class after this ASCII one.
+    simd: the transducer for the SIMD scan, or None if it does not fit.
+    """
+
+    width: int
+    ascii: bytes
+    index: bytes  # type: ignore[assignment]
+    pages: bytes
+    invalid: int
+    steps: bytes
+    actions: bytes
+    matches: bytes
+    accepts: bytes
+    certain: bytes
+    simd: SimdTables | None
 
 
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
@@ -57,4 +105,57 @@ def compile_pattern(pattern: str) -> Tables:
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
         steps, actions, array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,
+    )  # fmt: skip
+
+
+def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables | None:
+    """Tables that have only a transducer, or None if it has too many states."""
+    width = alphabet.size + 1
+    if len(transducer.steps) * width >= 0xFFFF:
+        return None
+    steps: list[int] = []
+    actions = bytearray()
+    for cells, end in zip(transducer.steps, transducer.ends, strict=True):
+        steps += [state * width for state, _ in cells] + [0]
+        actions += bytes([action for _, action in cells] + [end])
+    simd = make_simd_tables(transducer, alphabet)
+    return Tables(
+        width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
+        array("H", steps).tobytes(), bytes(actions), b"", b"", b"", simd,
+    )  # fmt: skip
+
+
+def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables | None:
+    """The transducer, laid out for the byte shuffles of _simd_scan.h; None if it needs too many columns or states.
+
+    Classes that every state treats alike share one column. Only some states are possible right after a character of a
+    column; the vector holds a state's number among those. Each pair of columns (of the last character, of this byte) has a
+    table of 16 bytes, from the number of the old state to the number of the new one, with the action in the high half. The
+    scanner builds tables for two bytes at a time from these.
+    """
+    steps = transducer.steps
+    columns: dict[tuple, int] = {}
+    column_of = [columns.setdefault(tuple(row[c] for row in steps), len(columns)) for c in range(alphabet.size)]
+    following, end = len(columns), len(columns) + 1
+    possible = [sorted({state for state, action in column if action != REWIND}) for column in columns]
+    if end >= MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
+        return None
+    number = [{state: i for i, state in enumerate(states)} for states in possible]
+
+    tables = bytearray((end + 1) ** 2 * 16)
+
+    def fill(before: int, here: int, cells: list[int]) -> None:
+        at = (before * (end + 1) + here) * 16
+        tables[at : at + len(cells)] = bytes(cells)
+
+    for before, states in enumerate([*possible, [0]]):  # the last is the start of the text, as the column `following`
+        for here, column in enumerate(columns):
+            targets = [column[state] for state in states]
+            fill(before, here, [(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
+        fill(before, following, list(range(MOST_STATES)))
+        fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
+    table = bytes(column_of).ljust(256, b"\0")
+    return SimdTables(
+        end + 1, bytes(tables), alphabet.ascii.translate(table), alphabet.pages.translate(table),
+        column_of[alphabet.invalid], following, end,
     )  # fmt: skip

@@ -9,11 +9,14 @@ import re
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ._scan_cy import Scanner
 from .names import is_named, regular_expressions
-from .tables import Tables
+
+if TYPE_CHECKING:
+    from .compiler import Tables
 
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
@@ -52,7 +55,7 @@ def composed_tables(patterns: tuple[str, ...]) -> Tables | None:
     """The transducer of all these patterns, each inside the one before; None if there is none that is small and exact."""
     outer = tables_of(patterns[0])
     inner = tables_of(patterns[1]) if len(patterns) == 2 else composed_tables(patterns[1:])
-    if not isinstance(outer, Tables) or not isinstance(inner, Tables):
+    if isinstance(outer, str) or isinstance(inner, str) or inner is None:
         return None
     from .composition import compose
 
