@@ -93,7 +93,7 @@ def open_source(
     elif format in ("wikipedia", "stackexchange"):
         from .xml import DumpSource
 
-        opened = DumpSource(source, options, _reader(format), ids)
+        opened = DumpSource(source, options, _reader(format))
     elif options.unit == "file":
         opened = FileSource(source, options, span, check, cut, whole)
     else:

@@ -143,6 +143,8 @@ class FileSource(TextSource):
 class CutSource(TextSource):
     """A text file of many documents, cut by a kernel."""
 
+    _tag_size = 0  # bytes of a document that are before what the cutter finds of it
+
     def __init__(
         self, source: Source, options: ReadOptions, span: Span | None = None, check: Check | None = None
     ) -> None:
@@ -189,5 +191,5 @@ class CutSource(TextSource):
         del ends[n:], numbers[n:]
         block.data, block.ends, block.numbers = block.buffer, ends, numbers
         for number in cutter.too_long:
-            block.leave_out(number, too_long(self._options.max_document_bytes))
+            block.leave_out(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()
