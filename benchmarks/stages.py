@@ -143,7 +143,7 @@ def clean(clock: Clock, name: str, path: Path, folder: Path) -> int:
     import zstandard
 
     from tokenmill.corpus.cleaner import KINDS, Cleaner
-    from tokenmill.corpus.job import CleanOptions
+    from tokenmill.corpus.options import CleanOptions
 
     kind = "text" if name in TEXTS else name
     read = CleanOptions().read

@@ -11,7 +11,7 @@ from killed_driver import kill_driver
 
 from tokenmill.corpus import CleanOptions, clean, cleaning
 from tokenmill.corpus.cleaning import report_path
-from tokenmill.corpus.job import FILES
+from tokenmill.corpus.options import FILES
 from tokenmill.errors import InputError
 from tokenmill.jobs.work import JobOptions
 
@@ -103,7 +103,7 @@ CLEAN = """
 import sys
 from tokenmill.corpus import CleanOptions, clean, cleaning
 from dataclasses import replace
-from tokenmill.corpus.job import FILES
+from tokenmill.corpus.options import FILES
 from tokenmill.jobs.work import JobOptions
 cleaning.PART_BYTES = 100_000
 job = JobOptions("ray", sys.argv[3])

@@ -17,7 +17,7 @@ from tokenmill.corpus._traits_cy import traits
 from tokenmill.corpus.cleaner import Cleaner
 from tokenmill.corpus.filters import FILTER_SETS, FILTERS, clean_segments
 from tokenmill.corpus.html import html_to_text
-from tokenmill.corpus.job import CleanOptions
+from tokenmill.corpus.options import CleanOptions
 from tokenmill.corpus.report import Tally
 from tokenmill.corpus.wikitext import Segment, wikitext_to_text
 from tokenmill.sources.blocks import Block, ReadOptions

@@ -3,6 +3,6 @@
 from ..sources.blocks import Document
 from ..sources.documents import read_documents
 from .cleaning import CleaningReport, clean
-from .job import CleanOptions
+from .options import CleanOptions
 
 __all__ = ["CleanOptions", "CleaningReport", "Document", "clean", "read_documents"]

@@ -17,7 +17,7 @@ from ..sources.find import Skip
 from ..sources.jsonl import Column, columns_of
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
-from .job import OUTPUT_FORMATS, CleanOptions
+from .options import OUTPUT_FORMATS, CleanOptions
 from .report import Tally
 from .wikitext import Segment
 

@@ -33,7 +33,7 @@ from ..sources.blocks import Block
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
-from .job import OUTPUT_FORMATS, CleanOptions
+from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
 
 Part = list[tuple[Source, int]]  # consecutive sources with their sizes

@@ -1,0 +1,59 @@
+"""The options of `clean`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from ..errors import OptionName, UsageError
+from ..jobs.work import EXECUTION, OUTPUT
+from ..options import Option, Options
+from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
+from .filters import chosen_filters
+
+OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "parquet": ".parquet", "text": ".txt"}
+FILES = ReadOptions(max_document_bytes=MAX_DOCUMENT_BYTES)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@dataclass(frozen=True)
+class CleanOptions(Options):
+    """How documents are read, cleaned and written.
+
+    filters: the names of filters and of sets of filters to apply (see `filters`).
+    time_limit, document_memory: a document that takes more cannot be read.
+    read: what a document is, and which field or column holds its text. By default a text file is one. A file longer than
+        half of max_document_bytes is cut into several, at blank lines if it has any; other documents longer than that
+        limit cannot be read. What cannot be read is an InputError, or skipped and counted with skip_damaged.
+    """
+
+    # fmt: off
+    format: Annotated[Literal["jsonl", "parquet", "text"], Option("jsonl: shards of JSON lines (.jsonl.zst); parquet: of rows; text: of plain text, two blank lines after each document.")] = "jsonl"
+    filters: Annotated[tuple[str, ...] | None, Option("Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published recipe. [default: careful for wikipedia and stackexchange, else minimal]", metavar="NAME[,...]", parse=_names)] = None
+    min_chars: Annotated[int | None, Option("Drop shorter documents. [default: 100 for wikipedia, stackexchange and the filters ddtokens, else 1]", min=0)] = None
+    keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True
+    time_limit: Annotated[float, Option("Seconds of processor time for one document.", section=EXECUTION)] = 30.0
+    document_memory: Annotated[int, Option("Bytes of memory for one document, e.g. 512MiB.", section=EXECUTION)] = 1 << 30
+    shard_bytes: Annotated[int, Option("Close a shard after this much text.", "--shard-size", section=OUTPUT)] = 256 << 20
+    # fmt: on
+    no_filter: Annotated[Sequence[str], Option("A filter not to apply. Repeatable.")] = ()
+    read: ReadOptions = FILES
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("time_limit", "document_memory", "shard_bytes"):
+            if getattr(self, name) <= 0:
+                raise UsageError(OptionName(name), f" is {getattr(self, name)}; it must be above 0")
+
+    def for_kind(self, kind: str) -> CleanOptions:
+        """These options with the defaults of a kind of corpus in place of None. Raises UsageError for unknown filters."""
+        pages = kind in ("wikipedia", "stackexchange")
+        filters = ("careful" if pages else "minimal",) if self.filters is None else self.filters
+        min_chars = (100 if pages or "ddtokens" in filters else 1) if self.min_chars is None else self.min_chars
+        unwanted = chosen_filters(self.no_filter)
+        chosen = tuple(name for name in chosen_filters(filters) if name not in unwanted)
+        return replace(self, filters=chosen, min_chars=min_chars, no_filter=())
