@@ -3,61 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from typing import NamedTuple
 
 from .alphabet import Alphabet, NotRegular
 from .automaton import DEAD, Automaton, compile_tree, sets_of
 from .syntax import parse
+from .tables import SimdTables, Tables
 from .transducer import REWIND, Maker, Transducer, certain_cuts, sure_states
 
 MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
-
-
-class SimdTables(NamedTuple):
-    """The tables of one pattern.
-
-    steps: columns * columns tables of 16 bytes.
-    ascii: the columns of the ASCII characters.
-    pages, invalid: as in Alphabet, with columns in place of classes.
-    next: the column of continuation bytes; as the previous column, the start of the text.
-    end: the column of the end of the text.
-    """
-
-    columns: int
-    steps: bytes
-    ascii: bytes
-    pages: bytes
-    invalid: int
-    next: int
-    end: int
-
-
-class Tables(NamedTuple):
-    """Everything the scanner needs to run a pattern. Numbers of two bytes are little-endian.
-
-    width: the cells of a row: one for each class, and the last for the end of the text. A state is identified by the
-        offset of its row: number * width.
-    ascii, index, pages, invalid: map bytes to classes; see Alphabet.
-    steps (two bytes), actions: the transducer, row after row: the next state, and what to cut before this character.
-        Empty if the transducer would be too large.
-    matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end
-        before this character.
-    certain: 128 rows of `width`: whether a pretoken always begins at a character of this class after this ASCII one.
-    simd: the transducer for the SIMD scan, or None if it does not fit.
-    """
-
-    width: int
-    ascii: bytes
-    index: bytes  # type: ignore[assignment]
-    pages: bytes
-    invalid: int
-    steps: bytes
-    actions: bytes
-    matches: bytes
-    accepts: bytes
-    certain: bytes
-    simd: SimdTables | None
 
 
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:

@@ -16,7 +16,8 @@ from __future__ import annotations
 from array import array
 
 from .alphabet import MOST_CLASSES, Alphabet
-from .compiler import Tables, transducer_tables
+from .compiler import transducer_tables
+from .tables import Tables
 from .transducer import MOST_STATES, REWIND, Transducer, minimal
 
 
