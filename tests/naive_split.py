@@ -1,19 +1,23 @@
 """The slow twin of the scanner: the same pretokens, by rewriting the text of a pattern for the `regex` module.
 
-It shares no parser with tokenmill: only the tables of Unicode, because `regex` may have another version of Unicode.
+It shares no code with tokenmill. It reads the two files of Unicode's tables itself, since `regex` may have another version
+of Unicode.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import sys
+import zlib
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
 
 import regex
 
-from tokenmill.split.alphabet import Alphabet, property_set
-
+TABLES = Path(importlib.util.find_spec("tokenmill").submodule_search_locations[0], "split")
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
 POSIX = {
     "alnum": "09AZaz", "alpha": "AZaz", "ascii": "\0\x7f", "blank": "\t\t  ", "cntrl": "\0\x1f\x7f\x7f", "digit": "09",
     "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "\t\r  ", "upper": "AZ",
@@ -31,16 +35,33 @@ def everything() -> str:
 
 
 @functools.cache
+def members(name: str) -> bytes | None:
+    """1 for each code point with a category, a group of them or another property; None where the tables have none."""
+    chosen = [CATEGORIES.index(each) for each in CATEGORIES if each == name or each[0] == name]
+    if chosen:
+        data = zlib.decompress((TABLES / "categories.zlib").read_bytes())
+        pages, numbers = data[2 * 8704 :], array("H", data[: 2 * 8704])
+        is_member = bytes(number in chosen for number in range(256))
+        return b"".join(pages[n * 128 : n * 128 + 128] for n in numbers).translate(is_member)
+    plain = name.lower().replace("_", "")
+    for line in zlib.decompress((TABLES / "properties.zlib").read_bytes()).decode().split("\n"):
+        names, *numbers = line.split(" ")
+        if plain in names.lower().replace("_", "").split("="):
+            found, at = bytearray(0x110000), 0
+            for gap, length in zip(numbers[::2], numbers[1::2], strict=True):
+                first, at = at + int(gap, 16), at + int(gap, 16) + int(length, 16)
+                found[first : at + 1] = b"\1" * (at + 1 - first)
+            return bytes(found)
+    return None
+
+
+@functools.cache
 def property_text(name: str) -> str:
     """`\\p{name}` for `regex`, corrected where its Unicode version differs from that of the tables."""
     text = rf"\p{{{name}}}"
-    wanted = property_set(name)
-    if wanted is None:
+    ours = members(name)
+    if ours is None:
         return text
-    alphabet = Alphabet([wanted])
-    index = memoryview(alphabet.index).cast("H")
-    ours = b"".join(alphabet.pages[i * 128 : i * 128 + 128] for i in index)
-    ours = ours.translate(bytes(alphabet.mask(wanted) >> c & 1 for c in range(256)))
     theirs = bytearray(0x110000)
     for found in regex.finditer(f"{text}+", everything()):
         theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())

@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import py7zr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -198,26 +197,19 @@ def rows(count):
     return "".join(f'<row Id="{i}" Body="{i} {BODY}" />\n' for i in range(count))
 
 
-@pytest.mark.parametrize("suffix", [".xml.bz2", ".xml.zst", ".7z"])
+@pytest.mark.parametrize("suffix", [".xml.bz2", ".xml.zst"])
 def test_dumps_that_were_cut_off(tmp_path, suffix):
     """What stands before the cut is cleaned; the rest is one skip that says where."""
     rng = random.Random(1)  # what a damaged bit makes of the rest depends on the bytes
-    count = 1000 if suffix == ".7z" else 3000
+    count = 3000
     plain = (
         "<posts>\n"
         + "".join(f'<row Id="{i}" Body="{rng.randbytes(300).hex(" ")} {BODY}" />\n' for i in range(count))
         + "</posts>"
     ).encode()
     path = tmp_path / f"a{suffix}"
-    if suffix == ".7z":
-        with py7zr.SevenZipFile(path, "w") as archive:
-            archive.writestr(plain, "Posts.xml")
-        data = bytearray(path.read_bytes())
-        data[len(data) * 2 // 3] ^= 0xFF
-    else:
-        compressed = bz2.compress(plain) if suffix == ".xml.bz2" else zstandard.ZstdCompressor().compress(plain)
-        data = compressed[: len(compressed) * 2 // 3]
-    path.write_bytes(data)
+    compressed = bz2.compress(plain) if suffix == ".xml.bz2" else zstandard.ZstdCompressor().compress(plain)
+    path.write_bytes(compressed[: len(compressed) * 2 // 3])
     texts, skipped = cleaned("stackexchange", path, tmp_path)
     assert count // 4 < len(texts) < count * 4 // 5
     assert len(skipped) == 1
@@ -294,5 +286,5 @@ def test_a_mixed_bag(tmp_path):
         "c.parquet: not a readable Parquet file",
         "e.parquet: no column 'text'; the colum",
         "f.txt.gz: damaged or cut off after 0 b",
-        "g.7z: cannot be read as a 7z archive: ",
+        "g.7z: a 7z archive. Unpack it (7z x), ",
     ]

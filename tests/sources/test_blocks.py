@@ -424,9 +424,7 @@ def test_spans_have_all_documents_once(tmp_path):
 
 
 def test_dumps_go_on_in_the_middle(tmp_path, monkeypatch):
-    from tokenmill.sources import xml
-
-    monkeypatch.setattr(xml, "BLOCK", 300)
+    monkeypatch.setattr(blocks_module, "BLOCK", 300)
     head = '<mediawiki xml:lang="fr"><siteinfo><namespaces><namespace key="4">Wiki</namespace></namespaces></siteinfo>'
     pages = "".join(
         f"<page><title>{'Wiki:' if i % 5 == 4 else ''}P{i}</title><id>{i}</id><revision><text>page {i}</text></revision></page>\n"

@@ -2,14 +2,12 @@
 
 import bz2
 import gzip
-import io
 import lzma
 import struct
 import subprocess
 import sys
 from pathlib import Path
 
-import py7zr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,7 +21,7 @@ BOUND = 300 * MB  # beside the imports: a window of 128 MiB and buffers; each of
 # Reads all documents of a file, or as many bytes as it has, and prints the growth of the peak of its memory.
 READ = """
 import resource, sys
-import pyarrow.parquet, py7zr, zstandard, lzma, bz2, rapidgzip
+import pyarrow.parquet, zstandard, lzma, bz2, rapidgzip
 from tokenmill.sources import decompress
 from tokenmill.sources.blocks import Block, ReadOptions
 from tokenmill.sources.documents import open_source
@@ -85,18 +83,6 @@ def test_padding_of_a_xz_is_passed_over(tmp_path):
     path = tmp_path / "a.xz"
     path.write_bytes(lzma.compress(b"one\n") + bytes(100 * MB) + lzma.compress(b"two\n"))
     assert read(path)[::2] == (8, "\n")
-
-
-@pytest.mark.parametrize("method", [py7zr.FILTER_BZIP2, py7zr.FILTER_LZMA2])
-def test_a_7z_of_a_long_post(tmp_path, method):
-    path = tmp_path / "a.7z"
-    row = b'<row Id="1" Body="x" />\n'
-    posts = b"<posts>" + row + bytes(400 * MB) + row + b"</posts>"
-    with py7zr.SevenZipFile(path, "w", filters=[{"id": method, "preset": 1}]) as archive:
-        archive.writef(io.BytesIO(posts), "Posts.xml")
-    nbytes, growth, said = read(path)
-    assert nbytes == 1 and "longer than" in said
-    assert growth < BOUND
 
 
 def test_a_parquet_file_whose_rows_are_one_long_string(tmp_path):

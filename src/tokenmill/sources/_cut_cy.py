@@ -42,248 +42,197 @@ def _is_space(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.s
     return start == end
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _line_end(text: cython.pointer(uint8_t), start: cython.size_t, newline: cython.size_t,
-              length: cython.size_t) -> cython.size_t:
-    """The end of the line text[start:newline] without its carriage returns; they stay where no newline follows."""
-    if newline < length:
-        while newline > start and text[newline - 1] == RETURN:
-            newline -= 1
-    return newline
-
-
 def count_byte(buffer: uint8_t[::1], length: cython.size_t, byte: uint8_t) -> int:
     """How often a byte is in buffer[:length]."""
-    if length == 0:
-        return 0
-    text: cython.pointer(uint8_t) = cython.address(buffer[0])
+    return _count(cython.address(buffer[0]), 0, length, byte) if length > 0 else 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count(text: cython.pointer(uint8_t), at: cython.size_t, end: cython.size_t, byte: uint8_t) -> cython.size_t:
     count: cython.size_t = 0
-    at: cython.size_t = 0
     within: uint8_t
     i: cython.size_t
-    with cython.nogil:
-        while at + 128 <= length:  # the loop becomes vector instructions
-            within = 0
-            for i in range(128):
-                within += text[at + i] == byte
-            count += within
-            at += 128
-        for i in range(at, length):
-            count += text[i] == byte
+    while at + 128 <= end:  # the loop becomes vector instructions
+        within = 0
+        for i in range(128):
+            within += text[at + i] == byte
+        count += within
+        at += 128
+    for i in range(at, end):
+        count += text[i] == byte
     return count
 
 
 @cython.cclass
-class LineCutter:
-    """Cuts text into its lines, or into runs of lines with blank lines between them.
+class Cutter:
+    """Cuts text at a separator, at the ends of its lines, or into runs of lines with blank lines between them.
 
-    blank: whether documents are runs of lines, which are then joined by a newline.
-    dense: whether lines of white space are no documents. Empty lines never are.
-    limit: documents of more bytes, as they are in the source, are left out, and the numbers of their first lines
-        appended to `too_long`; -1 for no limit. A line of more bytes is not blank.
-    line: the number of the next line.
-    dropping: whether the text that was given ended inside a document that is left out.
+    Empty documents are none. Carriage returns at the end of a line are left out, but at a separator.
+
+    separator: b"\\n" for lines. blank: whether documents are runs of lines.
+    dense: whether lines of white space are no documents. Of a separator and of blank lines they never are.
+    limit: documents of more bytes, as they are in the source, are left out, and their places appended to `too_long`; -1 for
+        no limit. A line of more bytes is not blank.
+    place: of the next document: its offset if there is a separator, else the number of its first line.
     """
 
-    line = cython.declare(uint64_t, visibility="public")
-    dropping = cython.declare(cython.bint, visibility="readonly")
+    place = cython.declare(uint64_t, visibility="public")
     too_long = cython.declare(list, visibility="readonly")
+    separator: bytes  # owns what `mark` refers to
+    mark: cython.p_char
+    size: cython.size_t
+    lines: cython.bint
     blank: cython.bint
     dense: cython.bint
     limit: cython.size_t
-    inside: cython.bint  # of a line that is left out
+    dropping: cython.bint  # whether the text that was given ended inside a document that is left out
 
-    def __cinit__(self, blank: cython.bint, limit: cython.Py_ssize_t, dense: cython.bint = False):
+    def __cinit__(self, separator: bytes, limit: cython.Py_ssize_t, blank: cython.bint = False, dense: cython.bint = False,
+                  lines: cython.bint = True):
+        self.separator = separator
+        self.mark = separator
+        self.size = len(separator)
+        self.lines = lines
         self.blank = blank
-        self.dense = dense
+        self.dense = dense or blank or not lines
         self.limit = limit if limit >= 0 else NO_LIMIT
-        self.line = 1
+        self.place = 1 if lines else 0
         self.too_long = []
 
     def cut(self, buffer: uint8_t[::1], length: cython.size_t, final: cython.bint, ends: uint64_t[::1],
             places: uint64_t[::1]):
         """Cut buffer[:length]. Returns how many documents there are, and how much of the buffer is done with.
 
-        final: whether no text follows. ends, places: where each document ends, and the number of its first line; with
-        room for as many as the buffer has newlines, and one more.
+        final: whether no text follows. ends, places: where each document ends, and its place; with room for as many as the
+        first byte of the separator is in the buffer, and one more.
         """
         if length == 0:
             return 0, 0
         text: cython.pointer(uint8_t) = cython.address(buffer[0])
         start: cython.size_t = 0  # of a document
-        at: cython.size_t
-        newline: cython.size_t
-        end: cython.size_t
-        size: cython.size_t
-        lines: uint64_t
+        end: cython.size_t = 0
+        after: cython.size_t = 0
         written: cython.size_t = 0
+        begin: cython.size_t
+        before: cython.size_t
+        place: uint64_t
         n: cython.Py_ssize_t = 0
-        complete: cython.bint
-        begins_blank: cython.bint
         with cython.nogil:
-            if self.inside:
-                start = _find(text, 0, length, NEWLINE) + 1
-                if start > length:
-                    start = length
-                else:
-                    self.inside = False
-                    self.line += 1
-                    self.dropping = self.dropping and self.blank
             while start < length:
-                at = start
-                size = 0
-                lines = 0
-                complete = False
-                while not complete and at < length:
-                    newline = _find(text, at, length, NEWLINE)
-                    if newline == length and not final:
+                if self.blank and not self.dropping:
+                    start = self._move_on(text, start, self._after_blank(text, start, length, final))
+                    if start == length:
                         break
-                    lines += 1
-                    if not self.blank:
-                        size = newline - at
-                        complete = True
-                    elif self._is_blank(text, at, newline):
-                        complete = True
-                    else:
-                        size += newline - at + (size > 0)
-                        complete = newline + 1 >= length and final
-                    at = newline + 1
-                if not complete:
-                    begins_blank = self.blank and self._is_blank(text, at, length)
+                if not self._find_end(text, start, length, final, cython.address(end), cython.address(after)) and not final:
                     # Only at the front of the buffer, so that what comes before is given out with its place.
-                    if n == 0 and (self.dropping or size + (0 if begins_blank else length - at) > self.limit):
+                    if n == 0 and (self.dropping or end - start > self.limit):
                         if not self.dropping:
                             with cython.gil:
-                                self.too_long.append(self.line)
+                                self.too_long.append(self.place)
                         self.dropping = True
-                        self.line += lines
-                        start = at
-                        if not begins_blank:
-                            self.inside = at < length
-                            start = length
+                        start = self._move_on(text, start, end)
                     break
+                begin = start
+                place = self.place
+                start = self._move_on(text, start, after)
                 if self.dropping:
                     self.dropping = False
-                elif size > self.limit:
+                elif end - begin > self.limit:
                     with cython.gil:
-                        self.too_long.append(self.line)
-                elif size > 0 and not (self.dense and _is_space(text, start, min(at, length))):
-                    end = written
+                        self.too_long.append(place)
+                elif not (self.dense and _is_space(text, begin, end)):
+                    before = written
                     if self.blank:
-                        written = self._move(text, start, min(at, length), length, written)
+                        written = _put_lines(text, begin, end, end < after, written)
                     else:
-                        size = _line_end(text, start, newline, length) - start
-                        memmove(text + written, text + start, size)
-                        written += size
+                        while self.lines and end < after and end > begin and text[end - 1] == RETURN:
+                            end -= 1
+                        memmove(text + written, text + begin, end - begin)
+                        written += end - begin
                     ends[n] = written
-                    places[n] = self.line
-                    n += written > end  # a line of carriage returns is empty
-                self.line += lines
-                start = at
-        return n, min(start, length)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _is_blank(self, text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t) -> cython.bint:
-        """Whether the line text[start:end] is blank, or may become a blank line."""
-        return end - start <= self.limit and _is_space(text, start, end)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _move(self, text: cython.pointer(uint8_t), start: cython.size_t, stop: cython.size_t, length: cython.size_t,
-              written: cython.size_t) -> cython.size_t:
-        """Move the lines of text[start:stop], without their ends, to text[written:]."""
-        newline: cython.size_t
-        end: cython.size_t
-        first: cython.bint = True
-        while start < stop:
-            newline = _find(text, start, length, NEWLINE)
-            end = _line_end(text, start, newline, length)
-            if not _is_space(text, start, end):
-                if not first:
-                    text[written] = NEWLINE
-                    written += 1
-                memmove(text + written, text + start, end - start)
-                written += end - start
-                first = False
-            start = newline + 1
-        return written
-
-
-@cython.cclass
-class SeparatorCutter:
-    """Cuts text at a separator. Documents of nothing but white space are left out.
-
-    limit, too_long, dropping: as for LineCutter, with the offsets where documents begin in place of line numbers.
-    offset: where the next document begins in the source.
-    """
-
-    offset = cython.declare(uint64_t, visibility="public")
-    dropping = cython.declare(cython.bint, visibility="readonly")
-    too_long = cython.declare(list, visibility="readonly")
-    separator: bytes
-    limit: cython.size_t
-
-    def __cinit__(self, separator: bytes, limit: cython.Py_ssize_t):
-        self.separator = separator
-        self.limit = limit if limit >= 0 else NO_LIMIT
-        self.too_long = []
-
-    def cut(self, buffer: uint8_t[::1], length: cython.size_t, final: cython.bint, ends: uint64_t[::1],
-            places: uint64_t[::1]):
-        """As LineCutter.cut; with room for as many as the first byte of the separator is in the buffer, and one more."""
-        if length == 0:
-            return 0, 0
-        text: cython.pointer(uint8_t) = cython.address(buffer[0])
-        mark: cython.p_char = self.separator
-        size: cython.size_t = len(self.separator)
-        start: cython.size_t = 0
-        at: cython.size_t
-        next: cython.size_t
-        kept: cython.size_t
-        written: cython.size_t = 0
-        n: cython.Py_ssize_t = 0
-        with cython.nogil:
-            while start < length:
-                at = start
-                while True:
-                    at = _find(text, at, length, cython.cast(uint8_t, mark[0]))
-                    if at + size > length:
-                        at = length
-                        break
-                    if memcmp(text + at, mark, size) == 0:
-                        break
-                    at += 1
-                if at == length and not final:
-                    if n == 0 and (self.dropping or length - start > self.limit + size):
-                        if not self.dropping:
-                            with cython.gil:
-                                self.too_long.append(self.offset)
-                        self.dropping = True
-                        kept = min(size - 1, length - start)  # which may begin a separator
-                        self.offset += length - start - kept
-                        start = length - kept
-                    break
-                next = min(at + size, length)
-                if self.dropping:
-                    self.dropping = False
-                elif at - start > self.limit:
-                    with cython.gil:
-                        self.too_long.append(self.offset)
-                elif not _is_space(text, start, at):
-                    memmove(text + written, text + start, at - start)
-                    written += at - start
-                    ends[n] = written
-                    places[n] = self.offset
-                    n += 1
-                self.offset += next - start
-                start = next
+                    places[n] = place
+                    n += written > before
         return n, start
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _find_end(self, text: cython.pointer(uint8_t), start: cython.size_t, length: cython.size_t, final: cython.bint,
+                  end: cython.pointer(cython.size_t), after: cython.pointer(cython.size_t)) -> cython.bint:
+        """Whether a separator follows: `end` is where it begins, `after` where it ends.
+
+        Without one, they are where one may begin before `length`, and `length`.
+        """
+        at: cython.size_t = start
+        while True:
+            at = end[0] = _find(text, at, length, cython.cast(uint8_t, self.mark[0]))
+            if at + self.size > length:
+                end[0] = length if final else max(start, length - min(length, self.size - 1))
+                after[0] = length
+                return False
+            if self.blank:
+                after[0] = self._after_blank(text, at + 1, length, True)
+                if after[0] == length and text[length - 1] != NEWLINE and not final:
+                    return False
+                if after[0] > at + 1 or at + 1 == length:
+                    return final or after[0] > at + 1
+            elif self.size == 1 or memcmp(text + at, self.mark, self.size) == 0:
+                after[0] = at + self.size
+                return True
+            at += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _after_blank(self, text: cython.pointer(uint8_t), at: cython.size_t, length: cython.size_t,
+                     final: cython.bint) -> cython.size_t:
+        """Where the blank lines at text[at] end; final: whether the last one needs no newline."""
+        newline: cython.size_t
+        while at < length:
+            newline = _find(text, at, length, NEWLINE)
+            if newline - at > self.limit or not _is_space(text, at, newline) or (newline == length and not final):
+                break
+            at = min(newline + 1, length)
+        return at
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _move_on(self, text: cython.pointer(uint8_t), start: cython.size_t, to: cython.size_t) -> cython.size_t:
+        """Count text[start:to] as done."""
+        if not self.lines:
+            self.place += to - start
+        elif self.blank:
+            self.place += _count(text, start, to, NEWLINE)
+        elif to > start:
+            self.place += text[to - 1] == NEWLINE
+        return to
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put_lines(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t, ended: cython.bint,
+               written: cython.size_t) -> cython.size_t:
+    """Move text[start:end] to text[written:], without the carriage returns before a newline; `ended`: one follows."""
+    newline: cython.size_t
+    stop: cython.size_t
+    while start < end:
+        newline = _find(text, start, end, NEWLINE)
+        stop = newline
+        while (newline < end or ended) and stop > start and text[stop - 1] == RETURN:
+            stop -= 1
+        memmove(text + written, text + start, stop - start)
+        written += stop - start
+        if newline < end:
+            text[written] = NEWLINE
+            written += 1
+        start = newline + 1
+    return written
 
 
 def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> list:

@@ -17,16 +17,13 @@ import threading
 from array import array
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError
 from ..options import Option, Options
 from ._cut_cy import not_utf8
 from .find import OnSkip, Skip, Source, shown, warn_of_skip
 from .streams import ByteStream, Pause
-
-if TYPE_CHECKING:
-    pass
 
 BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
 MAX_DOCUMENT_BYTES = 16 << 20

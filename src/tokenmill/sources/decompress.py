@@ -54,12 +54,10 @@ class MemberReader(PlainChunks):
     """The plain bytes of all members of a compressed file. Zeros between members are padding.
 
     new: makes the decompressor of one member, with the interface of those of bz2 and lzma.
-    stored_bytes: how many bytes of the file to read; None for all.
     """
 
-    def __init__(self, file: Any, new: Callable[[], Any], stored_bytes: int | None = None) -> None:
+    def __init__(self, file: Any, new: Callable[[], Any]) -> None:
         self._file = file
-        self._left = stored_bytes
         self._stored = memoryview(b"")  # read, but not given to a decompressor
         self._chunks = self._decompress(new)
 
@@ -89,10 +87,7 @@ class MemberReader(PlainChunks):
                 self._stored = memoryview(bytes(self._stored).lstrip(b"\0"))
 
     def _more(self) -> bool:
-        size = STORED_STEP if self._left is None else min(STORED_STEP, self._left)
-        self._stored = memoryview(self._file.read(size))
-        if self._left is not None:
-            self._left -= len(self._stored)
+        self._stored = memoryview(self._file.read(STORED_STEP))
         return len(self._stored) > 0
 
 

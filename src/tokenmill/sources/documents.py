@@ -5,7 +5,6 @@ This is the only place that tells formats apart, so every command reads a file i
     .jsonl .ndjson      JSON lines
     .json               an array of objects, or JSON lines: told by the first character
     .parquet .pq        Parquet
-    .7z                 Posts.xml of StackExchange in it
     everything else     by its first bytes: Parquet, a dump of Wikipedia or StackExchange, or else text
 
 Each suffix may be followed by that of a compression: .gz, .bz2, .xz, .zst. A reader is a module with a source, whose
@@ -50,7 +49,6 @@ SUFFIXES = {
     ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
-    ".7z": "stackexchange",
 }
 HEAD = 4096
 
@@ -95,7 +93,7 @@ def open_source(
     elif format in ("wikipedia", "stackexchange"):
         from .xml import DumpSource
 
-        opened = DumpSource(source, options, _reader(format), ids)
+        opened = DumpSource(source, options, _reader(format))
     elif options.unit == "file":
         opened = FileSource(source, options, span, check, cut, whole)
     else:

@@ -103,15 +103,12 @@ def can_read_again(source: Source) -> bool:
     return is_url(source) or (source != STDIN and os.path.isfile(source))
 
 
-def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None, hint: str = "") -> None:
-    """Give each of `skips` to `on_skip`. Without it, the first that was left out is an InputError, others are warnings.
-
-    hint: what the error's message ends with.
-    """
+def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None) -> None:
+    """Give each of `skips` to `on_skip`. Without it, the first that was left out is an InputError, others are warnings."""
     for skip in skips:
         if on_skip is None and skip.left_out:
             raise InputError(
-                f"{str(skip).removesuffix('.')}{hint}. To leave it out, pass ", OptionName("skip_damaged", True), "."
+                f"{str(skip).removesuffix('.')}. To leave it out, pass ", OptionName("skip_damaged", True), "."
             )
         (on_skip or warn_of_skip)(skip)
 

@@ -113,13 +113,6 @@ class ArraySource(LinesSource):
     def __init__(self, source: Source, options: ReadOptions, ids: bool = False) -> None:
         super().__init__(source, options, ids=ids)
         self.label = "item #"
-        self._next = 1
-
-    def _number(self) -> int:
-        return self._next
-
-    def _set_number(self, number: int) -> None:
-        self._next = number
 
     def _fill(self, block: Block) -> None:
         block.label = self.label
@@ -135,16 +128,16 @@ class ArraySource(LinesSource):
                 elif self.done:
                     raise InputError(f"{self.name}: the JSON array does not end. Fetch the file again.")
                 elif not items and limit is not None and len(self._rest) > limit + BLOCK:
-                    raise InputError(f"{self.name}: item {self._next:,} is {too_long(limit)}")
+                    raise InputError(f"{self.name}: item {self._cutter.place:,} is {too_long(limit)}")
         finally:
-            block.set_documents(items, range(self._next - len(items), self._next))
+            block.set_documents(items, range(self._cutter.place - len(items), self._cutter.place))
             block.leave_out_long(limit)
             block.parse = partial(_parse, options=self._options, ids=self._ids)
 
     def _items(self, buffer: bytearray, length: int, items: list[bytes]) -> tuple[int, bool]:
         """Take whole items; where the rest begins, and whether the array has ended."""
         at = 0
-        if self._next == 1 and not self._position() - length + len(self._rest):
+        if self._cutter.place == 1 and not self._position() - length + len(self._rest):
             at = _after_space(buffer, 0, length)
             if at == length:
                 return 0, False
@@ -152,8 +145,8 @@ class ArraySource(LinesSource):
         while True:
             start = _after_space(buffer, at, length)
             if start < length and buffer[start] == 0x5D:
-                if self._next > 1:
-                    last = self._next - 1
+                if self._cutter.place > 1:
+                    last = self._cutter.place - 1
                     raise InputError(
                         f"{self.name}: not JSON: a comma after item {last:,}, which is the last. Remove it."
                     )
@@ -164,11 +157,11 @@ class ArraySource(LinesSource):
                 return at, False
             if buffer[after] not in b",]":
                 raise InputError(
-                    f"{self.name}: not a JSON array: no comma and no bracket after item {self._next:,}. "
+                    f"{self.name}: not a JSON array: no comma and no bracket after item {self._cutter.place:,}. "
                     "A .json file must be an array of objects or JSON lines."
                 )
             items.append(bytes(memoryview(buffer)[start:end]))
-            self._next += 1
+            self._cutter.place += 1
             at = after + 1
             if buffer[after] == 0x5D:
                 return at, True

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, OptionName, reason_of, require
+from ..errors import InputError, reason_of, require
 from ._cut_cy import arrow_ends
 from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, size_of
@@ -280,13 +280,11 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     if column not in schema.names:
         raise InputError(
             f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
-            "Name the column of the text: ",
-            OptionName("field", ...),
+            "Name the column of the text: the option field"
         )
     if schema.names.count(column) > 1:
         raise InputError(
-            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another: ",
-            OptionName("field", ...),
+            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another: the option field"
         )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind
@@ -294,7 +292,7 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     binary = (kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view)
     if not any(test(plain) for test in text + binary):
         raise InputError(
-            f"{source}: the column {column!r} holds {kind}, not text. Name one of strings: ", OptionName("field", ...)
+            f"{source}: the column {column!r} holds {kind}, not text. Name one of strings: the option field"
         )
 
 

@@ -1,4 +1,4 @@
-"""Posts.xml of a StackExchange dump, alone or inside its .7z: questions and answers, as HTML."""
+"""Posts.xml of a StackExchange dump: questions and answers, as HTML."""
 
 from __future__ import annotations
 

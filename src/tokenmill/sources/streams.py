@@ -1,8 +1,7 @@
 """Byte streams: the plain bytes of one source, whatever it is stored as.
 
 - Files, pipes, standard input ("-") and URLs read alike. Waiting for a pipe does not delay Ctrl-C.
-- .gz, .bz2, .xz and .zst are decompressed, with any number of members, streams or frames in a file. The member
-  Posts.xml of a .7z is read in the same way.
+- .gz, .bz2, .xz and .zst are decompressed, with any number of members, streams or frames in a file.
 - Memory is bounded, also for a decompression bomb.
 - A byte order mark is dropped. UTF-16 and UTF-32 text that begins with one becomes UTF-8.
 - Damage raises InputError, after all bytes before it were given out. Where the bytes end does not depend on the sizes
@@ -256,7 +255,7 @@ def _plain_chunks(name: str, file: Any, suffix: str | None) -> PlainChunks | Non
     """Chunks of the plain bytes of `file`, none of them empty; None if it is not compressed."""
     suffix = Path(name).suffix.lower() if suffix is None else suffix
     if suffix == ".7z":
-        from .sevenzip import open_member
-
-        return open_member(name, file, "Posts.xml")
+        raise InputError(
+            f"{shown(name)}: a 7z archive. Unpack it (7z x), or read it as - after 7z e -so FILE Posts.xml |"
+        )
     return decompressed(suffix, name, file) if suffix in COMPRESSIONS else None

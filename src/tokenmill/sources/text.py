@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable
 
 from ..errors import InputError
-from ._cut_cy import LineCutter, SeparatorCutter, count_byte
+from ._cut_cy import Cutter, count_byte
 from .blocks import BLOCK, Block, Cut, Document, ReadOptions, Record, Span, StreamSource, decode, too_long, why_not_utf8
 from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
@@ -143,27 +143,23 @@ class FileSource(TextSource):
 class CutSource(TextSource):
     """A text file of many documents, cut by a kernel."""
 
+    _tag_size = 0  # bytes of a document that are before what the cutter finds of it
+
     def __init__(
         self, source: Source, options: ReadOptions, span: Span | None = None, check: Check | None = None
     ) -> None:
         super().__init__(source, options, span, check)
         limit = -1 if options.max_document_bytes is None else options.max_document_bytes
-        self._lines = options.unit != "separator"
-        self._mark = b"\n" if self._lines else options.separator.encode()
-        if self._lines:
-            self._cutter = LineCutter(options.unit == "blank", limit, self.format == "jsonl")
-        else:
-            self._cutter = SeparatorCutter(self._mark, limit)
-        self.label = "line #" if self._lines else "byte #"
+        lines = options.unit != "separator"
+        self._mark = b"\n" if lines else options.separator.encode()
+        self._cutter = Cutter(self._mark, limit, options.unit == "blank", self.format == "jsonl", lines)
+        self.label = "line #" if lines else "byte #"
 
     def _number(self) -> int:
-        return self._cutter.line if self._lines else 0
+        return self._cutter.place
 
     def _set_number(self, number: int) -> None:
-        if self._lines:
-            self._cutter.line = number
-        else:
-            self._cutter.offset = self._start
+        self._cutter.place = number
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
@@ -195,5 +191,5 @@ class CutSource(TextSource):
         del ends[n:], numbers[n:]
         block.data, block.ends, block.numbers = block.buffer, ends, numbers
         for number in cutter.too_long:
-            block.leave_out(number, too_long(self._options.max_document_bytes))
+            block.leave_out(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()

@@ -10,24 +10,25 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
-from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, StreamSource, too_long
+from .blocks import Block, Damaged, Document, ReadOptions
 from .find import Skip, Source
 from .streams import ByteStream, Pause
+from .text import HEAD, CutSource
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-CHUNK_BYTES = 1 << 18
+MOST_HEAD = 16 << 20
 TITLE = re.compile(rb"<title>([^<]*)</title>")
 
 
-class DumpSource(StreamSource):
+class DumpSource(CutSource):
     """An XML dump: each of the elements that begin with a tag is a record.
 
     reader: the module of the format, with
@@ -37,56 +38,53 @@ class DumpSource(StreamSource):
         document(record, options): see documents.py
     """
 
-    label = "byte #"
-
-    def __init__(self, source: Source, options: ReadOptions, reader: ModuleType, ids: bool = False) -> None:
-        super().__init__(source, options, ids=ids)
+    def __init__(self, source: Source, options: ReadOptions, reader: ModuleType) -> None:
+        super().__init__(source, replace(options, unit="separator", separator=reader.TAG.decode()))
         self.reader = reader
         self.format = reader.__name__.rpartition(".")[2]
-        self._next = 0  # where the next element begins
+        self._tag_size = len(reader.TAG)
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
         assert self._stream is not None
         if self._start:  # reading goes on in the middle: what the head says is needed all the same
             with ByteStream(self.source, pause) as stream:
-                head = next(_cut(stream, self.reader.TAG, self._options.max_document_bytes))[1]
-        self._elements = _cut(self._stream, self.reader.TAG, self._options.max_document_bytes)
-        first = next(self._elements)[1]  # nothing, where reading goes on
-        self._context = self.reader.context((head if self._start else first) or b"")
-        self._next = self._start
+                head = self._head(stream)
+        else:
+            head = self._head(self._stream)
+            self._start = self._cutter.place = len(head) + self._tag_size
+            self._stream.seek(self._start, pause)
+        self._context = self.reader.context(head)
 
-    def _position(self) -> int:
-        return self._next or self._start
+    def _head(self, stream: ByteStream) -> bytes:
+        """What is before the first element."""
+        tag, size = self.reader.TAG, HEAD
+        while (end := (head := stream.peek(size)).find(tag)) < 0:
+            if len(head) < size or size > MOST_HEAD:
+                if stream.damaged:
+                    stream.seek(stream.position + len(head) + 1)  # raises it
+                name = tag.decode().strip(" >")
+                raise InputError(f"{self.name}: there is no {name}> in it, so it is not {self.reader.CONTENT}.")
+            size *= 2
+        return head[:end]
 
     def _fill(self, block: Block) -> None:
-        reader, limit = self.reader, self._options.max_document_bytes
+        super()._fill(block)
+        reader = self.reader
         texts: list[bytes] = []
         numbers: list[int] = []
-        size = 0
+        for behind, data in zip(block.numbers or (), block.texts(), strict=True):
+            number = behind - self._tag_size
+            if (end := data.rfind(reader.END)) < 0:
+                title = TITLE.search(data)
+                name = f" ({html.unescape(title[1].decode(errors='replace'))})" if title else ""
+                block.leave_out(number, f"{reader.ELEMENT} without its end{name}")
+            else:
+                texts.append(reader.TAG + data[: end + len(reader.END)])
+                numbers.append(number)
+        block.set_documents(texts, numbers)
         block.context = self._context
         block.parse = self._parse
-        try:
-            for position, data in self._elements:
-                self._next = position + (len(data) if data is not None else 0)
-                if data is None:
-                    block.leave_out(position, too_long(limit))
-                elif (end := data.rfind(reader.END)) < 0:
-                    title = TITLE.search(data)
-                    name = f" ({html.unescape(title[1].decode(errors='replace'))})" if title else ""
-                    block.leave_out(position, f"{reader.ELEMENT} without its end{name}")
-                else:
-                    texts.append(data[: end + len(reader.END)])
-                    numbers.append(position)
-                    size += len(texts[-1])
-                if size >= BLOCK:
-                    return
-            if not self._next:
-                tag = reader.TAG.decode().strip(" >")
-                raise InputError(f"{self.name}: there is no {tag}> in it, so it is not {reader.CONTENT}.")
-            self.done = True
-        finally:
-            block.set_documents(texts, numbers)
 
     def _parse(self, block: Block) -> None:
         """Put the texts in place of the elements, without those that are left out on purpose."""
@@ -105,34 +103,6 @@ class DumpSource(StreamSource):
                 names.append(document.id)
         block.set_documents(texts, numbers)
         block.names = names
-
-
-def _cut(stream: ByteStream, tag: bytes, limit: int | None) -> Iterator[tuple[int, bytes | None]]:
-    """The bytes from each `tag` to the next, with the position where they begin; None if they are more than `limit`.
-
-    First comes what is before the first tag: the head, or nothing. After the last element comes the tail.
-    """
-    buffer = bytearray()
-    start = stream.position
-    cut_off = 0  # how many bytes of the element were dropped, since they were too many
-    searched = 0
-    while True:
-        at = buffer.find(tag, searched)
-        if at < 0:
-            searched = max(searched, len(buffer) - len(tag) + 1)
-            if limit is not None and searched > limit + len(tag):
-                del buffer[:searched]
-                cut_off, searched = cut_off + searched, 0
-            if chunk := stream.read(CHUNK_BYTES):
-                buffer += chunk
-                continue
-        size = at if at >= 0 else len(buffer)
-        long = cut_off or (limit is not None and size > limit)
-        yield start, None if long else bytes(buffer[:size])
-        if at < 0:
-            return
-        del buffer[:size]
-        start, cut_off, searched = start + cut_off + size, 0, len(tag)
 
 
 def parse(data: bytes) -> Element:

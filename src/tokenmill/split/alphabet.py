@@ -43,13 +43,13 @@ class CharSet:
     "or", "and": sets.
     "property": a property, by name, that only the `regex` module knows.
 
-    name: the property that it is, as in `\p{name}`. plain: the set of which this one is the `fold`.
+    name: the property that it is, as in `\p{name}`.
     """
 
-    __slots__ = ("args", "name", "op", "plain")
+    __slots__ = ("args", "name", "op")
 
-    def __init__(self, op: str, *args, name: str = "", plain: CharSet | None = None):
-        self.op, self.args, self.name, self.plain = op, args, name, plain
+    def __init__(self, op: str, *args, name: str = ""):
+        self.op, self.args, self.name = op, args, name
 
     @staticmethod
     def chars(*chars: int) -> CharSet:
@@ -81,12 +81,12 @@ class CharSet:
         """The set and every character that differs from a member only in case (simple case folding)."""
         if self.op == "ranges":
             found = case_fold(self.args[0])
-            return self if found == self.args[0] else CharSet("ranges", found, plain=self)
+            return self if found == self.args[0] else CharSet("ranges", found)
         if self.op == "categories":  # rare: spelled out, because a case orbit may cross categories
             orbits = [
                 char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit
             ]
-            return CharSet("or", self, CharSet.chars(*sorted(orbits)), plain=self)
+            return CharSet("or", self, CharSet.chars(*sorted(orbits)))
         if self.op == "property":
             return self
         return CharSet(self.op, *(a.fold() for a in self.args))

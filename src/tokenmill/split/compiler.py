@@ -6,10 +6,12 @@ from array import array
 
 from .alphabet import Alphabet, NotRegular
 from .automaton import DEAD, Automaton, compile_tree, sets_of
-from .composition import transducer_tables
 from .syntax import parse
-from .tables import Tables
-from .transducer import Maker, certain_cuts, sure_states
+from .tables import SimdTables, Tables
+from .transducer import REWIND, Maker, Transducer, certain_cuts, sure_states
+
+MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
+MOST_STATES = 8  # after one column, so a state number takes 3 bits
 
 
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
@@ -57,4 +59,57 @@ def compile_pattern(pattern: str) -> Tables:
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
         steps, actions, array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,
+    )  # fmt: skip
+
+
+def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables | None:
+    """Tables that have only a transducer, or None if it has too many states."""
+    width = alphabet.size + 1
+    if len(transducer.steps) * width >= 0xFFFF:
+        return None
+    steps: list[int] = []
+    actions = bytearray()
+    for cells, end in zip(transducer.steps, transducer.ends, strict=True):
+        steps += [state * width for state, _ in cells] + [0]
+        actions += bytes([action for _, action in cells] + [end])
+    simd = make_simd_tables(transducer, alphabet)
+    return Tables(
+        width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
+        array("H", steps).tobytes(), bytes(actions), b"", b"", b"", simd,
+    )  # fmt: skip
+
+
+def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables | None:
+    """The transducer, laid out for the byte shuffles of _simd_scan.h; None if it needs too many columns or states.
+
+    Classes that every state treats alike share one column. Only some states are possible right after a character of a
+    column; the vector holds a state's number among those. Each pair of columns (of the last character, of this byte) has a
+    table of 16 bytes, from the number of the old state to the number of the new one, with the action in the high half. The
+    scanner builds tables for two bytes at a time from these.
+    """
+    steps = transducer.steps
+    columns: dict[tuple, int] = {}
+    column_of = [columns.setdefault(tuple(row[c] for row in steps), len(columns)) for c in range(alphabet.size)]
+    following, end = len(columns), len(columns) + 1
+    possible = [sorted({state for state, action in column if action != REWIND}) for column in columns]
+    if end >= MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
+        return None
+    number = [{state: i for i, state in enumerate(states)} for states in possible]
+
+    tables = bytearray((end + 1) ** 2 * 16)
+
+    def fill(before: int, here: int, cells: list[int]) -> None:
+        at = (before * (end + 1) + here) * 16
+        tables[at : at + len(cells)] = bytes(cells)
+
+    for before, states in enumerate([*possible, [0]]):  # the last is the start of the text, as the column `following`
+        for here, column in enumerate(columns):
+            targets = [column[state] for state in states]
+            fill(before, here, [(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
+        fill(before, following, list(range(MOST_STATES)))
+        fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
+    table = bytes(column_of).ljust(256, b"\0")
+    return SimdTables(
+        end + 1, bytes(tables), alphabet.ascii.translate(table), alphabet.pages.translate(table),
+        column_of[alphabet.invalid], following, end,
     )  # fmt: skip

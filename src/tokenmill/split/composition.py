@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 
 from .alphabet import MOST_CLASSES, Alphabet
-from .simd_tables import make_simd_tables
+from .compiler import transducer_tables
 from .tables import Tables
 from .transducer import MOST_STATES, REWIND, Transducer, minimal
 
@@ -108,20 +108,3 @@ def compose(outer: Tables, inner: Tables) -> Tables | None:
     first = [joined.index(number) for number in range(len(columns))]
     transducer = Transducer([[row[c] for c in first] for row in transducer.steps], transducer.ends)
     return transducer_tables(transducer, alphabet)
-
-
-def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables | None:
-    """Tables that have only a transducer, or None if it has too many states."""
-    width = alphabet.size + 1
-    if len(transducer.steps) * width >= 0xFFFF:
-        return None
-    steps: list[int] = []
-    actions = bytearray()
-    for cells, end in zip(transducer.steps, transducer.ends, strict=True):
-        steps += [state * width for state, _ in cells] + [0]
-        actions += bytes([action for _, action in cells] + [end])
-    simd = make_simd_tables(transducer, alphabet)
-    return Tables(
-        width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
-        array("H", steps).tobytes(), bytes(actions), b"", b"", b"", simd,
-    )  # fmt: skip

@@ -11,7 +11,7 @@ from array import array
 from typing import Literal
 
 from ..errors import ConversionError, PatternError
-from .alphabet import ANY, CATEGORIES, WHITE_SPACE, Alphabet, CharSet, case_fold, property_set
+from .alphabet import ANY, CATEGORIES, WHITE_SPACE, Alphabet, CharSet, property_set
 from .syntax import Dialect, parse
 from .tree import (
     NOTHING,
@@ -27,7 +27,6 @@ from .tree import (
     Reference,
     Repeat,
     Start,
-    folds_to_several,
 )
 
 ESCAPES = {9: r"\t", 10: r"\n", 13: r"\r"}
@@ -58,7 +57,7 @@ def canonical(pattern: str) -> str:
     True
     """
     try:
-        return Spelling("rust", folds=False).alternatives(parse(pattern))
+        return Spelling("rust").alternatives(parse(pattern))
     except PatternError:
         return pattern
 
@@ -87,50 +86,20 @@ def _key(node: object) -> object:
 
 
 class Spelling:
-    """Writes a tree in one dialect.
+    """Writes a tree in one dialect. A set that ignores case is written with both cases of its letters."""
 
-    folds: whether a set that ignores case is written as (?i:...); `regex` and Oniguruma fold more than Rust does, so
-        there it is only for letters of ASCII.
-    """
-
-    def __init__(self, dialect: Dialect | Literal["regex"], folds: bool = True):
+    def __init__(self, dialect: Dialect | Literal["regex"]):
         self.dialect = dialect
-        self.folds = folds and dialect != "regex"
 
     def alternatives(self, node: Node) -> str:
         parts = node.parts if isinstance(node, Alternate) else [node]
         return "|".join(self.sequence(part) for part in parts)
 
     def sequence(self, node: Node) -> str:
-        if self.folds and self.ignores_case(node) is True:
-            return f"(?i:{Spelling(self.dialect, False).unfolded(node)})"
         return "".join(map(self.atom, node.parts)) if isinstance(node, Concat) else self.atom(node)
-
-    def unfolded(self, node: Node) -> str:
-        return self.alternatives(plain_tree(node))
-
-    def ignores_case(self, node: Node) -> bool | None:
-        """Whether all of a node can stand in (?i:...): True or False, None if it makes no difference."""
-        if isinstance(node, Chars):
-            has_plain = any(leaf.plain is not None for leaf in _inner(node.set))
-            if has_plain:
-                return self.dialect == "rust" or not _folds_to_several(node.set)
-            leaves = [each for each in _inner(node.set) if each.op in ("ranges", "categories", "property")]
-            caseless = all(leaf.op == "ranges" and case_fold(leaf.args[0]) == leaf.args[0] for leaf in leaves)
-            return None if caseless else False
-        if self.dialect == "oniguruma" and folds_to_several(node):
-            return False
-        if isinstance(node, Alternate | Concat):
-            answers = {self.ignores_case(part) for part in node.parts}
-            return False if False in answers else True if True in answers else None
-        if isinstance(node, Repeat | Atomic | Group):
-            return self.ignores_case(node.node)
-        return False
 
     def atom(self, node: Node) -> str:
         """A node so that a quantifier after it takes all of it."""
-        if self.folds and self.ignores_case(node) is True:
-            return self.sequence(node)
         if isinstance(node, Chars):
             return self.set(node.set)
         if isinstance(node, Alternate | Concat):
@@ -216,35 +185,9 @@ class Spelling:
         return f"\\p{{{name}}}"
 
 
-def plain_tree(node):
-    """The tree with the sets as they were before they were made to ignore case."""
-    if isinstance(node, CharSet):
-        if node.plain is not None:
-            return node.plain
-        args = (plain_tree(each) if isinstance(each, CharSet) else each for each in node.args)
-        return CharSet(node.op, *args, name=node.name)
-    if isinstance(node, Part):
-        return type(node)(*(plain_tree(getattr(node, name)) for name in node.__slots__))
-    return [plain_tree(each) for each in node] if isinstance(node, list) else node
-
-
 def _is_short(node: Repeat) -> bool:
     """Whether it is written as *, + or ?."""
     return (node.least, node.most) in ((0, None), (1, None), (0, 1))
-
-
-def _inner(set: CharSet):
-    yield set
-    for each in set.args:
-        if isinstance(each, CharSet):
-            yield from _inner(each)
-
-
-def _folds_to_several(set: CharSet) -> bool:
-    """Whether Oniguruma may fold a member with its neighbour to one character: it is beyond ASCII."""
-    return any(
-        each.plain is not None and (each.op != "ranges" or each.plain.args[0][-1][1] > 127) for each in _inner(set)
-    )
 
 
 def _not(set: CharSet) -> CharSet:

@@ -155,5 +155,6 @@ def _literals(node: Node) -> str:
         return "".join(map(_literals, node.parts))
     if isinstance(node, Repeat) and node.least == node.most and not node.lazy:
         return _literals(node.node) * min(node.least, 2)
-    ranges: Ranges = (node.set.plain or node.set).args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
-    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else "\0"
+    ranges: Ranges = node.set.args[0] if isinstance(node, Chars) and node.set.op == "ranges" else ()
+    letters = {chr(low).casefold() for low, high in ranges if low == high}  # one letter in its cases
+    return letters.pop() if len(letters) == 1 and all(low == high for low, high in ranges) else "\0"

@@ -262,9 +262,7 @@ def encode_sources(
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for job, blocks in results:
             for encoded in blocks:
-                report_skips(
-                    encoded.skipped, task.on_skip, ". To leave out what cannot be read: --skip-damaged, or on_skip=."
-                )
+                report_skips(encoded.skipped, task.on_skip)
                 writer.append(encoded)
             meter.at(job.number, job.stored)
             after(job.place)
