@@ -77,10 +77,9 @@ async function start(): Promise<void> {
   const place = await fromFragment(location.hash);
   try {
     const catalog = embedded?.catalog ?? (await fetchCatalog());
-    for (const { name, pack } of catalog.tokenizers) {
-      const source = embedded ? Uint8Array.from(atob(pack), (char) => char.charCodeAt(0)) : pack;
-      session.choices.push({ key: name, name, source, summary: null });
-    }
+    for (const { name, pack } of catalog.tokenizers)
+      session.choices.push({ key: name, name, source: sourceOf(pack), reading: null, summary: null });
+    if (catalog.splits) catalog.splits.source = sourceOf(catalog.splits.source as string);
     new Opening(session, catalog, (text) => tokens.setText(text), notify);
   } catch (error) {
     notify(`The list of tokenizers could not be read: ${error instanceof Error ? error.message : error}`, true);
@@ -93,6 +92,11 @@ async function start(): Promise<void> {
     if (state?.view) showView(state.view, false);
     else takePlace(await fromFragment(location.hash));
   });
+}
+
+/** The address of a file, or its bytes on a page that has them in base64. */
+function sourceOf(file: string): string | Uint8Array {
+  return embedded ? Uint8Array.from(atob(file), (char) => char.charCodeAt(0)) : file;
 }
 
 async function fetchCatalog(): Promise<Catalog> {
@@ -176,7 +180,7 @@ function drawChooser(): void {
       const summary = await session.ready(key);
       if (key !== session.current) return;
       const facts = [summary.source, summary.family, `vocabulary size ${grouped(summary.tokens)}`];
-      facts.push(`fingerprint ${summary.fingerprint.slice(0, SHORT)}`);
+      if (summary.fingerprint !== "") facts.push(`fingerprint ${summary.fingerprint.slice(0, SHORT)}`);
       byId("about").textContent = facts.filter((fact) => fact !== "").join("\u00a0· ");
     } catch (error) {
       if (key === session.current) byId("about").textContent = "";
