@@ -5,6 +5,7 @@ import { CompareTab } from "./ui/comparetab";
 import { changedControls, setControls, watchControls } from "./ui/controls";
 import { byId, copy, debounced, fill, grouped, h, undrawn } from "./ui/dom";
 import { fromFragment, LONGEST_LINKED, type Place, toFragment } from "./ui/fragment";
+import { watchTraining } from "./ui/livetraining";
 import { notify } from "./ui/notices";
 import { type Catalog, Opening } from "./ui/opening";
 import { SAMPLES } from "./ui/samples";
@@ -81,6 +82,13 @@ async function start(): Promise<void> {
       session.choices.push({ key: name, name, source: sourceOf(pack), reading: null, summary: null });
     if (catalog.splits) catalog.splits.source = sourceOf(catalog.splits.source as string);
     new Opening(session, catalog, (text) => tokens.setText(text), notify);
+    if (catalog.live) {
+      void watchTraining((name, pack) => {
+        session.choices.push({ key: name, name, source: pack, reading: null, summary: null });
+        session.choose(name);
+        session.tell("choices");
+      });
+    }
   } catch (error) {
     notify(`The list of tokenizers could not be read: ${error instanceof Error ? error.message : error}`, true);
   }

@@ -13,6 +13,8 @@ export interface Catalog {
   tokenizers: { name: string; pack: string }[];
   /** Present if a server can open files: their maximum size, and whether paths are allowed. */
   opens?: { bytes: number; files: number; paths: boolean; splits: string[] };
+  /** Whether the page watches a training. */
+  live?: boolean;
   /** Present without a server: the names of split patterns, and the packed automata of the published ones. */
   splits?: { names: string[]; source: string | Uint8Array };
 }

@@ -1,12 +1,12 @@
 // A slider over the merges: the text as it would be cut had training stopped earlier, and the number of tokens as a curve.
 
+import { drawCurve, type Point } from "./curve";
 import { byId, debounced, grouped, latest } from "./dom";
 import type { Session } from "./session";
 
 const STEPS = 200; // of the slider, which is logarithmic
 const POINTS = 40; // of the curve
 const LONGEST = 20_000; // UTF-16 units; longer texts have no curve
-const SVG = "http://www.w3.org/2000/svg";
 
 /** The number of merges at a position of the slider, from 0 to STEPS. */
 export function mergesAt(position: number, all: number): number {
@@ -44,7 +44,7 @@ export class SizeSlider {
     const { current: key, text, special } = session;
     const usable = key !== "" && text !== "" && text.length <= LONGEST;
     if (usable) await session.ready(key);
-    for (const id of ["sizes", "size-label"]) byId(id).hidden = !usable || this.all === 0;
+    byId("sizes").hidden = !usable || this.all === 0;
     if (!usable || key !== session.current) return;
     const merges = Array.from({ length: POINTS + 1 }, (_, i) => mergesAt((i * STEPS) / POINTS, this.all));
     this.tokens = await session.line.ask("sizes", key, text, special, merges);
@@ -59,26 +59,13 @@ export class SizeSlider {
     byId("size-merges").textContent = words;
     this.slider.setAttribute("aria-valuetext", words);
     const most = Math.max(1, ...this.tokens);
-    const points = this.tokens.map((tokens, i) => `${(100 * i) / POINTS},${40 - (38 * tokens) / most}`);
+    const points = this.tokens.map((tokens, i): Point => [(100 * i) / POINTS, (95 * tokens) / most]);
     const [position, last] = [(100 * Number(this.slider.value)) / STEPS, this.tokens.at(-1) ?? 0];
     const here = Math.round((position / 100) * POINTS);
     byId("size-tokens").textContent =
       this.tokens.length === 0 || merges === this.all || last === 0
         ? "Move the slider to see the text as a smaller vocabulary cuts it."
         : `About ${Math.round((100 * this.tokens[here]!) / last - 100)} % more tokens than with all merges.`;
-    const svg = document.createElementNS(SVG, "svg");
-    svg.setAttribute("viewBox", "0 0 100 40");
-    svg.setAttribute("preserveAspectRatio", "none");
-    const area = shape("path", { d: `M0,40 L${points.join(" L")} L100,40 Z`, class: "curve-area" });
-    const line = shape("polyline", { points: points.join(" "), class: "curve-line" });
-    const mark = shape("line", { x1: position, x2: position, y1: 0, y2: 40, class: "curve-mark" });
-    svg.append(...(points.length > 0 ? [area, line, mark] : []));
-    byId("size-curve").replaceChildren(svg);
+    drawCurve(byId("size-curve"), points, position);
   }
-}
-
-function shape(name: string, attributes: Record<string, string | number>): SVGElement {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
 }
