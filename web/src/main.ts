@@ -94,7 +94,7 @@ async function start(): Promise<void> {
   }
   takePlace(place);
   if (session.choices.length === 0) notify("No tokenizer yet: drop a file here, or open one.");
-  session.on(["view", "tokenizer", "text", "choices", "words", "token"], remember);
+  session.on(["view", "tokenizer", "text", "choices", "words", "token", "merges"], remember);
   // Back and forward change the view and keep the text; another link changes all.
   addEventListener("popstate", async ({ state }) => {
     if (state?.view) showView(state.view, false);
@@ -121,6 +121,7 @@ function takePlace(place: Place): void {
   const current = names.includes(place.tokenizer) ? place.tokenizer : (known[0] ?? names[0]);
   if (current !== undefined) {
     session.current = current;
+    session.merges = place.merges;
     session.tell("tokenizer");
   }
   session.tell("choices");
@@ -160,6 +161,7 @@ function place(longest: number): Place {
     tokenizer: session.current,
     fingerprint: session.choice(session.current)?.summary?.fingerprint.slice(0, SHORT) ?? "",
     tokenizers: session.compared,
+    merges: session.merges,
     text: session.text.length <= longest ? session.text : null,
     words: session.words === "" ? null : session.words,
     controls: { ...changedControls(), ...token },
