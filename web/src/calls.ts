@@ -29,7 +29,6 @@ export type EncodeResult = (Omit<Encoded, "text"> & { text: string | null }) | {
 export interface Calls {
   /** Load a packed vocabulary from an address or from its bytes, or with `reading` a tokenizer file from its bytes. */
   load(key: string, source: string | Uint8Array, reading: Reading | null): Summary;
-  unload(key: string): void;
   /** The data for an encoder in the page; see `received`. */
   pack(key: string): Pack;
   /** Encode a text with each tokenizer; `merges`: with the first merges only, null for all. */

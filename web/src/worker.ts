@@ -40,9 +40,6 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
     loaded.set(key, { pack, encoder: new Encoder(pack, splitterOf(pack)), limited: null, lookup: new Lookup(pack) });
     return summary(pack);
   },
-  unload(key) {
-    loaded.delete(key);
-  },
   pack(key) {
     return { ...find(key).pack, counts: null, ios: null };
   },
