@@ -115,7 +115,7 @@ def train(
         if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.sizes[-1]]:
             say(f"The same tokens are in {', '.join(short)}.")
     if live is not None:
-        live.publish(job.output.name, vocabulary)
+        live.publish(Path(str(job.output)).name, vocabulary)
         say("The page shows the tokenizer until Ctrl-C.")
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
