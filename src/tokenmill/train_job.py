@@ -51,7 +51,7 @@ class Train(Options, Parity):
     # fmt: off
     output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = None
     vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)  # type: ignore[assignment]
-    sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.")] = ()
+    sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.", unless="language")] = ()
     texts: Iterable[str | bytes] | None = None  # documents, in place of sources
     counts: object = None  # WordCounts, in place of sources
     split: Split = ()

@@ -66,7 +66,13 @@ def test_help_begins_with_what_a_newcomer_needs():
     printed = program("-m", "tokenmill", "--help")
     assert printed.returncode == 0 and printed.stdout == help_text() + "\n"
     assert program("-m", "tokenmill").returncode == 2
-    assert max(map(len, help_text().splitlines())) <= 100
+    assert max(map(len, help_text().splitlines())) <= 80
+
+
+def test_the_longest_help_fits_two_screens():
+    shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["train", "--help"]).stdout.splitlines()
+    assert len(shown) <= 100 and max(map(len, shown)) <= 80
+    assert sum(line.endswith(" \\") for line in shown) == 3, "examples go on in the next line, ready to paste"
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -304,10 +310,13 @@ def test_bars_reach_their_end(monkeypatch):
         (["train", "--vocab-sise", "300"], "--vocab-sise is not an option. Did you mean '--vocab-size'?"),
         (["train", "a.txt", "--json=yes"], "--json takes no value"),
         (["train", "a.txt", "--vocab-size"], "Missing --vocab-size, --output"),
+        (["train"], "Missing SOURCES, --vocab-size, --output. See"),
+        (["train", "--language", "en=a"], "Missing --vocab-size, --output. See"),
         (["train", "a.txt", "--vocab-size", "300", "-o", "t", "--held-out"], "--held-out needs a value"),
         (["convert", "tok", "out", "more", "--to", "ddtok"], "'more' is one argument too many"),
         (["encode", "a.txt", "--tokenizer", "tok", "-o", "t.bin", "--end-of-text", "x", "--no-end-of-text"], "exclude each other"),
         (["nspect", "tok"], "'nspect' is not a verb. Did you mean 'inspect'?"),
+        (["hlep"], "Did you mean 'help'?"),
         (["train", "--parity", "--language", "en=a", "hi=b", "--ratio", "en=1e99999999", "hi=1", "--vocab-size", "270", "-o", "t"], "the ratio of en"),
         (["inspect", "tok", "--threshold", "nan"], "--threshold is not a number"),
         (["train", "a.txt", "--vocab-size", "270", "-o", "t", "--split", "\udcff+"], "the split pattern '\\udcff+' is not a name"),

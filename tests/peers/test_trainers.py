@@ -7,6 +7,7 @@ are there, in an environment with torch and datatrove for those that need it.
 import ctypes
 import gzip
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -200,6 +201,24 @@ def test_datatrove_reads_ours(tok, sources, tmp_path):
     ends = np.cumsum([len(tok.encode_ordinary(text)) + 1 for text in sources[1]])
     starts = [at for at in range(64) if theirs[1]["positions"][at] == 0]
     assert set(starts) >= {int(end) - 64 for end in ends if 64 <= end < 128}
+
+
+def test_a_step_of_datatrove(tok, tmp_path):
+    """The recipe of docs/how-to/encode.md makes what `encode --format datatrove` makes."""
+    data = pytest.importorskip("datatrove.data")
+    recipe = Path(__file__).parents[2].joinpath("docs/how-to/encode.md").read_text()
+    names = {}
+    exec(recipe.partition('```python title="datatrove"\n')[2].partition("```")[0], names)
+    texts = ["low lower", "", "newest <|endoftext|> é"]
+    tok.save(tmp_path / "tok")
+    step = names["TokenmillTokenizer"](str(tmp_path / "theirs"), str(tmp_path / "tok"), shuffle_documents=False)
+    for _ in step.run(iter([data.Document(text=text, id=str(n)) for n, text in enumerate(texts)])) or ():
+        pass
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / "a.ds", "datatrove")
+    for suffix in (".ds", ".ds.index"):
+        (theirs,) = (tmp_path / "theirs").glob(f"*{suffix}")
+        assert theirs.read_bytes() == (tmp_path / f"a{suffix}").read_bytes()
 
 
 def test_files_that_datatrove_writes(tmp_path, tok):

@@ -86,7 +86,11 @@ def test_any_lengths(format):
     for _ in range(300):
         lengths = [chosen.choice((0, 1, 1, 2, 5, 30)) for _ in range(chosen.randrange(12))]
         most = chosen.randrange(1, 12)
-        found = list(output._shard_lengths(np.array(lengths, np.int64), Settings(format, "uint16", shard_tokens=most)))
+        found = list(
+            output._shard_lengths(
+                np.array(lengths, np.int64), Settings(format, "uint16", options=EncodeOptions(shard_tokens=most))
+            )
+        )
         assert sum(own.sum() for own, _ in found) == sum(lengths)
         joined: list[int] = []
         for own, begun in found:

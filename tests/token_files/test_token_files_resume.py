@@ -57,8 +57,8 @@ options = tokenmill.EncodeOptions(shard_tokens=None if part == "join" else shard
 
 def encode():
     if part == "join":
-        return tokenmill.Join(files=[f"{sys.argv[2]}-{format}-*"], output=folder / "out", shard_tokens=shard_tokens, overwrite=True).run()
-    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=True))
+        return tokenmill.Join(files=[f"{sys.argv[2]}-{format}-*"], output=folder / "out", shard_tokens=shard_tokens, overwrite=force).run()
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=force))
 
 def files():
     return {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -88,6 +88,7 @@ def dying(n):
 
 import pyarrow, pyarrow.parquet
 pyarrow.set_cpu_count(1)
+force = True
 assert in_child(encode) == 0
 expected, step = files(), int(sys.argv[5])
 n = os.getpid() % step
@@ -95,12 +96,14 @@ while True:
     if n % 2:  # with the older output there, and without
         shutil.rmtree(folder)
         folder.mkdir()
+    force = not n % 2
     code = in_child(lambda: dying(n))
     if code == 0:
         break
     assert code == 9, code
     for path in folder.glob("*.json"):  # metadata never stands beside files of another size
         tokenmill.load_tokens(path.with_suffix(""))
+    force = force or all((folder / name).exists() for name in expected)
     assert in_child(encode) == 0
     assert files() == expected, n
     n += step

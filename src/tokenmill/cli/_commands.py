@@ -179,6 +179,8 @@ class Verb:
         missing = [field for field in self.fields.values() if is_required(field) and not given.get(field.name)]
         if not missing:
             return
+        unless = [field for field in self._arguments if field.option.unless and not given.get(field.option.unless)]
+        missing = [*(field for field in unless if not given.get(field.name)), *missing]
         for field in self._arguments:  # a value in the place of an argument that was left out
             if field.choices and given[field.name] and given[field.name][0] not in field.choices:
                 missing = [field, *(each for each in missing if each not in self._arguments)]
@@ -191,7 +193,7 @@ class Verb:
 
     def help(self, columns: int | None = None) -> str:
         """The description with examples, and the options in sections. columns: the width, by default that of the terminal."""
-        from textwrap import TextWrapper
+        from textwrap import TextWrapper, wrap
 
         wrapper = TextWrapper(min(columns or _columns(), 100), break_long_words=False, break_on_hyphens=False)
         sections: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
@@ -210,10 +212,18 @@ class Verb:
         sections["Output"].append((", ".join(HELP), "Show this message and exit."))
         lines = [" ".join(["Usage: tokenmill", self.name, *(shape for shape, _ in sections["Arguments"]), "[OPTIONS]"])]
         wrapper.initial_indent = wrapper.subsequent_indent = "  "
+        examples = False
         for paragraph in self.doc.split("\n\n"):
             example = paragraph.startswith("tokenmill ")
-            lines += [] if example and lines[-1].startswith("  tokenmill ") else [""]
-            lines += [f"  {paragraph}"] if example else wrapper.wrap(paragraph)
+            lines += [] if example and examples else [""]
+            examples = example
+            if example:  # which can be pasted as it is shown
+                *begun, last = wrap(
+                    f"  {paragraph}", wrapper.width - 2, subsequent_indent="      ", break_on_hyphens=False
+                )
+                lines += [*(f"{line} \\" for line in begun), last]
+            else:
+                lines += wrapper.wrap(paragraph)
         for section, rows in sections.items():
             lines += ["", f"{section}:"] if rows else []
             column = min(COLUMN, max((len(shape) for shape, _ in rows), default=0)) + 4

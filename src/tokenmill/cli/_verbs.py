@@ -35,8 +35,12 @@ OPTIONS = {
 
 def help_text() -> str:
     """The help of the whole program."""
+    from textwrap import wrap
+
     lines = ["Usage: tokenmill VERB [OPTIONS] ...", "", "Train, run and evaluate BPE tokenizers."]
     for panel, rows in {**PANELS, "Options": OPTIONS}.items():
         width = max(map(len, rows)) + 2
-        lines += ["", f"{panel}:", *(f"  {name:<{width}}{summary}" for name, summary in rows.items())]
+        lines += ["", f"{panel}:"]
+        for name, summary in rows.items():
+            lines += wrap(summary, 80, initial_indent=f"  {name:<{width}}", subsequent_indent=" " * (width + 2))
     return "\n".join(lines)

@@ -30,7 +30,7 @@ MODULES = {
 def verb_of(name: str) -> Verb:
     """The verb of this name."""
     if name not in VERBS:
-        raise UsageError(f"{name!r} is not a verb.{nearest(name, VERBS)} tokenmill --help lists all.")
+        raise UsageError(f"{name!r} is not a verb.{nearest(name, [*VERBS, 'help'])} tokenmill --help lists all.")
     module = import_module(f".{MODULES.get(name, name)}", __package__)
     return Verb(getattr(module, name), opt.messages)
 

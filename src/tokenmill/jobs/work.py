@@ -42,7 +42,7 @@ class JobOptions(Options):
     """
 
     # fmt: off
-    engine: Annotated[Literal["local", "ray"], Option("local, or ray: tasks on a Ray cluster.", section=EXECUTION)] = "local"
+    engine: Annotated[Literal["local", "ray"], Option("local (default), or ray: tasks on a Ray cluster.", section=EXECUTION)] = "local"
     ray_address: Annotated[str | None, Option("The cluster. [default: Ray on this machine]", section=EXECUTION, only=("engine", "ray"))] = None
     # fmt: on
     num_threads: Threads = None

@@ -48,11 +48,11 @@ class ReadOptions(Options):
     """
 
     # fmt: off
-    unit: Annotated[Literal["file", "line", "blank", "separator"], Option("A document of a text file: file, line, blank (text between blank lines), or separator. Empty lines are not documents.", section=INPUT)] = "file"
+    unit: Annotated[Literal["file", "line", "blank", "separator"], Option("A document of a text file: file, line, blank (text between blank lines), or separator.", section=INPUT)] = "file"
     separator: Annotated[str, Option("The text between two documents.", section=INPUT, only=("unit", "separator"))] = ""
     field: Annotated[str | Sequence[str], Option("The JSON field or Parquet column with the text. Repeatable: several become one document, with blank lines between. [default: text]", metavar="TEXT", many=True, section=INPUT)] = "text"
     max_document_bytes: int | None = None  # longer documents are skipped, which bounds the memory
-    skip_damaged: Annotated[bool, Option("Leave out what cannot be read: a line, a row, the rest of a file.", "--skip-damaged", section=INPUT)] = False
+    skip_damaged: Annotated[bool, Option("Leave out what cannot be read: a line, a row, a file's rest.", "--skip-damaged", section=INPUT)] = False
     # fmt: on
 
     def __post_init__(self) -> None:

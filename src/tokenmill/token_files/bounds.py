@@ -45,8 +45,8 @@ class Bounds:
         return self.between(0, len(self))
 
 
-class Held(Bounds):
-    """Bounds in memory, or mapped from a .npy file."""
+class Array(Bounds):
+    """Bounds in memory."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -55,14 +55,11 @@ class Held(Bounds):
         return len(self.array)
 
     def between(self, first: int, last: int) -> np.ndarray:
-        mapped: Any = self.array
-        if not hasattr(mapped, "filename") or last - first < BLOCK:
-            return self.array[first:last]
-        return Column(Path(mapped.filename), mapped.dtype, len(mapped), mapped.offset).between(first, last)
+        return self.array[first:last]
 
 
-class Column:
-    """A row of numbers in a file, from a byte on."""
+class Column(Bounds):
+    """Numbers in a row in a file, from a byte on; bounds if they are such."""
 
     def __init__(self, path: Path, dtype: Any, length: int, offset: int = 0) -> None:
         import numpy as np
@@ -73,7 +70,7 @@ class Column:
         return self._length
 
     @lazy
-    def _mapped(self) -> np.ndarray:
+    def array(self) -> np.ndarray:
         import numpy as np
 
         return np.memmap(self._path, self._dtype, "r", self._offset, (self._length,)) if self._length else np.zeros(0)
@@ -82,14 +79,15 @@ class Column:
         import numpy as np
 
         if last - first < BLOCK:
-            return self._mapped[first:last]
+            return self.array[first:last]
         start = self._offset + first * self._dtype.itemsize
         numbers = np.fromfile(self._path, self._dtype, last - first, offset=start)
         if len(numbers) < last - first:
             raise FormatError(f"{self._path}: the file was cut off while it was read")
         return numbers
 
-    def blocks(self) -> Iterator[np.ndarray]:
+    def chunks(self) -> Iterator[np.ndarray]:
+        """All numbers, some at a time."""
         return (self.between(start, min(start + BLOCK, len(self))) for start in range(0, len(self), BLOCK))
 
 
@@ -148,14 +146,14 @@ class MegatronIndex(Bounds):
         import numpy as np
 
         start = 0
-        for lengths, pointers in zip(self.lengths.blocks(), self._pointers.blocks(), strict=True):
+        for lengths, pointers in zip(self.lengths.chunks(), self._pointers.chunks(), strict=True):
             ends = np.cumsum(lengths, dtype=np.int64)
             expected = (ends - lengths + start) * self._width
             if lengths.min() < 0 or not np.array_equal(pointers, expected):
                 raise FormatError(f"{self._path}: the sequences are not contiguous")
             start += int(ends[-1])
         last, right = 0, bool(len(self.documents)) and self.documents.between(0, 1)[0] == 0
-        for documents in self.documents.blocks():
+        for documents in self.documents.chunks():
             right = right and documents[0] >= last and not (documents[1:] < documents[:-1]).any()
             last = int(documents[-1])
         if not right or last != self.sequences:
@@ -169,7 +167,7 @@ class MegatronIndex(Bounds):
         if len(self.documents) != self.sequences + 1:
             return False
         starts = range(0, len(self.documents), BLOCK)
-        blocks = zip(starts, self.documents.blocks(), strict=True)
+        blocks = zip(starts, self.documents.chunks(), strict=True)
         return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
 
     def __len__(self) -> int:
@@ -205,10 +203,10 @@ def read_offsets(path: Path) -> tuple[None, Bounds]:
     """OUT.offsets.npy."""
     import numpy as np
 
-    array = read_npy(path)
+    array: Any = read_npy(path)
     if array.dtype != np.int64:
         raise FormatError(f"{path}: offsets of {array.dtype}; expected int64")
-    return None, Held(array)
+    return None, Column(path, array.dtype, len(array), array.offset) if len(array) else Array(array)
 
 
 def read_spans(path: Path) -> tuple[None, Bounds]:
@@ -223,7 +221,7 @@ def read_spans(path: Path) -> tuple[None, Bounds]:
         raise FormatError(f"{path}: not a list of start,end in gzip: {error}") from error
     if len(spans) and (starts[0] or not np.array_equal(starts[1:], ends[:-1])):
         raise FormatError(f"{path}: the documents are not contiguous")
-    return None, Held(np.concatenate(([0], ends)))
+    return None, Array(np.concatenate(([0], ends)))
 
 
 def read_ends(path: Path) -> tuple[str | None, Bounds]:

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError
-from ..jobs.outputs import is_device, open_output, refuse_existing, refuse_source, temporary_folder
+from ..jobs.outputs import is_device, open_output, temporary_folder
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
-from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
+from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.blocks import Span
 from ..sources.documents import part_of
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from .formats import FORMATS
-from .output import publish_files
-from .parts import Counts, Hashes, Part, PartWriter, Place, encode_sources
+from .output import checked_output, publish_files
+from .parts import Counts, Part, PartWriter, Place, encode_sources
 from .settings import (
     EncodeOptions,
     EncodeSummary,
@@ -33,8 +33,6 @@ from .settings import (
     Settings,
     dtype_for,
     format_named,
-    output_path,
-    shards_of,
     special_id,
 )
 
@@ -75,19 +73,14 @@ def encode_files(
     options, job = options or EncodeOptions(), job or JobOptions()
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
-    path = output_path(output, format, settings.part)
     inputs = find_sources(sources, on_skip)
-    if settings.part and not all(map(can_read_again, inputs)):
+    if settings.options.part and not all(map(can_read_again, inputs)):
         raise UsageError("a part of standard input or of a pipe cannot be read. Write it to a file.")
-    settings.check_tokens(settings.shard_tokens or 0)
-    existing = shards_of(path, format) if settings.shard_tokens else [path]
-    for each in (path, *existing):
-        refuse_source(inputs, each)
-    resumes = job.resume and WorkingFolder(path_beside(path)).has_states()
-    refuse_existing(*existing, overwrite=job.overwrite or resumes)
+    settings.check_tokens(options.shard_tokens or 0)
+    path = checked_output(output, settings, inputs, job.overwrite, job.resume)
     if is_device(path):  # it has no place for other files beside it
         with temporary_folder(Path.cwd()) as folder:
-            if settings.shard_tokens:
+            if options.shard_tokens:
                 raise UsageError(OptionName("shard_tokens"), f" makes several files, and {path} is one")
             name = folder / f"ids{FORMATS[format].suffix}"
             summary = encode_files(tok, inputs, name, format, options, on_skip=on_skip, job=job, progress=progress)
@@ -100,8 +93,8 @@ def encode_files(
         "options": {**asdict(settings), "engine": job.engine},
     }
     with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder:
-        if settings.part:
-            groups = [part_of(inputs, settings.read, *settings.part, numbered=format == "parquet")]
+        if part := options.part_number:
+            groups = [part_of(inputs, options.read, *part, numbered=format == "parquet")]
         else:
             groups = [[(source, size_of(source), None) for source in inputs]]
         if job.engine == "ray":
@@ -113,7 +106,7 @@ def encode_files(
         for value, resumed in results:
             resumed_bytes += value["counts"]["text_bytes"] if resumed else value["resumed_bytes"]
         parts = [
-            Part(work.folder(folder.path, number), Counts(**value["counts"]), Hashes(**value["hashes"]))
+            Part(work.folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
@@ -121,7 +114,7 @@ def encode_files(
         paths = publish_files(
             folder, path, settings, lambda: (_joined(parts, folder.path / "joined", settings), metadata)
         )
-    files = len(paths) if settings.shard_tokens else 0
+    files = len(paths) if options.shard_tokens else 0
     figures = {name: value for name, value in asdict(counts).items() if name != "begun"}
     return EncodeSummary(paths[0], settings.dtype, **figures, resumed_bytes=resumed_bytes, files=files)
 
@@ -133,8 +126,7 @@ def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Setting
         special_id(tok, name, value) if isinstance(value, str) or (value and separator == name) else None
         for name, value in (("begin_of_text", options.begin_of_text), ("end_of_text", options.end_of_text))
     )
-    others = (options.special, options.read, options.shard_tokens, options.val_shard, options.part_number)
-    return Settings(format, dtype_for(tok.n_vocab, format), begin, end, *others)
+    return Settings(format, dtype_for(tok.n_vocab, format), begin, end, options)
 
 
 def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> Metadata:
@@ -144,7 +136,7 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
         size = size_of(source)
         digest.update(f"{shown(source)}\0{size}\n".encode())
         total += size
-    number, of = settings.part or (0, 0)
+    number, of = settings.options.part_number or (0, 0)
     return Metadata(
         settings.format,
         settings.dtype,
@@ -154,7 +146,7 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
         settings.end_of_text,
         *(0, 0, 0, {}, {}),
         sources={"number": len(sources), "bytes": total, "hash": digest.hexdigest()},
-        options={"special": settings.special, **asdict(settings.read)},
+        options={"special": settings.options.special, **asdict(settings.options.read)},
         part={"number": number, "of": of} if of else None,
     )
 
@@ -189,17 +181,14 @@ class EncodeParts:
         for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)
-        # Parts that are joined have no front; it is written before the ids of the whole.
-        front = (self._settings.header, self._settings.begin) if len(self._groups) == 1 else (0, b"")
-        writer = PartWriter(folder, *front, state and state["part"])
-        resumed_bytes = writer.counts.text_bytes
-        try:
+        header = (
+            self._settings.header if len(self._groups) == 1 else 0
+        )  # else it is written before the ids of the whole
+        with PartWriter(folder, header, state and state["part"]) as writer:
+            resumed_bytes = writer.counts.text_bytes
             self._encode(part, task, writer, Place(*state["place"]) if state else Place())
-            writer.sync()
-        finally:
-            writer.close()
         done = writer.part()
-        return {"counts": asdict(done.counts), "hashes": asdict(done.hashes), "resumed_bytes": resumed_bytes}
+        return {"counts": asdict(done.counts), "hashes": done.hashes, "resumed_bytes": resumed_bytes}
 
     def _encode(self, part: int, task: Task, writer: PartWriter, start: Place) -> None:
         """Encode from a place on, with a checkpoint now and then, and one at Ctrl-C."""
@@ -230,11 +219,7 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     """All parts in one."""
     if len(parts) == 1:
         return parts[0]
-    writer = PartWriter(folder, settings.header, settings.begin)
-    try:
+    with PartWriter(folder, settings.header) as writer:
         for part in parts:
             writer.join(part)
-        writer.sync()
-    finally:
-        writer.close()
     return writer.part()

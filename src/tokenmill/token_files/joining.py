@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -13,23 +13,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
-from ..jobs.outputs import open_output, refuse_existing, refuse_source
+from ..jobs.outputs import open_output
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
 from .bounds import MegatronIndex
 from .formats import FORMATS
-from .output import STARTS, publish_files
+from .output import STARTS, checked_output, publish_files
 from .parts import Part, PartWriter
 from .reading import TokenFile, load_tokens
-from .settings import EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard, output_path, shards_of
+from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard
 
 if TYPE_CHECKING:
     import numpy as np
 
-SAME = ("format", "dtype", "tokenizer", "begin_of_text", "end_of_text")  # in the metadata of files that are joined
-OF_ONE = (*SAME, "sources", "options")  # and of the parts of one encoding
+ALIKE = {  # what files that are joined have in common
+    "format": "formats",
+    "dtype": "types of ids",
+    "tokenizer": "tokenizers",
+    "begin_of_text": "tokens before each document",
+    "end_of_text": "tokens after each document",
+}
+ONE_ENCODING = {**ALIKE, "sources": "sources", "options": "options", "parts": "numbers of parts"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,70 +57,44 @@ class Join(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.val_shard and self.shard_tokens is None:
-            raise UsageError(OptionName("val_shard", True), " needs ", OptionName("shard_tokens", ...))
+        EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)  # which checks them
 
     def run(self, progress: Progress | None = None) -> EncodeSummary:
         """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
         start = time.perf_counter()
         files = _in_order([load_tokens(path, dtype=self.dtype) for path in _paths(self.files)])
         settings = self._settings(files)
-        path = output_path(self.output, settings.format)
-        existing = shards_of(path, settings.format) if self.shard_tokens else [path]
-        for each in (path, *existing):
-            refuse_source([tokens.path for tokens in files], each)
-        refuse_existing(*existing, overwrite=self.overwrite)
+        path = checked_output(self.output, settings, [tokens.path for tokens in files], self.overwrite)
         documents = sum(map(len, files)) if _divided(files) else 0
-        tokens, text_bytes = (
-            sum(len(each.ids) for each in files),
-            sum(each.metadata.text_bytes or 0 for each in files if each.metadata),
-        )
+        tokens = sum(len(each.ids) for each in files)
+        known = [each.metadata for each in files if each.metadata]
         settings.check_tokens(tokens)
         key = {"files": fingerprint([each.path for each in files]), "options": [self.shard_tokens, self.val_shard]}
         with working_folder(path_beside(path), path, key) as folder:
             write = partial(_written, files, folder.path / "joined", settings, progress)
             paths = publish_files(folder, path, settings, lambda: (write(), _metadata(files)))
-        documents -= sum(
-            bool(each.metadata and each.metadata.shard and each.metadata.shard["ids_before"]) for each in files
-        )
-        seconds = time.perf_counter() - start
+        documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
         return EncodeSummary(
             paths[0],
             settings.dtype,
             documents,
             tokens,
-            text_bytes,
+            sum(each.text_bytes or 0 for each in known),
             files=len(paths) if self.shard_tokens else 0,
-            seconds=seconds,
+            seconds=time.perf_counter() - start,
         )
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
         """What the files are alike in."""
         first = files[0]
-        for one, other in pairwise(files):
-            pairs: dict[str, Any] = {"format": (one.format, other.format), "dtype": (one.ids.dtype, other.ids.dtype)}
-            if one.metadata and other.metadata:
-                pairs |= {name: (getattr(one.metadata, name), getattr(other.metadata, name)) for name in SAME}
-            for name, (a, b) in pairs.items():
-                if a != b:
-                    raise UsageError(f"{one.path} and {other.path} have different {NAMES[name]}: {a} and {b}")
+        _refuse_different(files, ALIKE)
         dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes
         if first.format == "parquet":
             raise UsageError("Parquet files are not joined: readers take a folder of them as one table.")
-        if dtype not in ("uint16", "uint32") or first.ids.dtype.byteorder == ">":
+        if dtype not in ("uint16", "uint32"):
             raise UsageError(f"{first.path}: ids of {first.ids.dtype} are not joined, only uint16 and uint32")
-        return Settings(first.format, dtype, shard_tokens=self.shard_tokens, val_shard=self.val_shard)
-
-
-NAMES = {
-    "format": "formats",
-    "dtype": "types of ids",
-    "tokenizer": "tokenizers",
-    "begin_of_text": "tokens before each document",
-    "end_of_text": "tokens after each document",
-    "sources": "sources",
-    "options": "options",
-}
+        options = EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)
+        return Settings(first.format, dtype, options=options)
 
 
 def _paths(names: Sequence[str | Path]) -> list[Path]:
@@ -150,30 +130,15 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
             raise UsageError(f"{other.path} and {tokens.path} hold the same part. Name each once.")
         numbered[place] = tokens
     ordered = [numbered[place] for place in sorted(numbered)]
-    for one, other in pairwise(ordered):
-        a, b = one.metadata, other.metadata
-        assert a and b
-        for name in OF_ONE:
-            if getattr(a, name) != getattr(b, name):
-                raise UsageError(
-                    f"{one.path} and {other.path} are not parts of one encoding: they have different {NAMES[name]}"
-                )
-        if (a.part or {}).get("of") != (b.part or {}).get("of") or bool(a.shard) != bool(b.shard):
-            raise UsageError(
-                f"{one.path} and {other.path} are not parts of one encoding: its parts are numbered otherwise"
-            )
-    first = ordered[0].metadata
-    assert first
-    parts = range(1, first.part["of"] + 1) if first.part else range(1, 2)
-    shards = {
-        place[0]: tokens.metadata.shard["of"]
-        for place, tokens in numbered.items()
-        if tokens.metadata and tokens.metadata.shard
-    }
+    _refuse_different(ordered, ONE_ENCODING, "are not parts of one encoding: they ")
+    known = [tokens.metadata for tokens in ordered if tokens.metadata]
+    part_of = known[0].part
+    shards = {each.part["number"] if each.part else 1: each.shard["of"] for each in known if each.shard}
+    parts = range(1, part_of["of"] + 1 if part_of else 2)
     needed = {(part, shard) for part in parts for shard in range(shards.get(part, 1))}
     if missing := sorted(needed - set(numbered)):
         names = ", ".join(
-            f"{part}/{len(parts)}" if first.part else "" + f" number {shard}" * bool(first.shard)
+            (f"{part}/{len(parts)}" if part_of else "") + f" number {shard}" * bool(shards)
             for part, shard in missing[:20]
         )
         more = f" and {len(missing) - 20:,} more" if len(missing) > 20 else ""
@@ -181,21 +146,37 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
     return ordered
 
 
+def _refuse_different(files: Sequence[TokenFile], names: Mapping[str, str], why: str = "") -> None:
+    """Raise UsageError for two files that are not alike, as far as it is known of both."""
+    for one, other in pairwise(files):
+        a, b = _traits(one), _traits(other)
+        for name, words in names.items():
+            if name in a and name in b and a[name] != b[name]:
+                values = "" if why else f": {a[name]} and {b[name]}"
+                raise UsageError(f"{one.path} and {other.path} {why}have different {words}{values}")
+
+
+def _traits(tokens: TokenFile) -> dict[str, Any]:
+    """What files may have in common, by the names of ONE_ENCODING."""
+    traits = {} if tokens.metadata is None else vars(tokens.metadata)
+    parts = traits and ((traits["part"] or {}).get("of"), bool(traits["shard"]))
+    return {**traits, "parts": parts, "format": tokens.format, "dtype": tokens.ids.dtype}
+
+
 def _divided(files: Sequence[TokenFile]) -> bool:
     """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
-    known = [tokens for tokens in files if tokens.divided]
+    known = [tokens for tokens in files if tokens._bounds is not None]
     if known and len(known) < len(files):
-        other = next(tokens for tokens in files if not tokens.divided)
+        other = next(tokens for tokens in files if tokens._bounds is None)
         raise UsageError(f"nothing says where the documents of {other.path} end, as it is said of {known[0].path}")
     return bool(known)
 
 
 def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> Part:
     """Write the ids, the lengths of the documents, and for Megatron the starts of the documents, into a folder."""
-    writer = PartWriter(folder, settings.header)
     meter = Meter(progress and partial(progress, "join"), [tokens.ids.nbytes for tokens in files])
-    counts = writer.counts
-    try:
+    with PartWriter(folder, settings.header) as writer:
+        counts = writer.counts
         for number, tokens in enumerate(files):
             done = 0
             for block in tokens.id_blocks():
@@ -207,9 +188,6 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
         for lengths in _megatron(files, folder, settings) or _lengths(files):
             writer.write_lengths(lengths)
             counts.documents += len(lengths)
-        writer.sync()
-    finally:
-        writer.close()
     return replace(writer.part(), divided=_divided(files))
 
 
@@ -243,15 +221,15 @@ def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> I
     indexes = [MegatronIndex(tokens.path.with_suffix(".idx")) for tokens in files]
     if all(index.one_sequence_each() for index in indexes):
         return None
-    if settings.shard_tokens:
+    if settings.options.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
     first = 0
     with open_output(folder / STARTS) as file:
         for number, index in enumerate(indexes):
-            for start, documents in enumerate(index.documents.blocks()):
+            for start, documents in enumerate(index.documents.chunks()):
                 file.write((documents[number > 0 and not start :] + first).astype("<i8").tobytes())
             first += index.sequences
-    return (lengths.astype(np.int64) for index in indexes for lengths in index.lengths.blocks())
+    return (lengths.astype(np.int64) for index in indexes for lengths in index.lengths.chunks())
 
 
 def _metadata(files: Sequence[TokenFile]) -> Metadata | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
-from ..jobs.outputs import open_output, remove, sync
-from ..jobs.working_folder import WorkingFolder
+from ..jobs.outputs import open_output, refuse_existing, refuse_source, remove, sync
+from ..jobs.working_folder import WorkingFolder, path_beside
 from .formats import FORMATS, Contents
 from .parts import Counts, NamesReader, Part, PartWriter, names_of
-from .settings import COPY, ROLES, Metadata, Settings, metadata_path, shard_path, shards_of
+from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,19 @@ if TYPE_CHECKING:
 STARTS = "starts"  # of Megatron's documents, by the number of their first sequence; where each is one sequence, no file
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
+
+
+def checked_output(
+    output: str | os.PathLike[str], settings: Settings, sources: Iterable[Any], overwrite: bool, resume: bool = True
+) -> Path:
+    """The path of the output; an error if it is a source, or exists and is not to be overwritten or resumed."""
+    path = output_path(output, settings.format, settings.options.part_number)
+    existing = shards_of(path, settings.format) if settings.options.shard_tokens else [path]
+    for each in (path, *existing):
+        refuse_source(sources, each)
+    resumes = resume and WorkingFolder(path_beside(path)).has_states()
+    refuse_existing(*existing, overwrite=overwrite or resumes)
+    return path
 
 
 def publish_files(
@@ -34,7 +48,7 @@ def publish_files(
         outputs = _build_files(*made(), settings, output, folder.path)
         folder.save("files", outputs)
     paths = [output.parent / files[0][1] for files in outputs]
-    for old in set(shards_of(output, settings.format)).difference(paths) if settings.shard_tokens else ():
+    for old in set(shards_of(output, settings.format)).difference(paths) if settings.options.shard_tokens else ():
         if metadata_path(old).exists():  # else another program made it
             for each in (metadata_path(old), *FORMATS[settings.format].paths(old)):
                 remove(each)
@@ -47,10 +61,10 @@ def _build_files(
     whole: Part, metadata: Metadata | None, settings: Settings, output: Path, folder: Path
 ) -> list[list[list[str]]]:
     """Make the files of the output in the working folder. Returns what `_build` does, for each of the numbered files."""
-    if settings.shard_tokens is None:
+    if settings.options.shard_tokens is None:
         return [_build(whole, metadata, settings, output)]
     parts = list(_shards(whole, settings, folder))
-    paths = [shard_path(output, settings.format, number, settings.val_shard) for number in range(len(parts))]
+    paths = [shard_path(output, settings.format, number, settings.options.val_shard) for number in range(len(parts))]
     files, documents = [], 0
     for number, (part, begun) in enumerate(parts):
         shard = {"number": number, "of": len(parts), "first_document": documents - (begun > 0), "ids_before": begun}
@@ -66,7 +80,6 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
     header = format.header(settings.dtype, counts.tokens)
     with open_output(folder / "ids", "r+b") as file:
         file.write(header)
-        file.truncate(len(header) + counts.tokens * settings.width)  # a token to begin with follows the last document
     names = ["ids"]
     if settings.format == "parquet":
         names = ["rows"]
@@ -92,7 +105,7 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
             tokens=counts.tokens,
             text_bytes=None if metadata.shard or metadata.text_bytes is None else counts.text_bytes,
             files={role: (folder / name).stat().st_size for role, name in zip(ROLES, names, strict=False)},
-            hashes=asdict(part.hashes),
+            hashes=part.hashes,
         )
         names.append("metadata")
         with open_output(folder / "metadata") as file:
@@ -105,7 +118,7 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
 
 
 def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part, int]]:
-    """Divide a part into parts of `settings.shard_tokens` tokens, in folders below `folder`.
+    """Divide a part into parts of `settings.options.shard_tokens` tokens, in folders below `folder`.
 
     With each comes how many ids of its first document are in the parts before.
     """
@@ -116,8 +129,7 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
         ids.seek(settings.header)
         names = NamesReader(file)
         for number, (own, begun) in enumerate(_shard_lengths(lengths, settings)):
-            writer = PartWriter(folder / f"shard-{number:06}", settings.header)
-            try:
+            with PartWriter(folder / f"shard-{number:06}", settings.header) as writer:
                 writer.counts = Counts(len(own), int(own.sum()))
                 size = writer.counts.tokens * settings.width
                 for start in range(0, size, COPY):
@@ -125,9 +137,6 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
                 writer.write_lengths(own)
                 for each in names.take(len(own)) if settings.format == "parquet" else ():
                     writer.write_names(names_of(*each))
-                writer.sync()
-            finally:
-                writer.close()
             yield writer.part(), begun
 
 
@@ -135,7 +144,7 @@ def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np
     """The lengths of the documents of each shard, and how many ids of the first are in the shards before."""
     import numpy as np
 
-    most, cut = settings.shard_tokens or 0, FORMATS[settings.format].cut_documents
+    most, cut = settings.options.shard_tokens or 0, FORMATS[settings.format].cut_documents
     first = begun = 0
     while first < len(lengths) or not first:
         last, tokens = first, -begun  # the documents from `first` to `last` are in the shard, without the ids `begun`

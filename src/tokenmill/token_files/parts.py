@@ -8,7 +8,7 @@ made by several machines are joined by writing one after the other.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, astuple, dataclass, field
@@ -56,36 +56,29 @@ class Counts:
         return Counts(*map(add, astuple(self), astuple(other)))
 
 
-@dataclass
-class Hashes:
-    """The hashes of a part: of its ids without a header, and of the lengths of its documents."""
-
-    ids: list[str] = field(default_factory=list)
-    lengths: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Part:
     """A finished part: its folder and what it holds.
 
+    hashes: of its ids without a header, and of the lengths of its documents.
     divided: whether it is known where the documents end.
     """
 
     folder: Path
     counts: Counts = field(default_factory=Counts)
-    hashes: Hashes = field(default_factory=Hashes)
+    hashes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     divided: bool = True
 
 
 class Encoded(NamedTuple):
     """What a thread makes of a block.
 
-    ids: as the file holds them; so many tokens, end-of-text tokens included.
+    ids: as the file holds them; so many tokens, those before and after documents included.
     ends: int64; where documents end in the ids.
     names: of these documents, as the file of names has them.
     """
 
-    ids: bytes | bytearray
+    ids: bytearray
     tokens: int
     ends: memoryview
     names: bytes
@@ -97,17 +90,11 @@ class Encoded(NamedTuple):
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     """Encode the documents of a block."""
     block.finish()
-    plan = tok._core.plan("all" if settings.special else frozenset(), ())
-    # The token that begins a document is written after the one before, so both tokens follow where a document ends.
-    first, *others = [id for id in (settings.end_of_text, settings.begin_of_text) if id is not None] or [-1]
-    ids: bytes | bytearray
-    ids, ends = tok._core.encode_documents(block.data, block.ends, plan, block.goes_on, first, settings.width)
-    for id in others:
-        import numpy as np
-
-        bounds = np.asarray(ends)
-        ids = np.insert(np.frombuffer(ids, settings.dtype), bounds, id).tobytes()
-        bounds += np.arange(1, len(bounds) + 1)
+    plan = tok._core.plan("all" if settings.options.special else frozenset(), ())
+    end, begin = (-1 if id is None else id for id in (settings.end_of_text, settings.begin_of_text))
+    ids, ends = tok._core.encode_documents(
+        block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
+    )
     names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
     return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls)
 
@@ -159,10 +146,9 @@ class PartWriter:
 
     NAMES = ("ids", "lengths", "names")
 
-    def __init__(self, folder: Path, header: int = 0, begin: bytes = b"", checkpoint: dict[str, Any] | None = None):
-        """header: the bytes before the ids. begin: the first id. checkpoint: what `mark` has returned."""
+    def __init__(self, folder: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
+        """header: the bytes before the ids. checkpoint: what `mark` has returned."""
         self.folder = folder
-        self._lag, self._last = len(begin), b""  # the token to begin with that follows the last document is not hashed
         self._hashes = [BlockHashes(each) for each in (checkpoint["hashes"] if checkpoint else ((), ()))]
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
         self._files: list[IO[bytes]] = []
@@ -175,14 +161,11 @@ class PartWriter:
                 file.seek(checkpoint["sizes"][i])
         if not checkpoint:
             self._files[0].write(bytes(header))
-            self.write_ids(begin)
             return
-        for name, hashes, front, update in zip(
-            self.NAMES, self._hashes, (header, 0), (self._hash_ids, self._hashes[1].update), strict=False
-        ):
+        for name, hashes, front in zip(self.NAMES, self._hashes, (header, 0), strict=False):
             with open(folder / name, "rb") as source:
                 source.seek(front + hashes.SIZE * len(hashes.whole()))
-                update(source.read())
+                hashes.update(source.read())
 
     def append(self, encoded: Encoded) -> None:
         counts, ends = self.counts, encoded.ends
@@ -198,7 +181,7 @@ class PartWriter:
 
     def write_ids(self, data: Any) -> None:
         self._files[0].write(data)
-        self._hash_ids(data)
+        self._hashes[0].update(data)
 
     def write_lengths(self, data: Any) -> None:
         self._files[1].write(data)
@@ -206,12 +189,6 @@ class PartWriter:
 
     def write_names(self, data: Any) -> None:
         self._files[2].write(data)
-
-    def _hash_ids(self, data: Any) -> None:
-        if self._lag:
-            data = self._last + data
-            data, self._last = data[: -self._lag], data[-self._lag :]
-        self._hashes[0].update(data)
 
     def join(self, part: Part) -> None:
         """Write a finished part after what is here."""
@@ -234,10 +211,16 @@ class PartWriter:
 
     def part(self) -> Part:
         """What was written."""
-        return Part(self.folder, self.counts, Hashes(*(each.digests() for each in self._hashes)))
+        hashes = {name: each.digests() for name, each in zip(self.NAMES, self._hashes, strict=False)}
+        return Part(self.folder, self.counts, hashes)
 
-    def close(self) -> None:
-        """Close the files, without an error of what could not be written."""
+    def __enter__(self) -> PartWriter:
+        return self
+
+    def __exit__(self, error: Any, *_: object) -> None:
+        """Bring all to the disk, unless there was an error, and close the files."""
+        if error is None:
+            self.sync()
         for file in self._files:
             with suppress(OutputError):
                 file.close()
@@ -274,7 +257,7 @@ def encode_sources(
     after: called with the place up to which all has been written.
     """
     meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in sources])
-    cut = certain_cut(tok, settings.special)
+    cut = certain_cut(tok, settings.options.special)
     jobs = _jobs(sources, settings, cut, task.on_skip is not None, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for job, blocks in results:
@@ -308,7 +291,7 @@ def _jobs(
     for number in range(start.source, len(sources)):
         name, _, span = sources[number]
         ids = settings.format == "parquet"
-        source = open_source(name, settings.read, cut=cut, whole=whole, span=span, ids=ids)
+        source = open_source(name, settings.options.read, cut=cut, whole=whole, span=span, ids=ids)
         if number == start.source and start.at is not None:
             source.resume(start.at)
         buffer = bytearray()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import operator
 import os
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, OptionName, UsageError, require
 from ..vocabulary.lazy import lazy
-from .bounds import Bounds, read_npy
+from .bounds import Array, Bounds, read_npy
 from .formats import FORMATS
 from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
@@ -31,7 +30,7 @@ class TokenFile:
 
     path: the file with the ids.
     metadata: the contents of the JSON file beside it; None for a foreign file.
-    ids: all ids in one array, mapped from the file. For Parquet they are read into memory on first use.
+    ids: all ids in one array, mapped from the file. Those of Parquet are in memory.
     offsets: int64, one more than there are documents. Document i is ids[offsets[i]:offsets[i + 1]], the tokens before and
         after it included. None if the offsets are not known; then all ids are one document.
     A pickle holds the path, not the ids: the file is opened again on first use.
@@ -45,33 +44,29 @@ class TokenFile:
         self.path, self.metadata, self._dtype = path, metadata, dtype
 
     @lazy
-    def _contents(self) -> _Arrays | _Rows:
+    def _contents(self) -> tuple[np.ndarray, Bounds | None]:
         if self.metadata is not None:
             _check_sizes(self.path, self.metadata)
-        contents = _contents_of(self.path, self.metadata, self._dtype)
-        contents.check(self.path)
-        return contents
+        ids, bounds = _opened(self.path, self.metadata, self._dtype)
+        if bounds is not None:
+            _check_bounds(self.path, ids, bounds)
+        return ids, bounds
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path.absolute(), "metadata": self.metadata, "_dtype": self._dtype}
 
     @property
     def ids(self) -> np.ndarray:
-        return self._contents.ids
-
-    @property
-    def offsets(self) -> np.ndarray | None:
-        return self._contents.offsets
-
-    @property
-    def divided(self) -> bool:
-        """Whether the offsets are known. This reads none of them."""
-        return self._contents.divided
+        return self._contents[0]
 
     @property
     def _bounds(self) -> Bounds | None:
-        """The offsets, read as they are asked for; None where they are not known, and for Parquet."""
-        return self._contents.bounds
+        """The offsets, read as they are asked for; None where they are not known."""
+        return self._contents[1]
+
+    @property
+    def offsets(self) -> np.ndarray | None:
+        return None if self._bounds is None else self._bounds.array
 
     @property
     def format(self) -> str:
@@ -83,14 +78,31 @@ class TokenFile:
 
         Raises FormatError if the file was cut off meanwhile, and after the last block if they are not those that were written.
         """
-        return self._hashed("ids", self._contents.id_blocks())
+        return self._hashed("ids", self._id_blocks())
+
+    def _id_blocks(self) -> Iterator[Any]:
+        offset, left = getattr(self.ids, "offset", None), self.ids.nbytes
+        if offset is None:  # they are in memory
+            yield from (self.ids[start : start + COPY].tobytes() for start in range(0, len(self.ids), COPY))
+            return
+        with open(self.path, "rb") as file:
+            file.seek(offset)
+            while left:
+                data = file.read(min(left, COPY))
+                if not data:
+                    raise FormatError(f"{self.path}: the file was cut off while it was read")
+                left -= len(data)
+                yield data
 
     def length_blocks(self) -> Iterator[np.ndarray]:
         """The number of ids of each document, the tokens before and after included, in blocks of int64.
 
         Raises FormatError after the last block if they are not those that were written.
         """
-        return self._hashed("lengths", self._contents.length_blocks())
+        import numpy as np
+
+        blocks = [np.array([0, len(self.ids)])] if self._bounds is None else self._bounds.blocks(0, len(self))
+        return self._hashed("lengths", map(np.diff, blocks))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
         """The blocks, which are hashed by another thread while the caller has them."""
@@ -120,7 +132,7 @@ class TokenFile:
 
     def __len__(self) -> int:
         """The number of documents."""
-        return len(self._contents)
+        return 1 if self._bounds is None else len(self._bounds) - 1
 
     @overload
     def __getitem__(self, number: SupportsIndex) -> np.ndarray: ...
@@ -136,15 +148,21 @@ class TokenFile:
             raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"document {index} of {self.path}, which has {len(self):,}")
-        return self._text_of(self._contents.document(index % len(self)))
+        if self._bounds is None:
+            return self._text_of(self.ids)
+        begin, end = self._bounds.between(index % len(self), index % len(self) + 2)
+        return self._text_of(self.ids[begin:end])
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        """The ids of each document in order, without the tokens before and after. Parquet is read in batches."""
-        return map(self._text_of, self._contents)
+        """The ids of each document in order, without the tokens before and after."""
+        if self._bounds is None:
+            yield self._text_of(self.ids)
+            return
+        for block in self._bounds.blocks(0, len(self)):
+            for begin, end in itertools.pairwise(block.tolist()):
+                yield self._text_of(self.ids[begin:end])
 
     def _text_of(self, ids: np.ndarray) -> np.ndarray:
-        if not ids.dtype.isnative:
-            ids = ids.astype(ids.dtype.newbyteorder("="))
         begin = self.metadata.begin_of_text if self.metadata else None
         if begin is not None and len(ids) and ids[0] == begin:
             ids = ids[1:]
@@ -162,16 +180,15 @@ def load_tokens(
     tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata holds another hash, or
         if there is no metadata.
     any_tokenizer: skip that check.
-    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32", little-endian; ">u2" or ">u4" for
-        big-endian.
+    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32".
     """
     file = Path(path)
     if file.suffix == ".idx" and file.with_suffix(".bin").exists():
         file = file.with_suffix(".bin")
     if not file.is_file():
         raise FormatError(f"{file}: no such file")
-    if dtype is not None:
-        _id_type(dtype)
+    if dtype is not None and str(dtype) not in ("uint16", "uint32"):
+        raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32"')
     beside = metadata_path(file)
     metadata = Metadata.load(beside) if beside.exists() else None
     tokens = TokenFile(file, metadata, dtype)
@@ -181,26 +198,26 @@ def load_tokens(
     return tokens
 
 
-def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _Arrays | _Rows:
+def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[np.ndarray, Bounds | None]:
     import numpy as np
 
     name, known = (metadata.format, metadata.dtype) if metadata else _format(path)
     if name == "parquet":
-        return _Rows(path, metadata)
+        return _read_parquet(path, metadata)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
     recorded, bounds = format.read_index(index) if metadata or index.exists() else (None, None)
     if name == "npy":
-        return _Arrays(path, read_npy(path), bounds)
-    known = known or recorded
-    if known is None and dtype is None:
+        return read_npy(path), bounds
+    id_type = known or recorded or dtype
+    if id_type is None:
         raise FormatError(
             f"{path}: there is no metadata ({metadata_path(path).name}) beside it, and raw ids do not tell their type. "
             "Name it: ",
             OptionName("dtype", "uint16"),
             " or uint32.",
         )
-    return _Arrays(path, _raw(path, np.dtype(known) if known else _id_type(dtype), format.header), bounds)
+    return _raw(path, np.dtype(id_type), format.header), bounds
 
 
 def is_token_file(path: str | os.PathLike) -> bool:
@@ -211,154 +228,37 @@ def is_token_file(path: str | os.PathLike) -> bool:
     )
 
 
-class _Arrays:
-    """Ids as an array, and the bounds of the documents in it."""
-
-    def __init__(self, path: Path, ids: np.ndarray, bounds: Bounds | None):
-        self._path, self.ids, self.bounds = path, ids, bounds
-
-    def check(self, path: Path) -> None:
-        """Raise FormatError if the bounds do not fit the ids."""
-        if self.bounds is None:
-            return
-        n = len(self.bounds)
-        if not n or self.bounds.between(0, 1)[0] != 0 or self.bounds.between(n - 1, n)[0] != len(self.ids):
-            raise FormatError(f"{path}: it has {len(self.ids):,} ids, and its offsets do not end there")
-        if any((block[1:] < block[:-1]).any() for block in self.bounds.blocks(0, n - 1)):
-            raise FormatError(f"{path}: a document ends before it starts")
-
-    @property
-    def offsets(self) -> np.ndarray | None:
-        return None if self.bounds is None else self.bounds.array
-
-    @property
-    def divided(self) -> bool:
-        return self.bounds is not None
-
-    def __len__(self) -> int:
-        return 1 if self.bounds is None else len(self.bounds) - 1
-
-    def document(self, number: int) -> np.ndarray:
-        if self.bounds is None:
-            return self.ids
-        begin, end = self.bounds.between(number, number + 2)
-        return self.ids[begin:end]
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        if self.bounds is None:
-            yield self.ids
-            return
-        for block in self.bounds.blocks(0, len(self)):
-            for begin, end in itertools.pairwise(block.tolist()):
-                yield self.ids[begin:end]
-
-    def id_blocks(self) -> Iterator[Any]:
-        left = self.ids.nbytes
-        with open(self._path, "rb") as file:
-            file.seek(getattr(self.ids, "offset", 0))
-            while left:
-                data = file.read(min(left, COPY))
-                if not data:
-                    raise FormatError(f"{self._path}: the file was cut off while it was read")
-                left -= len(data)
-                yield data
-
-    def length_blocks(self) -> Iterator[np.ndarray]:
-        import numpy as np
-
-        if self.bounds is None:
-            yield np.array([len(self.ids)])
-            return
-        for block in self.bounds.blocks(0, len(self)):
-            yield np.diff(block)
+def _check_bounds(path: Path, ids: np.ndarray, bounds: Bounds) -> None:
+    """Raise FormatError if the bounds do not fit the ids."""
+    n = len(bounds)
+    if not n or bounds.between(0, 1)[0] != 0 or bounds.between(n - 1, n)[0] != len(ids):
+        raise FormatError(f"{path}: it has {len(ids):,} ids, and its offsets do not end there")
+    if any((block[1:] < block[:-1]).any() for block in bounds.blocks(0, n - 1)):
+        raise FormatError(f"{path}: a document ends before it starts")
 
 
-class _Rows:
-    """The column `ids` of a Parquet file."""
+def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
+    """The column `ids` of a Parquet file, in memory."""
+    import numpy as np
 
-    def __init__(self, path: Path, metadata: Metadata | None):
-        require("pyarrow", "corpus", "reading Parquet")
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    require("pyarrow", "corpus", "reading Parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-        self._path = path
-        self._documents = metadata.documents if metadata else None
-        try:
-            self._file = pq.ParquetFile(path, pre_buffer=False)
-            kind = self._file.schema_arrow.field("ids").type
-            if not pa.types.is_list(kind) or not pa.types.is_integer(kind.value_type):
-                raise ValueError(f"the column 'ids' holds {kind}")
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
-        self._type = kind.value_type
-        self._group: tuple[int, Any] | None = None
-        self.divided, self.bounds = True, None
-
-    def check(self, path: Path) -> None:
-        """Raise FormatError if the metadata gives another number of documents."""
-        if self._documents is not None and self._documents != len(self):
-            raise FormatError(f"{path}: {len(self):,} rows; its metadata says {self._documents:,} documents")
-
-    def __len__(self) -> int:
-        return self._file.metadata.num_rows
-
-    def document(self, number: int) -> np.ndarray:
-        rows = [self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)]
-        lasts = [*itertools.accumulate(rows)]
-        group = bisect.bisect_right(lasts, number)
-        if self._group is None or self._group[0] != group:
-            self._group = group, self._read(lambda: self._file.read_row_group(group, columns=["ids"]))
-        row = number - lasts[group] + rows[group]
-        ids, bounds = self._flat(self._group[1].column("ids").slice(row, 1).combine_chunks())
-        return ids[bounds[0] : bounds[1]]
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        for ids, bounds in self._batches():
-            for begin, end in itertools.pairwise(bounds):
-                yield ids[begin:end]
-
-    def id_blocks(self) -> Iterator[Any]:
-        return (ids[bounds[0] : bounds[-1]].tobytes() for ids, bounds in self._batches())
-
-    def length_blocks(self) -> Iterator[np.ndarray]:
-        import numpy as np
-
-        return (np.diff(bounds).astype(np.int64) for _, bounds in self._batches())
-
-    def _batches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        batches = self._file.iter_batches(1024, columns=["ids"])
-        while (batch := self._read(lambda: next(batches, None))) is not None:
-            if len(batch):
-                yield self._flat(batch.column("ids"))
-
-    @property
-    def ids(self) -> np.ndarray:
-        return self._whole[0]
-
-    @property
-    def offsets(self) -> np.ndarray:
-        return self._whole[1]
-
-    @lazy
-    def _whole(self) -> tuple[np.ndarray, np.ndarray]:
-        import numpy as np
-
-        documents = [np.zeros(0, str(self._type)), *self]
-        return np.concatenate(documents), np.cumsum([*map(len, documents)], dtype=np.int64)
-
-    def _flat(self, lists: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of several rows in one array, and the offsets of the rows in it."""
-        if not len(lists) or lists.values.null_count:
-            raise FormatError(f"{self._path}: damaged: a row or an id is missing")
-        return lists.values.to_numpy(zero_copy_only=False), lists.offsets.to_numpy()
-
-    def _read(self, read: Callable[[], T]) -> T:
-        import pyarrow as pa
-
-        try:
-            return read()
-        except (pa.ArrowException, OSError) as error:
-            raise FormatError(f"{self._path}: damaged: {error}") from error
+    try:
+        column = pq.read_table(path, columns=["ids"]).column("ids")
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
+    kind, rows = column.type, column.chunks
+    if not pa.types.is_list(kind) or not pa.types.is_integer(kind.value_type):
+        raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' holds {kind}")
+    if any(each.null_count or each.values.null_count for each in rows):
+        raise FormatError(f"{path}: damaged: a row or an id is missing")
+    if metadata and metadata.documents != len(column):
+        raise FormatError(f"{path}: {len(column):,} rows; its metadata says {metadata.documents:,} documents")
+    ids = [each.flatten().to_numpy(zero_copy_only=False) for each in rows] or [np.zeros(0, str(kind.value_type))]
+    lengths = [np.zeros(1, np.int64), *(np.diff(each.offsets.to_numpy()) for each in rows)]
+    return np.concatenate(ids), Array(np.cumsum(np.concatenate(lengths)))
 
 
 def _format(path: Path) -> tuple[str, str | None]:
@@ -402,19 +302,6 @@ def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> N
         )
 
 
-def _id_type(dtype: Any) -> np.dtype:
-    """The type of an id that a caller names; little-endian unless the name says otherwise."""
-    import numpy as np
-
-    try:
-        id_type = np.dtype(dtype)
-    except Exception:  # NumPy parses the name, and raises whatever that raises
-        id_type = None
-    if id_type is None or id_type.kind != "u" or id_type.itemsize not in (2, 4):
-        raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32", or ">u2" or ">u4" for big-endian ids')
-    return id_type.newbyteorder("<") if id_type.byteorder == "=" else id_type
-
-
 def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np.ndarray:
     import numpy as np
 
@@ -427,4 +314,4 @@ def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np
             raise FormatError(f"{path}: the header is damaged, or does not say {tokens:,} ids, which the file has")
     if not tokens:
         return np.zeros(0, dtype)
-    return np.memmap(path, dtype.newbyteorder("<") if dtype.byteorder == "=" else dtype, "r", begin)
+    return np.memmap(path, dtype, "r", begin)

@@ -108,21 +108,14 @@ class Settings:
     format: one of FORMATS.
     dtype: "uint16" or "uint32".
     begin_of_text, end_of_text: the ids before and after each document; None for none.
-    special: whether text that spells a special token becomes that token.
-    read: what a document is, and which field or column holds its text.
-    shard_tokens: how many tokens each of several files has; None for one file. val_shard: whether the first is named val.
-    part: which part of the sources is encoded, and of how many; None for all.
+    options: what was asked for.
     """
 
     format: str
     dtype: str
     begin_of_text: int | None = None
     end_of_text: int | None = None
-    special: bool = False
-    read: ReadOptions = field(default_factory=ReadOptions)
-    shard_tokens: int | None = None
-    val_shard: bool = False
-    part: tuple[int, int] | None = None
+    options: EncodeOptions = field(default_factory=EncodeOptions)
 
     @property
     def width(self) -> int:
@@ -134,15 +127,10 @@ class Settings:
         """The bytes before the ids."""
         return len(FORMATS[self.format].header(self.dtype, 0))
 
-    @property
-    def begin(self) -> bytes:
-        """The token before the first document."""
-        return b"" if self.begin_of_text is None else self.begin_of_text.to_bytes(self.width, "little")
-
     def check_tokens(self, tokens: int) -> None:
         """Raise UsageError if so many tokens make a file that is larger than the format allows."""
         most = FORMATS[self.format].most_tokens
-        if most is not None and min(tokens, self.shard_tokens or tokens) > most:
+        if most is not None and min(tokens, self.options.shard_tokens or tokens) > most:
             raise UsageError(
                 f"a file of the format {self.format} has at most {most:,} tokens. Write several: ",
                 OptionName("shard_tokens", min(100_000_000, most)),
@@ -299,7 +287,6 @@ def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, in
     """The file with the ids: `output`, with its suffix where training frameworks need it; in a folder "train".
 
     part: its number, and how many there are, which are put into the name.
-
     format: one of FORMATS, or "text". UsageError for the suffix of another format, and for lines of ids in a folder.
     """
     path, known = named(output), FORMATS.get(format)

@@ -17,9 +17,9 @@ from ..sources.blocks import ReadOptions
 from ..sources.documents import part_of
 from ..sources.find import find_sources, size_of
 from .formats import FORMATS
-from .parts import PartWriter, Place, encode_sources
+from .parts import Counts, PartWriter, Place, encode_sources
 from .reading import TokenFile, load_tokens
-from .settings import Settings
+from .settings import EncodeOptions, Settings
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -69,7 +69,7 @@ def verify(
     _check_ids(tokens, n_vocab, progress)
     if n_vocab is not None:
         checks.append(f"ids below {n_vocab:,}")
-    if tokens.divided:
+    if tokens._bounds is not None:
         for _ in tokens.length_blocks():
             pass
         checks += _check_ends(tokens)
@@ -77,7 +77,7 @@ def verify(
         assert tok is not None
         _check_sources(tokens, tok, sources, num_threads, progress)
         checks.append("the sources")
-    return Verified(tokens.path, len(tokens) if tokens.divided else None, len(tokens.ids), tuple(checks))
+    return Verified(tokens.path, len(tokens) if tokens._bounds is not None else None, len(tokens.ids), tuple(checks))
 
 
 def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None) -> None:
@@ -137,7 +137,8 @@ def _check_sources(
         )
     options = dict(metadata.options)
     special, read = options.pop("special"), ReadOptions(**options)
-    settings = Settings(metadata.format, metadata.dtype, metadata.begin_of_text, metadata.end_of_text, special, read)
+    ids = metadata.begin_of_text, metadata.end_of_text
+    settings = Settings(metadata.format, metadata.dtype, *ids, EncodeOptions(special=special, read=read))
     files = find_sources(sources)
     if metadata.part:
         chosen = part_of(files, read, metadata.part["number"], metadata.part["of"])
@@ -145,12 +146,11 @@ def _check_sources(
         chosen = [(file, size_of(file), None) for file in files]
     meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
     comparison = _Comparison(tokens)
-    comparison.write_ids(settings.begin)
     task = Task(
         WorkingFolder(tokens.path.parent), "verify", 0, _ignore if read.skip_damaged else None, partial(meter.set, 0)
     )
     encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
-    comparison.finish(len(settings.begin))
+    comparison.finish()
 
 
 def _ignore(skip: Any) -> None:
@@ -162,8 +162,6 @@ class _Comparison(PartWriter):
 
     def __init__(self, tokens: TokenFile) -> None:
         import numpy as np
-
-        from .parts import Counts
 
         self.counts = Counts()
         self._tokens = tokens
@@ -195,10 +193,10 @@ class _Comparison(PartWriter):
     def write_names(self, data: Any) -> None:
         """Names are in Parquet only."""
 
-    def finish(self, begin: int) -> None:
-        """Raise FormatError if the file has more ids, or less, than the sources. begin: bytes of the token that follows the last document."""
-        if self._done - begin != len(self._ids):
-            self._differ(min(self._done - begin, len(self._ids)))
+    def finish(self) -> None:
+        """Raise FormatError if the file has more ids, or less, than the sources."""
+        if self._done != len(self._ids):
+            self._differ(min(self._done, len(self._ids)))
 
     def _differ(self, byte: int) -> None:
         import numpy as np

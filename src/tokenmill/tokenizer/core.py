@@ -273,17 +273,27 @@ class Core:
         return self._by_kernel("encode_to_ids", text, plan) if self.whole_texts else array("I", self.encode(text, plan))
 
     def encode_documents(
-        self, text: Any, ends: Any, plan: Plan, goes_on: bool = False, end_of_text: int = -1, width: int = 4
+        self,
+        text: Any,
+        ends: Any,
+        plan: Plan,
+        goes_on: bool = False,
+        end_of_text: int = -1,
+        width: int = 4,
+        begin_of_text: int = -1,
+        continued: bool = False,
     ) -> tuple[bytearray, memoryview]:
         """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
         if self.whole_texts and not plan.refused:
-            return encode_documents(self.kernel, text, ends, plan.sections, goes_on, end_of_text, width)
+            kernel, sections = self.kernel, plan.sections
+            return encode_documents(kernel, text, ends, sections, goes_on, end_of_text, width, begin_of_text, continued)
         bounds = [0, *ends]
         texts = (bytes(text[start:end]) for start, end in itertools.pairwise(bounds))
         found = [memoryview(self.encode_to_array(each, plan)).cast("B") for each in texts]
         id_ends = array("q", itertools.accumulate(len(each) // 4 for each in found))
-        done = memoryview(id_ends)[: len(id_ends) - goes_on]
-        return write_ids(array("I", b"".join(found)), done, end_of_text, width), done
+        ids = array("I", b"".join(found))
+        out = write_ids(ids, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
+        return out, memoryview(id_ends)[: len(id_ends) - goes_on]
 
     def count(self, text: str, plan: Plan) -> int:
         """The number of ids of `text`."""

@@ -23,7 +23,7 @@ MOST_WORDS = 62
 LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
 
 
-MinPairCount = Annotated[int, Option("Stop when the count of the best pair is lower.", min=1, section=TRAINING)]
+MinPairCount = Annotated[int, Option("Stop when the best pair is rarer.", min=1, section=TRAINING)]
 MaxTokenBytes = Annotated[int | None, Option("Never make a longer token.", min=1, section=TRAINING)]
 # fmt: off
 Refine = Annotated[float | None, Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING)]
@@ -74,10 +74,10 @@ class Options(MergeOptions):
     # fmt: off
     normalize: Annotated[tuple[str, ...], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=_names, section=TRAINING)] = ()
     characters: Annotated[str | None, Option("The characters to keep, instead of all in the text.", only=("alphabet", "characters"), section=TRAINING)] = None
-    alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes or characters.", section=TRAINING)] = "bytes"
+    alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes (default) or characters.", section=TRAINING)] = "bytes"
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
     unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
-    algorithm: Annotated[Literal["heap", "naive"], Option("heap, or naive: the textbook loop, for study.", section=TRAINING)] = "heap"
+    algorithm: Annotated[Literal["heap", "naive"], Option("heap (default), or naive: the textbook loop.", section=TRAINING)] = "heap"
     special_tokens_as_text: Annotated[bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)] = False
     superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
     stage1_size: Annotated[int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)] = None

@@ -34,12 +34,13 @@ Work = cython.struct(
 
 
 def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
-                     sections: Sections | None, goes_on: cython.bint, end_of_text: int64_t, width: cython.size_t):
+                     sections: Sections | None, goes_on: cython.bint, end_of_text: int64_t, width: cython.size_t,
+                     begin_of_text: int64_t = -1, continued: cython.bint = False):
     """The ids of documents as a token file holds them, and where each document ends in them, as int64.
 
     text: UTF-8; document i is text[ends[i - 1]:ends[i]]. sections: as for Encoder.encode.
     goes_on: whether the last document does not end here. end_of_text: follows each document that ends; -1 for nothing.
-    width: bytes of an id, 2 or 4.
+    width: bytes of an id, 2 or 4. begin_of_text: precedes each document, but for the first if it is `continued`; -1 for nothing.
     """
     work: Work
     code: cython.Py_ssize_t = 0
@@ -71,8 +72,8 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
             if code < 0:
                 encoder._check(state, code, bytes(text))
             PyErr_CheckSignals()
-        id_ends = id_ends[:work.n - goes_on]
-        return _written(state.ids.data, state.ids.used, id_ends, end_of_text, width), memoryview(found)[:work.n - goes_on]
+        out = _written(state.ids.data, state.ids.used, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
+        return out, memoryview(found)[:work.n - goes_on]
     finally:
         encoder.give(state)
 
@@ -158,42 +159,61 @@ def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointe
     return n
 
 
-def write_ids(ids: cython.const[uint32_t][::1], ends: int64_t[::1], end_of_text: int64_t, width: cython.size_t):
-    """What encode_documents returns, for ids that were made elsewhere; `ends` of the documents that end are changed."""
+def write_ids(ids: cython.const[uint32_t][::1], ends: int64_t[::1], goes_on: cython.bint, end_of_text: int64_t,
+              width: cython.size_t, begin_of_text: int64_t, continued: cython.bint):
+    """The bytes that encode_documents returns, for ids that were made elsewhere; `ends` of the documents are changed."""
     n: cython.size_t = ids.shape[0]
-    return _written(cython.address(ids[0]) if n > 0 else cython.NULL, n, ends, end_of_text, width)
+    return _written(cython.address(ids[0]) if n > 0 else cython.NULL, n, ends, goes_on, end_of_text, width, begin_of_text,
+                    continued)
 
 
 @cython.cfunc
-def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, ends: int64_t[::1], end_of_text: int64_t,
-             width: cython.size_t) -> bytearray:
+def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, ends: int64_t[::1], goes_on: cython.bint,
+             end_of_text: int64_t, width: cython.size_t, begin_of_text: int64_t, continued: cython.bint) -> bytearray:
     i: cython.Py_ssize_t
     k: cython.size_t
     start: cython.size_t = 0
     stop: cython.size_t
     n: cython.Py_ssize_t = ends.shape[0]
-    marks: cython.size_t = 0 if end_of_text < 0 else n
-    out: bytearray = PyByteArray_FromStringAndSize(cython.NULL, (total + marks) * width)
+    at: cython.size_t = total
+    if end_of_text >= 0:
+        at += max(n - goes_on, 0)
+    if begin_of_text >= 0:
+        at += max(n - continued, 0)
+    out: bytearray = PyByteArray_FromStringAndSize(cython.NULL, at * width)
     wide: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyByteArray_AS_STRING(out))
     narrow: cython.pointer(uint16_t) = cython.cast(cython.pointer(uint16_t), PyByteArray_AS_STRING(out))
-    marks = 0
+    at = 0
     with cython.nogil:
-        for i in range(n + 1):
-            stop = ends[i] if i < n else total
+        for i in range(n):
+            if begin_of_text >= 0 and not (continued and i == 0):
+                _put(wide, narrow, width, at, begin_of_text)
+                at += 1
+            stop = ends[i]
             if width == 4:
-                memcpy(wide + start + marks, ids + start, 4 * (stop - start))
+                memcpy(wide + at, ids + start, 4 * (stop - start))
             else:
-                for k in range(start, stop):
-                    narrow[k + marks] = cython.cast(uint16_t, ids[k])
+                for k in range(stop - start):
+                    narrow[at + k] = cython.cast(uint16_t, ids[start + k])
+            at += stop - start
             start = stop
-            if i < n and end_of_text >= 0:
-                if width == 4:
-                    wide[stop + marks] = cython.cast(uint32_t, end_of_text)
-                else:
-                    narrow[stop + marks] = cython.cast(uint16_t, end_of_text)
-                marks += 1
-                ends[i] = stop + marks
+            if end_of_text >= 0 and not (goes_on and i == n - 1):
+                _put(wide, narrow, width, at, end_of_text)
+                at += 1
+            ends[i] = at
     return out
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(wide: cython.pointer(uint32_t), narrow: cython.pointer(uint16_t), width: cython.size_t, at: cython.size_t,
+         id: int64_t) -> cython.void:
+    if width == 4:
+        wide[at] = cython.cast(uint32_t, id)
+    else:
+        narrow[at] = cython.cast(uint16_t, id)
 
 
 def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
