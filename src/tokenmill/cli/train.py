@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # fmt: off
 HeldOut = Annotated[Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")]
 Log = Annotated[Path | None, Option("Write all merges and removals to this file.", section="Output")]
-Watch = Annotated[bool, Option("Show the training in the browser as it happens, until Ctrl-C.", "--watch", section="Output")]
+Watch = Annotated[bool, Option("Show the training in the browser as it happens.", "--watch", section="Output")]
 # fmt: on
 
 
