@@ -17,6 +17,7 @@ def load(
     special_tokens: Mapping[str, int] | None = None,
     download: bool = False,
     force: bool = False,
+    drop_unknown: bool = False,
 ) -> Tokenizer:
     """Load a tokenizer from a file or folder. The content tells the format, which is any that tokenmill writes.
 
@@ -26,12 +27,16 @@ def load(
     split: the split pattern, for a format that does not hold it (an unknown .tiktoken file). It is never guessed.
     force: take `split` in place of the pattern that the file has. The ids are then not those of the published tokenizer.
     special_tokens: text -> id, for a file that does not hold them.
+    drop_unknown: drop characters that have no token in a tokenizer.json without an unknown token, as tokenizers does, with a
+        warning. Without it such text is an error. `tok.count_dropped(text)` counts them.
     download: whether a published encoding, or a tokenizer on the hub, may be downloaded. The hub needs huggingface_hub.
     `tok.source` tells the file, its revision on the hub and its SHA-256.
     """
     if force and split is None:
         raise UsageError("force takes split in place of the pattern of the file: name it with ", OptionName("split"))
-    return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download, force=force)
+    return Tokenizer.from_file(
+        path, split=split, special_tokens=special_tokens, download=download, force=force, drop_unknown=drop_unknown
+    )
 
 
 @suggests_options

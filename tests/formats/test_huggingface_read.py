@@ -243,3 +243,39 @@ def test_every_cut_of_a_file_is_one_error():
     for cut in range(0, len(raw), 11):
         with pytest.raises(FormatError, match=r"t\.json"):
             parse(raw[:cut])
+
+
+MARK = "\u2581"
+REPLACE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"type": "Fuse"}],
+        [{"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": True}],
+        [STRIP, REPLACE, {"type": "ByteFallback"}, {"type": "Fuse"}],
+        [REPLACE, {"type": "ByteFallback"}, STRIP],
+        [REPLACE, {"type": "ByteFallback"}, {"type": "Fuse"}, STRIP],
+    ],
+)
+def test_decoders_that_do_not_fit_the_model_decode_as_in_tokenizers(tmp_path, steps):
+    texts = ["<unk>", MARK, "a", "b", f"{MARK}a", *(f"<0x{byte:02X}>" for byte in range(256))]
+    root = {
+        "added_tokens": [],
+        "normalizer": {"type": "Prepend", "prepend": MARK},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "never", "split": False},
+        "decoder": {"type": "Sequence", "decoders": steps},
+        "model": {
+            "type": "BPE", "unk_token": "<unk>", "byte_fallback": True, "vocab": {text: id for id, text in enumerate(texts)},
+            "merges": [f"{MARK} a"],
+        },
+    }  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(root))
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    tok = Tokenizer.from_file(tmp_path)
+    for text in ("a b", " a", "x\u00e9b", "b  a"):
+        ids = theirs.encode(text).ids
+        assert tok.encode(text) == ids
+        assert tok.decode(ids) == theirs.decode(ids, skip_special_tokens=False)

@@ -74,7 +74,7 @@ def test_it_comes_from_our_cache_and_a_damaged_copy_is_passed_over(empty_caches,
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs links and pipes")
-def test_links_and_pipes_in_a_cache_are_passed_over(empty_caches, shared, tmp_path):
+def test_links_pipes_and_folders_in_a_cache_are_passed_over(empty_caches, shared, tmp_path):
     """Others may write in a cache folder: a link may lead anywhere, and a pipe never ends."""
     (empty_caches / "ours").mkdir()
     place = empty_caches / "ours" / "encodings_cl100k_base.tiktoken"
@@ -83,6 +83,10 @@ def test_links_and_pipes_in_a_cache_are_passed_over(empty_caches, shared, tmp_pa
         read("cl100k_base")
     place.unlink()
     os.mkfifo(place)
+    with pytest.raises(InputError, match="not on this machine"):
+        read("cl100k_base")
+    place.unlink()
+    place.mkdir()
     with pytest.raises(InputError, match="not on this machine"):
         read("cl100k_base")
 

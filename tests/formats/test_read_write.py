@@ -178,6 +178,6 @@ def test_a_converted_file_that_its_library_cannot_read_is_not_written(tmp_path):
     model.normalizer_spec.precompiled_charsmap = struct.pack("<I", 1024) + bytes(1026)
     path = tmp_path / "tokenizer.model"
     path.write_bytes(model.SerializeToString())
-    with pytest.raises(ConversionError, match="sentencepiece cannot read it"):
+    with pytest.raises(ConversionError, match=r"sentencepiece .* cannot read this file"):
         Tokenizer.from_file(path).save(tmp_path / "again.model", format="sentencepiece")
     assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.model"]

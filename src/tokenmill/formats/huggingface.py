@@ -18,7 +18,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -263,6 +263,13 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     return found
 
 
+def read_by_library(root: Json, config: Mapping[str, Any], data: bytes) -> Vocabulary:
+    """The vocabulary of a tokenizer.json that tokenizers encodes with, whatever the kernels can do."""
+    found = _read_by_library(root, _kind_of(root["model"]), data)
+    found._put("config", config)
+    return found
+
+
 def _read_slowly(data: bytes, file: str) -> Vocabulary:
     root = parse_json(data, file)
     kind = _kind_of(root["model"])
@@ -337,11 +344,12 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
         )
     if mark:
         check_mark(mark, normalizers, root["normalizer"])
-    strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
+    byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
+    strip_decoded = read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
     template = _read_template(root, notes)
     vocab: dict[str, int] | BpeTables = model["vocab"].expect(dict) if tables is None else tables
     added = _read_added(root["added_tokens"], vocab)
-    spelling = None if byte_level else mark, not byte_level and model.get("byte_fallback", bool, False)
+    spelling = None if byte_level else mark, byte_fallback
     if isinstance(vocab, BpeTables):
         made = table.packed_table(vocab, *spelling, added)
     else:
@@ -358,7 +366,9 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     if fuse_unknown and byte_level:
         model["fuse_unk"].unsupported("bytes without a token are fused into one unknown token")
     if not byte_level and unknown is None:
-        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
+        notes.append(
+            "there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them without drop_unknown"
+        )
     return made.vocabulary(
         split_patterns=tuple(splitting.split_patterns),
         order="merges",

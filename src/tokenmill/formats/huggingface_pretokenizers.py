@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ConversionError
-from ..split.compiler import covers_all_text
 from ..split.names import is_plain_word
 from ..split.patterns import PATTERNS, PUNCTUATION
 from ..split.spelling import from_oniguruma, to_oniguruma
@@ -139,8 +138,11 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
     invert = node.get("invert", bool, False)
     if behavior == "isolated":
         return pattern
-    if behavior == "removed" and invert and covers_all_text(pattern):
-        return pattern
+    if behavior == "removed" and invert:
+        from ..split.compiler import covers_all_text  # late: few files need the compiler
+
+        if covers_all_text(pattern):
+            return pattern
     if _one_character(pattern) and not invert:
         if behavior == "contiguous":
             return f"{pattern}+"

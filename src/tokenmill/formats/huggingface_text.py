@@ -66,21 +66,27 @@ def mark_of(steps: tuple[Step, ...]) -> str:
     return next((step[2] for step in steps if step[:2] == ("Replace", " ") and len(step[2]) == 1), "")
 
 
-def read_decoder(node: Json, byte_level: bool, mark: str, notes: list[str]) -> str:
-    """What decoding leaves out at the start (Vocabulary.strip_decoded). Unsupported for a decoder that does anything else."""
+def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, notes: list[str]) -> str:
+    """What decoding leaves out at the start (Vocabulary.strip_decoded). Unsupported for a decoder that does anything else.
+
+    byte_fallback: whether tokens such as <0x41> stand for bytes.
+    """
     steps = [] if node.absent else list(node["decoders"]) if node["type"].value == "Sequence" else [node]
     kinds = [step["type"].expect(str) for step in steps]
-    if kinds == (["ByteLevel"] if byte_level else ["Fuse"]) and not mark:
+    if not mark and kinds == (["ByteLevel"] if byte_level else ["ByteFallback", "Fuse"] if byte_fallback else ["Fuse"]):
         return ""
-    if mark and kinds == ["Metaspace"]:
+    if mark and kinds == ["Metaspace"] and not byte_fallback:
         adds = steps[0].get("add_prefix_space", bool, True)
         return "token" if steps[0].get("prepend_scheme", str, "always" if adds else "never") != "never" else ""
-    if mark and set(kinds) <= {"Replace", "ByteFallback", "Fuse", "Strip"} and "Replace" in kinds:
-        strips = [step for step in steps if step["type"].value == "Strip"]
-        ends = [(step["content"].value, step["start"].value, step["stop"].value) for step in strips]
-        if ends in ([], [(" ", 0, 0)]):
+    in_order = kinds == [kind for kind in ("Replace", "ByteFallback", "Fuse", "Strip") if kind in kinds]
+    if mark and kinds[:1] == ["Replace"] and in_order and ("ByteFallback" in kinds or not byte_fallback):
+        replaced = steps[0]["pattern"]["String"].value, steps[0]["content"].value
+        stripped = [steps[-1][name].value for name in ("content", "start", "stop")] if kinds[-1] == "Strip" else []
+        if replaced == (mark, " ") and stripped in ([], [" ", 0, 0]):
             return ""
-        if ends == [(" ", 1, 0)]:
+        if (
+            replaced == (mark, " ") and stripped == [" ", 1, 0] and "Fuse" in kinds
+        ):  # without Fuse, each token is stripped
             return "space"
     if kinds:
         node.unsupported(f"the decoder {' + '.join(kinds)} does not give back the text")
@@ -92,7 +98,8 @@ def decoder_json(vocabulary: Vocabulary) -> dict[str, Any]:
     """The `decoder` section of a vocabulary whose alphabet is characters."""
     mark = vocabulary.space_mark
     if not mark:
-        return {"type": "Fuse"}
+        fuse = {"type": "Fuse"}
+        return {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, fuse]} if vocabulary.byte_tokens else fuse
     if vocabulary.strip_decoded == "token":
         return {"type": "Metaspace", "replacement": mark, "prepend_scheme": "always", "split": False}
     steps: list[dict[str, Any]] = [

@@ -10,12 +10,12 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import FormatError, MissingExtraError, UsageError
-from ..vocabulary import Vocabulary
-from ..vocabulary.library_model import library_call
+from ..errors import MissingExtraError, UsageError
+from ..vocabulary import LibraryModel, Vocabulary
 from .finding import find
 from .gguf import MAGIC as GGUF
 from .huggingface import looks_like_tokenizer_json, tokenizer_json
+from .library_files import opened
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece
 from .tiktoken_file import covering_pattern, looks_like_tiktoken, tiktoken_tokens
@@ -73,14 +73,13 @@ def encoder_of_content(data: bytes, file: str) -> LibraryEncoder | None:
 
     file: for the FormatError where the library cannot read it.
     """
-    if looks_like_tokenizer_json(data):
-        hf = library_call(FormatError, f"{file}: tokenizers cannot read it", _hf_tokenizer, data)
-        return _named("tokenizers", lambda text: hf.encode(text, add_special_tokens=False).ids)
-    if looks_like_sentencepiece(data):
-        processor = _imported("sentencepiece").SentencePieceProcessor
-        model = library_call(FormatError, f"{file}: sentencepiece cannot read it", processor, model_proto=data)
-        return _named("sentencepiece", model.encode, specials=False)
-    return None
+    is_json = looks_like_tokenizer_json(data)
+    if not is_json and not looks_like_sentencepiece(data):
+        return None
+    tokenizer = opened(LibraryModel(data, "tokenizer.json" if is_json else "SentencePiece"), file)
+    if is_json:
+        return _named("tokenizers", lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
+    return _named("sentencepiece", tokenizer.encode, specials=False)
 
 
 def _normalized(forms: Sequence[Any], text: str) -> str:
@@ -139,8 +138,5 @@ def to_hf(vocabulary: Vocabulary, *, lossy: bool = False) -> tokenizers.Tokenize
 
     lossy: as for `to_tiktoken`.
     """
-    return _hf_tokenizer(tokenizer_json(present_by_rank(vocabulary) if lossy else vocabulary)[0])
-
-
-def _hf_tokenizer(data: bytes) -> tokenizers.Tokenizer:
-    return _imported("tokenizers").Tokenizer.from_str(data.decode())
+    data = tokenizer_json(present_by_rank(vocabulary) if lossy else vocabulary)[0]
+    return _imported("tokenizers").Tokenizer.from_buffer(data)

@@ -45,7 +45,7 @@ _WORDS = ("ReplaceRegex", rf"(?=[{_SIGNS}])|(?<![^\s{_SIGNS}])(?=\S)", f" {MARK}
 def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequence[str]) -> Vocabulary:
     """The vocabulary of a tokenizer.json that tokenizers encodes with. root: the parsed file, perhaps without its tokens."""
     model = LibraryModel(data, kind)
-    tokenizer = _opened(model, root.file)
+    tokenizer = opened(model, root.file)
     added = [
         AddedToken(token.content, id, *(getattr(token, flag) for flag in AddedToken._fields[2:]))
         for id, token in tokenizer.get_added_tokens_decoder().items()
@@ -69,7 +69,7 @@ def _sentencepiece(
     data: bytes, pieces: Pieces, kind: str, added: Sequence[AddedToken], notes: Sequence[str]
 ) -> Vocabulary:
     model = LibraryModel(data, kind)
-    _opened(model, pieces.file)
+    opened(model, pieces.file)
     tokens: list[bytes | None] = []
     for id, (text, piece_kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True)):
         if piece_kind == BYTE:
@@ -171,7 +171,8 @@ def steps_of(node: Json) -> Iterator[Json]:
             yield from steps_of(step)
 
 
-def _opened(model: LibraryModel, file: str) -> Any:
+def opened(model: LibraryModel, file: str) -> Any:
+    """The library's object of a model. FormatError, which names `file`, if the library cannot read it."""
     try:
         return model.tokenizer
     except VocabularyError as error:

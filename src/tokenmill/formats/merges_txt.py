@@ -44,9 +44,10 @@ def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
     return {role: texts[0] for role, texts in by_name.items() if texts}
 
 
-def looks_like_merges(data: bytes) -> bool:
-    """Whether `data` begins like a merges.txt."""
-    return data[:64].lstrip(BLANK).startswith(b"#version")
+def looks_like_merges(data: bytes, name: str = "") -> bool:
+    """Whether `data` begins like a merges.txt: by its first line, which some files named merges.txt lack."""
+    first = data[:256].lstrip(BLANK).split(b"\n", 1)[0]
+    return first.startswith(b"#version") or (name.endswith(("merges.txt", "vocab.bpe")) and first.count(b" ") == 1)
 
 
 def parse_pair(

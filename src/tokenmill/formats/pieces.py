@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import compress, count, repeat
+from operator import ne
 from typing import NamedTuple
 
 from ..vocabulary import AddedToken
@@ -35,7 +37,10 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
 
 def special_ids(pieces: Pieces) -> list[int]:
     """The ids of the pieces that merges do not make: those of another kind, and empty ones."""
-    return [id for id, kind in enumerate(pieces.kinds) if kind != NORMAL or not pieces.texts[id]]
+    ids = {*compress(count(), map(ne, pieces.kinds, repeat(NORMAL)))}
+    if "" in pieces.texts:
+        ids |= {id for id, text in enumerate(pieces.texts) if not text}
+    return sorted(ids)
 
 
 def byte_of(text: str, id: int, file: str) -> int:

@@ -200,8 +200,11 @@ def _cached(place: Path) -> bytes | None:
         descriptor = os.open(place, flags)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a folder cannot even be opened as a file of Python
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        return file.read(_MOST_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        return file.read(_MOST_BYTES)
 
 
 def _download(url: str) -> bytes:

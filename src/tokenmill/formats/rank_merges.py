@@ -169,13 +169,19 @@ def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | N
     return next(found, None)
 
 
-def merges_by_rank(tokens: Sequence[bytes | None], rows: list[list[int]]) -> Callable[[bytes], list[int]]:
-    """A function from a short pretoken to its ids by the merges `rows`; -1 for a byte without a token."""
+def merges_by_rank(
+    tokens: Sequence[bytes | None], rows: list[list[int]], characters: bool = False
+) -> Callable[[bytes], list[int]]:
+    """A function from a short pretoken to its ids by the merges `rows`; -1 for a byte without a token.
+
+    characters: whether merging begins with characters instead of bytes.
+    """
     listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
-    starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
+    starts = {token: id for id, token in enumerate(tokens) if token is not None and (characters or len(token) == 1)}
 
     def merged(pretoken: bytes) -> list[int]:
-        parts = [starts.get(pretoken[i : i + 1], -1) for i in range(len(pretoken))]
+        units = [each.encode() for each in pretoken.decode()] if characters else [bytes([byte]) for byte in pretoken]
+        parts = [starts.get(unit, -1) for unit in units]
         return _merge(parts, lambda left, right: listed.get((left, right)))
 
     return merged

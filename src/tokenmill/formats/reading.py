@@ -14,7 +14,7 @@ from ..vocabulary import PATTERNS, AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.validation import VocabularyError
 from . import published_encodings, tokenmill_json
-from .file_content import read_beside, read_bytes, starts_object
+from .file_content import parse_json, read_beside, read_bytes, starts_object
 from .finding import PAIRS, Found, find
 
 # The reader of each format is imported where a file has it, because most programs load one tokenizer.
@@ -49,11 +49,16 @@ def read(
 
 
 def parse(
-    found: Found, split: str | None = None, special_tokens: Mapping[str, int] | None = None, force: bool = False
+    found: Found,
+    split: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    force: bool = False,
+    drop_unknown: bool = False,
 ) -> Vocabulary:
     """The vocabulary in a file that is found; options as for `read`.
 
     force: take `split` in place of the pattern that the file tells, with a warning.
+    drop_unknown: drop characters without a token where the file has no unknown token, as tokenizers does, with a warning.
     """
     place, name, contents, _ = found
     try:
@@ -62,9 +67,27 @@ def parse(
             read = published_encodings.published_vocabulary(known, contents, name), True
         else:
             read = _read_file(place, contents[0])
-        return _with_options(*read, split, special_tokens, place, force)
+        vocabulary = _with_options(*read, split, special_tokens, place, force)
+        return _dropping(vocabulary, place, contents[0]) if drop_unknown else vocabulary
     except VocabularyError as error:
         raise FormatError(f"{place}: {error}") from error
+
+
+def _dropping(vocabulary: Vocabulary, place: Path, data: bytes) -> Vocabulary:
+    """The vocabulary that tokenizers encodes with, which drops what has no token; the same one if every text has tokens."""
+    bytes_known = {token for token in vocabulary.tokens if token is not None and len(token) == 1}
+    complete = vocabulary.alphabet == "bytes" and len(bytes_known) == 256
+    if complete or vocabulary.unknown is not None:
+        return vocabulary
+    from .huggingface import looks_like_tokenizer_json, read_by_library
+
+    if not looks_like_tokenizer_json(data):
+        raise UsageError(f"{place}: only a tokenizer.json drops characters without a token; leave out drop_unknown")
+    warnings.warn(
+        f"{place}: characters without a token are dropped, as in tokenizers; tok.count_dropped(text) counts them",
+        stacklevel=5,
+    )
+    return read_by_library(parse_json(data, str(place)), vocabulary.config, data)
 
 
 def _read_file(place: Path, data: bytes) -> _Found:
@@ -76,11 +99,13 @@ def _read_file(place: Path, data: bytes) -> _Found:
 
     if looks_like_tiktoken(data):
         return _read_tiktoken(place, data)
-    from . import ddtok, merges_txt, unknown_files
+    from . import ddtok, merges_of_clip, merges_txt, unknown_files
 
+    if merges_of_clip.looks_like_clip_merges(data):
+        return merges_of_clip.parse_clip_merges(data, str(place), _vocab_beside(place)), True
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
-    if merges_txt.looks_like_merges(data):
+    if merges_txt.looks_like_merges(data, place.name):
         return _read_pair(place, merges_txt.parse_pair)
     found = unknown_files.describe(data) or "not a vocabulary"
     raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
@@ -117,12 +142,28 @@ def _read_object(place: Path, data: bytes) -> _Found:
 
     if looks_like_tokenizer_json(data):
         return _read_huggingface(place, data)
-    from . import merges_txt, unknown_files
+    if b'"id2int"' in data:
+        from .picky_json import parse_picky_json
+
+        return parse_picky_json(parse_json(data, str(place))), True
+    from . import merges_of_clip, merges_txt, unknown_files
 
     found = unknown_files.describe(data)
     if found is not None:
         raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
+    merges = place.with_name(place.name.replace(*PAIRS[0]))
+    if merges != place and merges_of_clip.looks_like_clip_merges(merges_data := read_beside(merges) or b""):
+        return merges_of_clip.parse_clip_merges(
+            merges_data, str(merges), parse_json(data, str(place)).expect(dict)
+        ), True
     return _read_pair(place, merges_txt.parse_pair)
+
+
+def _vocab_beside(merges: Path) -> dict[str, int] | None:
+    """The vocab.json that belongs to a merges.txt, if there is one."""
+    path = merges.with_name(merges.name.replace(PAIRS[0][1], PAIRS[0][0]))
+    data = read_beside(path) if path != merges else None
+    return None if data is None else parse_json(data, str(path)).expect(dict)
 
 
 def _read_huggingface(place: Path, data: bytes) -> _Found:

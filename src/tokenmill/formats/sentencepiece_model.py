@@ -82,8 +82,11 @@ def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
     """Whether symbols of the user decide which spaces are put before a text or removed, which steps cannot say."""
     _, prefix, removes = normalizer
     blank = any(not text.strip(MARK + " \n") for text in kept)
-    return (blank and (prefix or removes)) or (
-        bool(kept and normalizer.precompiled_charsmap) and prefix and not removes
+    marked = prefix and any(text.startswith(MARK) for text in kept)  # the space before a text begins such a symbol
+    return (
+        (blank and (prefix or removes))
+        or marked
+        or (bool(kept and normalizer.precompiled_charsmap) and prefix and not removes)
     )
 
 

@@ -222,6 +222,14 @@ class Tokenizer:
         pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
         return self._core.count(text, plan) if pieces is None else len(pieces[0])
 
+    def count_dropped(self, text: str) -> int:
+        """The number of characters of `text`, or of bytes in a byte-level tokenizer.json, that have no token and are dropped.
+
+        0 unless the tokenizer was loaded with `drop_unknown`, or its own library drops them.
+        """
+        model = self.vocabulary.library
+        return 0 if model is None else model.count_dropped(text)
+
     def count_tokens_in(self, counts: WordCounts) -> int:
         """The number of tokens of the counted text: the tokens of each pretoken times its count.
 
@@ -496,6 +504,7 @@ class Tokenizer:
         special_tokens: Mapping[str, int] | None = None,
         download: bool = False,
         force: bool = False,
+        drop_unknown: bool = False,
     ) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         from ..formats.finding import find
@@ -504,7 +513,7 @@ class Tokenizer:
         from ..split.splitter import tables_of
 
         found = find(path, download)
-        tok = cls(parse(found, split, special_tokens, force), name=printable(path), source=found.origin())
+        tok = cls(parse(found, split, special_tokens, force, drop_unknown), name=printable(path), source=found.origin())
         for pattern in tok.vocabulary.split_patterns:
             if not is_named(pattern):
                 tables_of(pattern)  # a pattern that cannot run is an error of the file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -45,6 +45,22 @@ class LibraryModel:
         tokenizer.encode_special_tokens = True
         return tokenizer
 
+    def count_dropped(self, text: str) -> int:
+        """The number of characters, after normalisation and splitting, that have no token in a BPE model and are dropped."""
+        if self.library != "tokenizers" or self.kind != "BPE":
+            return 0
+        model = json.loads(self.data)["model"]
+        if model.get("unk_token") is not None:
+            return 0
+        steps, known = self.tokenizer, model["vocab"].keys()
+        text = text if steps.normalizer is None else steps.normalizer.normalize_str(text)
+        parts = (
+            [text] if steps.pre_tokenizer is None else [part for part, _ in steps.pre_tokenizer.pre_tokenize_str(text)]
+        )
+        missing = [each for part in parts for each in part if each not in known]
+        fallback = model.get("byte_fallback", False)
+        return sum(not fallback or any(f"<0x{byte:02X}>" not in known for byte in each.encode()) for each in missing)
+
     def open(self, data: bytes) -> Any:
         """Return a new object of the library. VocabularyError if it cannot read `data`."""
         library: Any = require(self.library, "libraries", f"a {self.kind} tokenizer")
@@ -71,7 +87,7 @@ def _without_control_tokens(data: bytes) -> bytes:
         return data
     control = {token["content"] for token in root.get("added_tokens") or () if token.get("special")}
     control -= {model.get("unk_token")}
-    hidden = f"\0{secrets.token_hex()}"
+    hidden = f"\0{os.urandom(16).hex()}"
     if isinstance(vocab, list):
         control &= {text for text, _ in vocab}
         model["vocab"] = [[hidden + text if text in control else text, score] for text, score in vocab]

@@ -65,9 +65,9 @@ class PackedVocabulary(Vocabulary):
 
     def with_companion(self, settings: dict[str, Any], read_counts: Callable[[Vocabulary], Any] | None) -> Vocabulary:
         """The vocabulary with these settings, which are checked. Order "ranks" leaves the merges out."""
-        events = b"" if settings.get("order") == "ranks" else bytes(self.event_numbers)
-        names = {field.name for field in fields(Vocabulary) if field.init and field.name not in LATER}
-        made = PackedVocabulary.of(self.packed, events, **{name: getattr(self, name) for name in names} | settings)
+        if settings.get("order") == "ranks":
+            settings = settings | {"event_numbers": memoryview(b"").cast("i")}
+        made = self.with_settings(**settings)
         if settings["byte_tokens"] or settings["decode_only"]:
             validation.check_bytes_apart(made.byte_tokens, made.decode_only, made.tokens)
         if read_counts is not None:

@@ -646,7 +646,10 @@ class Encoder:
             missing = self._merger.first_missing(text.encode() if isinstance(text, str) else text)
             if missing is None and state.changed is not None:
                 missing = self._merger.first_missing(state.changed)
-            raise UsageError(f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text")
+            raise UsageError(
+                f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text. "
+                "tokenmill.load(path, drop_unknown=True) drops such characters of a tokenizer.json, as tokenizers does."
+            )
         raise MemoryError
 
 
