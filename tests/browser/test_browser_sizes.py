@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 from playground_examples import TEXT
-from playground_page import ids, set_text
+from playground_page import copied, ids, set_text
 
 from tokenmill.tokenizer import Tokenizer
 
@@ -36,16 +36,24 @@ def test_fewer_merges(open_page, local, small_tokenizers, name):
     kind = "merges and removals" if vocabulary.order == "events" else "merges"
     page.wait_for_selector(f"#size-merges:text-is('all {n_merges:,} {kind}')")
     everything = ids(page)
-    for position in (0, 90, 150, 199):
+    sizes = [0, *(round(m * 10**p) for p in range(3) for m in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)), n_merges]
+    sizes = sorted({size for size in sizes if size <= n_merges})
+    page.wait_for_function("most => document.getElementById('size-slider').max == most", arg=str(len(sizes) - 1))
+    for position in (0, 9, 20, len(sizes) - 2):
         page.evaluate(SLIDER, position)
-        merges = round((n_merges + 1) ** (position / 200)) - 1
+        merges = sizes[position]
         expected = Tokenizer(stopped_after(vocabulary, merges)).encode_ordinary(TEXT)
         page.wait_for_function(
             "n => document.getElementById('count-tokens').textContent.replaceAll(',', '') == n", arg=str(len(expected))
         )
         assert page.inner_text("#size-merges") == f"{merges:,} {kind}"
         assert ids(page) == expected
-    page.evaluate(SLIDER, 200)
+        assert page.inner_text("#size-tokens").startswith(f"{len(expected):,} tokens, ")
+    link = copied(page, "#link")
+    other = open_page(local.address, "#" + link.split("#")[1])
+    other.wait_for_selector(f"#size-merges:text-is('{sizes[-2]:,} {kind}')")
+    assert ids(other) == expected
+    page.evaluate(SLIDER, len(sizes) - 1)
     page.wait_for_function(
         "n => document.getElementById('count-tokens').textContent.replaceAll(',', '') == n", arg=str(len(everything))
     )

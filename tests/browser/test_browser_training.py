@@ -249,3 +249,34 @@ def test_an_example_shows_its_seam_or_its_fault_and_play_goes_by_words(open_page
         page.select_option("#training-example", label=next(one for one in options if fault in one))
         page.click("#last")
         assert page.locator(".event.wrong").count() > 0, fault
+
+
+def test_a_training_that_runs_is_watched(open_page):
+    import tokenmill
+    from tokenmill.playground.live import LiveTraining
+
+    addresses = []
+    live = LiveTraining(addresses.append)
+
+    class Watcher:
+        event = live.event
+
+        def __call__(self, stage, done, total):
+            live.stage = stage, done, total
+
+    page = open_page(addresses[0]).raw
+    page.wait_for_selector("#live h2:has-text('Starting')")
+    tok = tokenmill.train_from_iterator(["kentucky " * 9 + "kent ucky"], 262, refine=0.9, progress=Watcher())
+    events = tok.events
+    page.wait_for_selector(f".live-events li:first-child .number:text-is('{len(events)}')")
+    removals = sum(kind == "remove" for kind, *_ in events[-12:])
+    assert page.locator(".live-events li:has-text('remove')").count() == removals > 0
+    merges = sum(kind == "merge" for kind, *_ in events)
+    assert page.inner_text("#live dl div:nth-child(1) dd") == str(merges)
+    assert page.locator("#live polyline").count() == 1
+    live.publish("mine", tok.vocabulary)
+    page.wait_for_selector("#live h2:has-text('The training is over')")
+    page.wait_for_selector("#tokenizer option:checked:has-text('mine')", state="attached")
+    assert page.evaluate("tokenmill.encode('kentucky')") == tok.encode("kentucky")
+    live.server.shutdown()
+    live.server.server_close()

@@ -90,3 +90,28 @@ def test_the_server_starts_answers_and_ends_with_ctrl_c(tiktoken_file):
         assert "Traceback" not in process.stderr.read()
     finally:
         process.kill()
+
+
+def test_a_training_is_watched_until_ctrl_c(tmp_path):
+    (tmp_path / "text.txt").write_text("low lower newest widest " * 20)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tokenmill", "train", "text.txt", "--vocab-size", "264", "-o", "tokens", "--watch"],
+        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""},
+    )  # fmt: skip
+    try:
+        address = process.stderr.readline().split()[4]
+        assert address.endswith("/#view=training")
+        for line in process.stderr:
+            if "until Ctrl-C" in line:
+                break
+        site = address.split("#")[0]
+        state = json.loads(urllib.request.urlopen(f"{site}training?from=2", timeout=20).read())
+        assert state["over"] and len(state["counts"]) == 6 and state["latest"][0]["rank"] == 0
+        assert urllib.request.urlopen(site + state["tokenizer"]["pack"], timeout=20).read()[:2] == b"\x1f\x8b"
+        assert json.loads(urllib.request.urlopen(f"{site}catalog.json", timeout=20).read())["live"] is True
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert "Traceback" not in process.stderr.read()
+    finally:
+        process.kill()

@@ -128,6 +128,7 @@ def test_the_export_is_a_whole_site(vocabulary, tmp_path):
         "catalog.json",
         "packs/0.tmpack",
         "packs/1.tmpack",
+        "packs/splits.tmpack",
     } <= set(found)
     listing = json.loads((tmp_path / "site" / "catalog.json").read_text())
     assert listing["tokenizers"] == [

@@ -1,6 +1,7 @@
 // The calls that the page can make to the worker, and the page's side of the connection.
 
 import type { Encoded } from "./encoder/encoder";
+import type { Reading } from "./encoder/files";
 import type { Details, Order, Row, SearchKind, Where } from "./encoder/lookup";
 import type { Header, Pack } from "./encoder/pack";
 import type { Trace } from "./encoder/trace";
@@ -26,9 +27,8 @@ export interface Summary {
 export type EncodeResult = (Omit<Encoded, "text"> & { text: string | null }) | { error: string };
 
 export interface Calls {
-  /** Load a packed vocabulary from an address or from its bytes. */
-  load(key: string, source: string | Uint8Array): Summary;
-  unload(key: string): void;
+  /** Load a packed vocabulary from an address or from its bytes, or with `reading` a tokenizer file from its bytes. */
+  load(key: string, source: string | Uint8Array, reading: Reading | null): Summary;
   /** The data for an encoder in the page; see `received`. */
   pack(key: string): Pack;
   /** Encode a text with each tokenizer; `merges`: with the first merges only, null for all. */

@@ -5,6 +5,7 @@ import { CompareTab } from "./ui/comparetab";
 import { changedControls, setControls, watchControls } from "./ui/controls";
 import { byId, copy, debounced, fill, grouped, h, undrawn } from "./ui/dom";
 import { fromFragment, LONGEST_LINKED, type Place, toFragment } from "./ui/fragment";
+import { watchTraining } from "./ui/livetraining";
 import { notify } from "./ui/notices";
 import { type Catalog, Opening } from "./ui/opening";
 import { SAMPLES } from "./ui/samples";
@@ -77,22 +78,33 @@ async function start(): Promise<void> {
   const place = await fromFragment(location.hash);
   try {
     const catalog = embedded?.catalog ?? (await fetchCatalog());
-    for (const { name, pack } of catalog.tokenizers) {
-      const source = embedded ? Uint8Array.from(atob(pack), (char) => char.charCodeAt(0)) : pack;
-      session.choices.push({ key: name, name, source, summary: null });
-    }
+    for (const { name, pack } of catalog.tokenizers)
+      session.choices.push({ key: name, name, source: sourceOf(pack), reading: null, summary: null });
+    if (catalog.splits) catalog.splits.source = sourceOf(catalog.splits.source as string);
     new Opening(session, catalog, (text) => tokens.setText(text), notify);
+    if (catalog.live) {
+      void watchTraining((name, pack) => {
+        session.choices.push({ key: name, name, source: pack, reading: null, summary: null });
+        session.choose(name);
+        session.tell("choices");
+      });
+    }
   } catch (error) {
     notify(`The list of tokenizers could not be read: ${error instanceof Error ? error.message : error}`, true);
   }
   takePlace(place);
   if (session.choices.length === 0) notify("No tokenizer yet: drop a file here, or open one.");
-  session.on(["view", "tokenizer", "text", "choices", "words", "token"], remember);
+  session.on(["view", "tokenizer", "text", "choices", "words", "token", "merges"], remember);
   // Back and forward change the view and keep the text; another link changes all.
   addEventListener("popstate", async ({ state }) => {
     if (state?.view) showView(state.view, false);
     else takePlace(await fromFragment(location.hash));
   });
+}
+
+/** The address of a file, or its bytes on a page that has them in base64. */
+function sourceOf(file: string): string | Uint8Array {
+  return embedded ? Uint8Array.from(atob(file), (char) => char.charCodeAt(0)) : file;
 }
 
 async function fetchCatalog(): Promise<Catalog> {
@@ -109,6 +121,7 @@ function takePlace(place: Place): void {
   const current = names.includes(place.tokenizer) ? place.tokenizer : (known[0] ?? names[0]);
   if (current !== undefined) {
     session.current = current;
+    session.merges = place.merges;
     session.tell("tokenizer");
   }
   session.tell("choices");
@@ -148,6 +161,7 @@ function place(longest: number): Place {
     tokenizer: session.current,
     fingerprint: session.choice(session.current)?.summary?.fingerprint.slice(0, SHORT) ?? "",
     tokenizers: session.compared,
+    merges: session.merges,
     text: session.text.length <= longest ? session.text : null,
     words: session.words === "" ? null : session.words,
     controls: { ...changedControls(), ...token },
@@ -176,7 +190,7 @@ function drawChooser(): void {
       const summary = await session.ready(key);
       if (key !== session.current) return;
       const facts = [summary.source, summary.family, `vocabulary size ${grouped(summary.tokens)}`];
-      facts.push(`fingerprint ${summary.fingerprint.slice(0, SHORT)}`);
+      if (summary.fingerprint !== "") facts.push(`fingerprint ${summary.fingerprint.slice(0, SHORT)}`);
       byId("about").textContent = facts.filter((fact) => fact !== "").join("\u00a0· ");
     } catch (error) {
       if (key === session.current) byId("about").textContent = "";

@@ -2,8 +2,9 @@
 
 import type { Answer, Calls, Request, Summary } from "./calls";
 import { Encoder, mergeCount } from "./encoder/encoder";
+import { readTokenizerFile } from "./encoder/files";
 import { Lookup } from "./encoder/lookup";
-import { type Pack, readPack } from "./encoder/pack";
+import { isPack, type Pack, readPack } from "./encoder/pack";
 import { splitterOf } from "./encoder/split";
 import { trace } from "./encoder/trace";
 
@@ -24,7 +25,7 @@ function find(key: string): Loaded {
 }
 
 const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unknown } = {
-  async load(key, source) {
+  async load(key, source, reading) {
     const known = loaded.get(key);
     if (known) return summary(known.pack);
     let file: Uint8Array;
@@ -35,12 +36,9 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
     } else {
       file = source;
     }
-    const pack = await readPack(file);
+    const pack = reading && !isPack(file) ? await readTokenizerFile(file, reading) : await readPack(file);
     loaded.set(key, { pack, encoder: new Encoder(pack, splitterOf(pack)), limited: null, lookup: new Lookup(pack) });
     return summary(pack);
-  },
-  unload(key) {
-    loaded.delete(key);
   },
   pack(key) {
     return { ...find(key).pack, counts: null, ios: null };

@@ -74,9 +74,9 @@ def play(
     )
 
 
-def announce(address: str, browser: bool = True) -> None:
+def announce(address: str, browser: bool = True, what: str = "The playground is") -> None:
     """Print the address, and open the page if there is a screen (a text browser would take over the terminal)."""
-    say(f"The playground is at {address} (Ctrl-C ends it).")
+    say(f"{what} at {address} (Ctrl-C ends it).")
     screen = not sys.platform.startswith("linux") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if browser and screen:
         import threading

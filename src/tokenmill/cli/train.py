@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ from ._console import (
 if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..jobs.progress import Progress
+    from ..playground.live import LiveTraining
     from ..tokenizer import Tokenizer
     from ..train_job import Trained
     from ..training.parity import LanguageReport
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 # fmt: off
 HeldOut = Annotated[Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")]
 Log = Annotated[Path | None, Option("Write all merges and removals to this file.", section="Output")]
+Watch = Annotated[bool, Option("Show the training in the browser as it happens.", "--watch", section="Output")]
 # fmt: on
 
 
@@ -47,6 +50,7 @@ def train(
     held_out: HeldOut = (),
     html: opt.Html = None,
     log: Log = None,
+    watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
     from ..jobs.outputs import refuse_existing
@@ -70,7 +74,8 @@ def train(
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     latest = _LatestEvents() if verbosity.verbose else None
-    with resumable(job.output), progress_bar(latest) as bar, _watching(bar, log, latest) as progress:
+    live = _live_page() if watch else None
+    with resumable(job.output), progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
         result = job.run(progress, say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
     for note in result.notes:
@@ -109,6 +114,18 @@ def train(
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.sizes[-1]:,}.")
         if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.sizes[-1]]:
             say(f"The same tokens are in {', '.join(short)}.")
+    if live is not None:
+        live.publish(Path(str(job.output)).name, vocabulary)
+        say("The page shows the tokenizer until Ctrl-C.")
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+def _live_page() -> LiveTraining:
+    from ..playground.live import LiveTraining
+    from .play import announce
+
+    return LiveTraining(lambda address: announce(address, what="The training is"))
 
 
 class _LatestEvents:
@@ -154,21 +171,27 @@ def _in_words(event: TrainingEvent) -> str:
 
 
 class _EventLog:
-    """A progress callback that passes on the merges and removals of training: to a file, and to `latest` or else stderr.
+    """A progress callback that passes on the merges and removals of training: to a file, to a page, and to `latest` or else stderr.
 
     latest: for --verbose, which prints a line for each event where there are no bars.
     """
 
-    def __init__(self, bar: Progress | None, file: IO[str] | None, latest: _LatestEvents | None) -> None:
-        self.bar, self.file, self.latest = bar, file, latest
+    def __init__(
+        self, bar: Progress | None, file: IO[str] | None, latest: _LatestEvents | None, live: LiveTraining | None
+    ) -> None:
+        self.bar, self.file, self.latest, self.live = bar, file, latest, live
         if file:
             file.write("rank\tleft\tright\ttoken\tcount\tios\n")
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self.live is not None:
+            self.live.stage = stage, done, total
         if self.bar is not None:
             self.bar(stage, done, total)
 
     def event(self, event: TrainingEvent) -> None:
+        if self.live is not None:
+            self.live.event(event)
         if self.file:
             from ..formats.byte_alphabet import to_text
 
@@ -182,15 +205,17 @@ class _EventLog:
 
 
 @contextlib.contextmanager
-def _watching(bar: Progress | None, log: Path | None, latest: _LatestEvents | None) -> Iterator[Progress | None]:
-    """The bar, or if a log or --verbose asks for the events of training, an _EventLog."""
+def _watching(
+    bar: Progress | None, log: Path | None, latest: _LatestEvents | None, live: LiveTraining | None
+) -> Iterator[Progress | None]:
+    """The bar, or if a log, a page or --verbose asks for the events of training, an _EventLog."""
     from ..jobs.outputs import atomic_file
 
     if log is None:
-        yield bar if latest is None else _EventLog(bar, None, latest)
+        yield bar if latest is None and live is None else _EventLog(bar, None, latest, live)
         return
     with atomic_file(log, "w") as file:
-        yield _EventLog(bar, file, latest)
+        yield _EventLog(bar, file, latest, live)
 
 
 def _is_plain(job: Train) -> bool:

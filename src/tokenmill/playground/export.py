@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..jobs.outputs import atomic_file, atomic_folder, make_folder, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
-from .pack import TokenCounts, pack
+from .pack import TokenCounts, pack, split_tables
 from .server import catalog, page_files
 
 _MARK = '"made_by":"tokenmill play"'
@@ -40,16 +40,19 @@ def export(
         raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")
     target = Path(folder)
     packs = [pack(vocab, name, (counts or {}).get(name), (sources or {}).get(name, "")) for name, vocab in tokenizers]
+    splits = split_tables([vocab for _, vocab in tokenizers])
     if target.suffix == ".html":
         refuse_existing(folder, overwrite=overwrite)
-        page = _one_file([(name, packed) for (name, _), packed in zip(tokenizers, packs, strict=True)])
+        page = _one_file([(name, packed) for (name, _), packed in zip(tokenizers, packs, strict=True)], splits)
         with atomic_file(folder) as file:
             file.write(page)
         return {target.name: len(page)}
     is_own = partial(_is_own, target)
     refuse_folder(folder, is_own, overwrite=overwrite)
     files = page_files() | {f"packs/{i}.tmpack": packed for i, packed in enumerate(packs)}
+    files["packs/splits.tmpack"] = splits[1]
     listing = {"made_by": "tokenmill play", **catalog([name for name, _ in tokenizers])}
+    listing["splits"] = {"names": splits[0], "source": "packs/splits.tmpack"}
     files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
     with atomic_folder(folder, is_own) as beside:
         make_folder(beside / "packs")
@@ -59,11 +62,12 @@ def export(
     return {name: len(content) for name, content in files.items()}
 
 
-def _one_file(packs: Sequence[tuple[str, bytes]]) -> bytes:
+def _one_file(packs: Sequence[tuple[str, bytes]], splits: tuple[list[str], bytes]) -> bytes:
     """The page as one HTML file, with its style sheet, its scripts and packed tokenizers; its policy names them by hash."""
     files = {name: content.decode() for name, content in page_files().items()}
     listing = [{"name": name, "pack": base64.b64encode(packed).decode()} for name, packed in packs]
-    data = {"catalog": {"version": 1, "tokenizers": listing}, "worker": files["worker.js"]}
+    tables = {"names": splits[0], "source": base64.b64encode(splits[1]).decode()}
+    data = {"catalog": {"version": 1, "tokenizers": listing, "splits": tables}, "worker": files["worker.js"]}
     embedded = json.dumps(data).replace("<", "\\u003c")
     style, script = files["style.css"], files["app.js"]
     page = files["index.html"]

@@ -16,9 +16,12 @@ does, whatever Unicode version it has.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import itertools
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, Vocabulary
@@ -51,6 +54,8 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
     """
     import numpy as np
 
+    from ..split.alphabet import NotRegular
+
     if refused := _refused(vocabulary):
         raise ConversionError(
             f"the playground cannot show {name}: the page's encoder does not have {refused}. "
@@ -74,7 +79,13 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
     }
     widths = []
     for i, pattern in enumerate(vocabulary.split_patterns):
-        width, tables = _automaton(pattern, name)
+        try:
+            width, tables = _automaton(pattern)
+        except NotRegular as reason:
+            raise ConversionError(
+                f"the playground cannot run the split pattern of {name}, which has {reason}: {pattern!r}. "
+                "The browser runs automata only; all other commands of tokenmill can use this tokenizer."
+            ) from reason
         widths.append(width)
         sections |= {f"{table}_{i}": data for table, data in tables.items()}
     if counts is not None:
@@ -84,11 +95,6 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
     if len(vocabulary.event_counts):  # the count of each merge in the training text, the IoS of each removal
         a, b = vocabulary.event_counts.astype(np.float64).T
         sections["event_counts"] = np.where(b > 0, a / np.maximum(b, 1), a).astype("<f8").tobytes()
-    places = []
-    offset = 0
-    for section, data in sections.items():
-        places.append([section, offset, len(data)])
-        offset += len(data)
     header = {
         "version": 1,
         "name": name,
@@ -109,9 +115,42 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
         "split_patterns": list(vocabulary.split_patterns),
         "widths": widths,
         "counted": counts.source if counts else None,
-        "sections": places,
     }
-    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    return _file(header, sections)
+
+
+def split_tables(vocabularies: Sequence[Vocabulary]) -> tuple[list[str], bytes]:
+    """The names and the packed automata of the split patterns with which a page without a server can open tokenizer files.
+
+    They are the published patterns, under each spelling that files have, and those of `vocabularies`.
+    """
+    from ..formats.huggingface_pretokenizers import METASPACE_SPLIT
+    from ..split.alphabet import NotRegular
+    from ..split.names import CHAINS, PATTERNS
+    from ..split.spelling import to_oniguruma
+
+    names = {name: [pattern] for name, pattern in PATTERNS.items()} | {name: [*chain] for name, chain in CHAINS.items()}
+    patterns = [*itertools.chain(*names.values()), METASPACE_SPLIT, r"\p{N}+"]
+    numbers: dict[str, int] = {}
+    widths: list[int] = []
+    sections: dict[str, bytes] = {}
+    for pattern in dict.fromkeys([*patterns, *itertools.chain(*(each.split_patterns for each in vocabularies))]):
+        with contextlib.suppress(NotRegular):
+            width, tables = _automaton(pattern)
+            number = len(widths)
+            widths.append(width)
+            sections |= {f"{table}_{number}": data for table, data in tables.items()}
+            with_line_ends = pattern.replace(r"\r", "\r").replace(r"\n", "\n")
+            numbers |= dict.fromkeys((pattern, to_oniguruma(pattern), with_line_ends), number)
+    names = {name: chain for name, chain in names.items() if numbers.keys() >= {*chain}}
+    return [*names], _file({"version": 1, "names": names, "patterns": numbers, "widths": widths}, sections)
+
+
+def _file(header: Mapping[str, Any], sections: Mapping[str, bytes]) -> bytes:
+    """A header and named columns of bytes as a compressed file."""
+    offsets = itertools.accumulate((len(data) for data in sections.values()), initial=0)
+    listed = [(name, offset, len(data)) for (name, data), offset in zip(sections.items(), offsets, strict=False)]
+    head = json.dumps({**header, "sections": listed}, ensure_ascii=False, separators=(",", ":")).encode()
     return gzip.compress(b"".join([b"TMP1", len(head).to_bytes(4, "little"), head, *sections.values()]), 9, mtime=0)
 
 
@@ -165,18 +204,11 @@ def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
     return [id for id in sorted(stored) if tokens[id] is not None]
 
 
-def _automaton(pattern: str, name: str) -> tuple[int, dict[str, bytes]]:
+def _automaton(pattern: str) -> tuple[int, dict[str, bytes]]:
     """The row width of the split pattern's automaton, and its tables; see split.compiler.Tables."""
-    from ..split.alphabet import NotRegular
     from ..split.compiler import compile_pattern
 
-    try:
-        tables = compile_pattern(pattern)
-    except NotRegular as reason:
-        raise ConversionError(
-            f"the playground cannot run the split pattern of {name}, which has {reason}: {pattern!r}. "
-            "The browser runs automata only; all other commands of tokenmill can use this tokenizer."
-        ) from reason
+    tables = compile_pattern(pattern)
     return tables.width, {part: getattr(tables, part) for part in ("matches", "accepts", "ascii", "index", "pages")}
 
 

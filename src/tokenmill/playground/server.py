@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from ..errors import TokenmillError, UsageError, printable
@@ -26,6 +26,9 @@ from ..quality.names import COMMON, tokenizer_name
 from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
+
+if TYPE_CHECKING:
+    from .live import LiveTraining
 
 STATIC = Path(__file__).parent / "static"
 STARTER = Path(__file__).parent / "starter.tiktoken"
@@ -83,21 +86,26 @@ class Server(ThreadingHTTPServer):
 
     listener: where it is reached, which the Host and Origin headers must name; see `bind`.
     allow_paths: whether the page may open any file of this machine as a tokenizer.
+    live: a training that the page watches.
     """
 
     daemon_threads = True
 
     def __init__(
-        self, tokenizers: Sequence[tuple[str, bytes]], listener: socket.socket, allow_paths: bool = False
+        self,
+        tokenizers: Sequence[tuple[str, bytes]],
+        listener: socket.socket,
+        allow_paths: bool = False,
+        live: LiveTraining | None = None,
     ) -> None:
         super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket, self.server_port = listener, listener.getsockname()[1]
-        self.allow_paths = allow_paths
+        self.allow_paths, self.live = allow_paths, live
         self.hosts = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
         limits = {"bytes": MOST_BYTES, "files": MOST_FILES, "paths": allow_paths, "splits": list(PATTERNS)}
-        listing = {**catalog([name for name, _ in tokenizers]), "opens": limits}
+        listing = {**catalog([name for name, _ in tokenizers]), "opens": limits, "live": live is not None}
         self.files = {f"/{name}": (_KINDS[Path(name).suffix], content) for name, content in page_files().items()}
         self.files["/"] = self.files["/index.html"]
         self.files["/catalog.json"] = (_JSON, json.dumps(listing).encode())
@@ -129,6 +137,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.open(url.path, query)
         elif url.path in self.server.files:
             self.reply(*self.server.files[url.path])
+        elif url.path == "/training" and self.server.live is not None:
+            first = query.get("from", "0")
+            state = self.server.live.state(int(first[:9]) if first.isdecimal() else 0)
+            self.reply(_JSON, json.dumps(state).encode())
         else:
             self.refuse("no such file", 404)
 

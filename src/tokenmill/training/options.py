@@ -205,7 +205,7 @@ class Parity(AnyOptions):
     # fmt: off
     ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: target bytes per token of a language, relative.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None
     window: Annotated[int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)] = None
-    alpha: Annotated[Weight, Option("The limit of --window, in equal shares of it. [default: 2]", metavar="N", section=PARITY)] = 2
+    alpha: Annotated[Weight, Option("The limit of --window, in equal shares. [default: 2]", metavar="N", section=PARITY)] = 2
     # fmt: on
     global_merges: Annotated[int, Option("Number of plain merges to make first.", min=0, section=PARITY)] = 0
 

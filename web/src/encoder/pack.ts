@@ -76,15 +76,28 @@ export class PackError extends Error {}
 
 const MAGIC = [0x54, 0x4d, 0x50, 0x31]; // TMP1
 const NOTHING = 0xffffff;
-const TABLES = ["matches", "accepts", "ascii", "index", "pages"];
+/** The tables of an automaton. */
+export const TABLES = ["matches", "accepts", "ascii", "index", "pages"];
 
-export async function readPack(file: Uint8Array): Promise<Pack> {
+/** A file's header, and its columns by name. */
+export interface Sections<Head> {
+  header: Head;
+  has(name: string): boolean;
+  section(name: string): Uint8Array;
+}
+
+export function isPack(file: Uint8Array): boolean {
+  return (file[0] === 0x1f && file[1] === 0x8b) || MAGIC.every((byte, i) => file[i] === byte);
+}
+
+/** Read the header and the columns of a packed file. */
+export async function readSections<Head>(file: Uint8Array): Promise<Sections<Head>> {
   const data = file[0] === 0x1f && file[1] === 0x8b ? await gunzip(file) : file;
   if (MAGIC.some((byte, i) => data[i] !== byte)) throw new PackError("this is not a packed vocabulary of tokenmill");
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const begin = 8 + view.getUint32(4, true);
   if (begin > data.length) throw new PackError("the packed vocabulary is cut off in its header");
-  const header: Header = JSON.parse(toText(data.subarray(8, begin)) ?? "null");
+  const header = JSON.parse(toText(data.subarray(8, begin)) ?? "null");
   if (header?.version !== 1) throw new PackError("this packed vocabulary is of a version this page does not know");
   const sections = new Map<string, Uint8Array>();
   for (const [name, offset, length] of header.sections) {
@@ -96,26 +109,45 @@ export async function readPack(file: Uint8Array): Promise<Pack> {
     if (found === undefined) throw new PackError(`the packed vocabulary has no ${name}`);
     return found;
   };
-  const left = fromPlanes(section("left"));
-  const right = fromPlanes(section("right"));
-  const made = sums(fromPlanes(section("made")));
-  const { tokens, present, findable } = build(header, section, left, right, made);
-  const column = (name: string) => (sections.has(name) ? new Float64Array(section(name).buffer) : null);
+  return { header, has: (name) => sections.has(name), section };
+}
+
+export async function readPack(file: Uint8Array): Promise<Pack> {
+  const { header, has, section } = await readSections<Header>(file);
+  const [left, right] = [fromPlanes(section("left")), fromPlanes(section("right"))];
   const tables = header.widths.flatMap((_, i) => TABLES.map((name) => `${name}_${i}`));
+  const literals = {
+    ids: sums(fromPlanes(section("literal_ids"))),
+    lengths: fromPlanes(section("literal_lengths")),
+    bytes: section("literals"),
+  };
+  const rows = { left, right, made: sums(fromPlanes(section("made"))) };
+  const column = (name: string) => (has(name) ? new Float64Array(section(name).buffer) : null);
   return {
-    header,
-    tokens,
-    present,
-    findable,
-    left,
-    right,
-    made,
-    events: left.length - header.superwords,
+    ...assemble(header, rows, new Map(tables.map((name) => [name, section(name)])), literals),
     eventCounts: column("event_counts"),
     counts: column("counts"),
     ios: column("ios"),
-    tables: new Map(tables.map((name) => [name, section(name)])),
   };
+}
+
+/** The tokens whose bytes are listed, one after another. */
+interface Literals {
+  ids: Int32Array;
+  lengths: Int32Array;
+  bytes: Uint8Array;
+}
+
+/** A pack of the parts of a file, without counts. */
+export function assemble(
+  header: Header,
+  rows: Pick<Pack, "left" | "right" | "made">,
+  tables: Pack["tables"],
+  literals: Literals,
+): Pack {
+  const events = rows.left.length - header.superwords;
+  const counts = { eventCounts: null, counts: null, ios: null };
+  return { header, ...build(header, rows, literals), ...rows, events, tables, ...counts };
 }
 
 async function gunzip(file: Uint8Array): Promise<Uint8Array> {
@@ -150,31 +182,22 @@ function sums(column: Int32Array): Int32Array {
 }
 
 /** Build all token bytes: literal ones, and those that rows join from two others. */
-function build(
-  header: Header,
-  section: (name: string) => Uint8Array,
-  left: Int32Array,
-  right: Int32Array,
-  made: Int32Array,
-) {
+function build(header: Header, { left, right, made }: Pick<Pack, "left" | "right" | "made">, literals: Literals) {
   const size = header.size;
   const rowOf = new Int32Array(size).fill(-1);
   const lengths = new Int32Array(size);
-  const literalIds = sums(fromPlanes(section("literal_ids")));
-  const literalLengths = fromPlanes(section("literal_lengths"));
-  const literals = section("literals");
   const literalAt = new Int32Array(size).fill(-1);
   const check = (id: number) => {
     if (id < 0 || id >= size) throw new PackError(`the packed vocabulary names the token ${id} of ${size}`);
     return id;
   };
   let offset = 0;
-  for (let i = 0; i < literalIds.length; i++) {
-    literalAt[check(literalIds[i]!)] = offset;
-    lengths[literalIds[i]!] = literalLengths[i]!;
-    offset += literalLengths[i]!;
+  for (const [i, id] of literals.ids.entries()) {
+    literalAt[check(id)] = offset;
+    lengths[id] = literals.lengths[i]!;
+    offset += literals.lengths[i]!;
   }
-  if (offset > literals.length) throw new PackError("the packed vocabulary is cut off in its literals");
+  if (offset > literals.bytes.length) throw new PackError("the packed vocabulary is cut off in its literals");
   const gone = new Uint8Array(size);
   for (let row = 0; row < left.length; row++) {
     const id = check(made[row]!);
@@ -223,7 +246,7 @@ function build(
       const one = stack.pop()!;
       const literal = literalAt[one]!;
       if (literal >= 0) {
-        tokens.arena.set(literals.subarray(literal, literal + lengths[one]!), at);
+        tokens.arena.set(literals.bytes.subarray(literal, literal + lengths[one]!), at);
         at += lengths[one]!;
       } else if (rowOf[one]! >= 0) {
         stack.push(right[rowOf[one]!]!, left[rowOf[one]!]!);

@@ -1,5 +1,6 @@
 // The queue of pairs: highest count first, then the smaller (left id, right id). Entries are never changed in place:
-// when a pair's count falls, its entry becomes stale and is corrected only when it reaches the top.
+// when a pair's count falls, its entry becomes stale and is corrected only when it reaches the top. The texts of the page are
+// small, so a sorted list does what a heap does in a fast trainer.
 
 export interface Entry {
   left: number;
@@ -13,55 +14,31 @@ export function before(a: Entry, b: Entry): boolean {
   return a.left !== b.left ? a.left < b.left : a.right < b.right;
 }
 
-/** A binary heap of entries. */
 export class PairQueue {
-  private heap: Entry[];
-
-  constructor(entries: Entry[] = []) {
-    this.heap = entries;
-  }
-
-  get size(): number {
-    return this.heap.length;
-  }
+  /** `entries`: in the order in which they leave the queue, the next one last. */
+  constructor(private readonly entries: Entry[] = []) {}
 
   clone(): PairQueue {
-    return new PairQueue(this.heap.slice()); // entries are immutable, so the copy may share them
+    return new PairQueue(this.entries.slice());
   }
 
   /** All entries in the order in which they would leave the queue. */
   sorted(): Entry[] {
-    return this.heap.slice().sort((a, b) => (before(a, b) ? -1 : before(b, a) ? 1 : 0));
+    return this.entries.toReversed();
   }
 
   push(entry: Entry): void {
-    const heap = this.heap;
-    let i = heap.length;
-    heap.push(entry);
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (!before(entry, heap[parent]!)) break;
-      heap[i] = heap[parent]!;
-      i = parent;
+    let low = 0;
+    let high = this.entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (before(entry, this.entries[middle]!)) low = middle + 1;
+      else high = middle;
     }
-    heap[i] = entry;
+    this.entries.splice(low, 0, entry);
   }
 
   pop(): Entry | undefined {
-    const heap = this.heap;
-    const top = heap[0];
-    const last = heap.pop();
-    if (top === undefined || last === undefined || heap.length === 0) return top;
-    let i = 0;
-    for (;;) {
-      let child = 2 * i + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++;
-      if (!before(heap[child]!, last)) break;
-      heap[i] = heap[child]!;
-      i = child;
-    }
-    heap[i] = last;
-    return top;
+    return this.entries.pop();
   }
 }

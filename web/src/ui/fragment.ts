@@ -8,6 +8,8 @@ export interface Place {
   fingerprint: string;
   /** The compared tokenizers. */
   tokenizers: string[];
+  /** How many merges are used; null for all. */
+  merges: number | null;
   text: string | null;
   words: string | null;
   /** The switches, choices and fields that differ from a fresh page, by element id. */
@@ -23,6 +25,7 @@ export async function toFragment(place: Place): Promise<string> {
   if (place.tokenizer !== "") parts.set("tokenizer", place.tokenizer);
   if (place.fingerprint !== "") parts.set("fingerprint", place.fingerprint);
   if (place.tokenizers.length > 0) parts.set("with", place.tokenizers.join(","));
+  if (place.merges !== null) parts.set("merges", String(place.merges));
   if (place.text !== null) parts.set("text", await packed(place.text));
   if (place.words !== null) parts.set("words", place.words);
   for (const [id, value] of Object.entries(place.controls)) parts.set(`set.${id}`, value);
@@ -40,6 +43,7 @@ export async function fromFragment(fragment: string): Promise<Place> {
     fingerprint: parts.get("fingerprint") ?? "",
     controls,
     tokenizers: (parts.get("with") ?? "").split(",").filter((name) => name !== ""),
+    merges: parts.has("merges") ? Math.max(0, Number(parts.get("merges")) || 0) : null,
     text: text === null ? null : await unpacked(text),
     words: parts.get("words"),
   };

@@ -1,6 +1,7 @@
 // Opening tokenizers and texts: by drag and drop, by the file chooser, by path. Tokenizer files go to the local server,
-// whose loaders read them; a page without a server opens only packed vocabularies and texts.
+// whose loaders read them. A page without a server reads tokenizer.json and .tiktoken itself.
 
+import { isRankList, type Reading } from "../encoder/files";
 import { byId } from "./dom";
 import { LONGEST } from "./editor";
 import type { Notify } from "./notices";
@@ -12,6 +13,10 @@ export interface Catalog {
   tokenizers: { name: string; pack: string }[];
   /** Present if a server can open files: their maximum size, and whether paths are allowed. */
   opens?: { bytes: number; files: number; paths: boolean; splits: string[] };
+  /** Whether the page watches a training. */
+  live?: boolean;
+  /** Present without a server: the names of split patterns, and the packed automata of the published ones. */
+  splits?: { names: string[]; source: string | Uint8Array };
 }
 
 const TEXT_NAME = /\.(?:txt|md|rst|csv|tsv|py|js|ts|c|h|rs|go|java|html|xml|log|tex)$/iu;
@@ -95,11 +100,7 @@ export class Opening {
   /** Send a tokenizer's files to the server, which answers with a packed vocabulary. */
   private async send(files: File[], folder: string): Promise<void> {
     const { opens } = this.catalog;
-    if (!opens) {
-      throw new Error(
-        "This page has no server, so it opens texts and packed vocabularies (.tmpack) only. For any other tokenizer file, run: tokenmill play FILE",
-      );
-    }
+    if (!opens) return this.readHere(files, folder);
     const total = files.reduce((sum, file) => sum + file.size, 0);
     if (files.length > opens.files)
       throw new Error(`A tokenizer has at most ${opens.files} files, but these are ${files.length}.`);
@@ -111,6 +112,22 @@ export class Opening {
     const body = new Blob([length, head, ...files]);
     const name = folder || files.map((file) => file.name).join(" + ");
     await this.request(`open?folder=${encodeURIComponent(folder)}`, body, name);
+  }
+
+  /** Open a tokenizer without a server. */
+  private async readHere(files: File[], folder: string): Promise<void> {
+    const { splits } = this.catalog;
+    const file = files.find(({ name }) => name === "tokenizer.json") ?? files[0]!;
+    if (splits === undefined || (files.length > 1 && file.name !== "tokenizer.json")) {
+      throw new Error(
+        "This page has no server, so it opens a tokenizer.json, a .tiktoken file, a packed vocabulary (.tmpack) or a text. For any other tokenizer, run: tokenmill play FILE",
+      );
+    }
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const split = isRankList(bytes) ? await askForSplit(splits.names) : "";
+    if (split === null) throw new Error(`${file.name} does not contain its split pattern.`);
+    const name = folder || file.name.replace(/\.[a-z]+$/, "");
+    await this.take(name, bytes, { file: file.name, split, splits: splits.source });
   }
 
   private async openPath(path: string): Promise<void> {
@@ -145,8 +162,8 @@ export class Opening {
     }
   }
 
-  private async take(name: string, pack: Uint8Array): Promise<void> {
-    const choice = this.session.add(name, pack);
+  private async take(name: string, file: Uint8Array, reading: Reading | null = null): Promise<void> {
+    const choice = this.session.add(name, file, reading);
     try {
       await this.session.ready(choice.key);
     } catch (error) {

@@ -1,6 +1,7 @@
 // The tokens as a picture to post: what the Tokens view shows, as SVG, PNG or HTML.
 
 import { confirmed } from "./dom";
+import { MARGIN } from "./tokenview";
 
 const PADDING = 14; // pixels
 const SCALE = 2; // pixels of the PNG for each of the page
@@ -31,36 +32,31 @@ export interface Picture {
   words: Word[];
 }
 
-/** The visible tokens of a Tokens view, with the places of their boxes and letters. */
+/** The tokens of a Tokens view, with the places of their boxes and letters: all, or of a long text those in the window. */
 export function pictureOf(root: HTMLElement): Picture {
-  const frame = root.getBoundingClientRect();
+  const all = root.scrollHeight <= root.clientHeight + MARGIN;
+  const { x: left, y, width, height } = root.getBoundingClientRect();
+  const top = all ? y - root.scrollTop : y;
+  const end = top + (all ? root.scrollHeight : height);
   const ground = getComputedStyle(root);
   const edge = painted("var(--strong-line)");
   const boxes: Box[] = [];
   const words: Word[] = [];
-  const visible = (rect: DOMRect) => rect.width > 0 && rect.top >= frame.top && rect.bottom <= frame.bottom;
+  const visible = (rect: DOMRect) => rect.width > 0 && rect.top >= top && rect.bottom <= end;
   for (const span of tokensOf(root)) {
     const style = getComputedStyle(span);
-    for (const rect of Array.from(span.getClientRects()).filter(visible)) {
-      const { width, height } = rect;
-      boxes.push({
-        x: rect.x - frame.x,
-        y: rect.y - frame.y,
-        width,
-        height,
-        fill: style.backgroundColor,
-        edge,
-      });
-    }
+    const rects = Array.from(span.getClientRects()).filter(visible);
+    for (const { x, y, width, height } of rects)
+      boxes.push({ x: x - left, y: y - top, width, height, fill: style.backgroundColor, edge });
     for (const [text, rect] of linesOf(span)) {
-      if (!visible(rect)) continue;
+      if (!rects.some((box) => box.top <= rect.bottom && box.bottom >= rect.top)) continue;
       const rtl = style.direction === "rtl";
-      const [x, y] = [(rtl ? rect.right : rect.x) - frame.x, rect.y + rect.height / 2 - frame.y];
+      const [x, y] = [(rtl ? rect.right : rect.x) - left, rect.y + rect.height / 2 - top];
       words.push({ text, x, y, font: `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`, rtl });
     }
   }
   const bottom = Math.max(0, ...boxes.map((box) => box.y + box.height));
-  const size = { width: Math.ceil(frame.width), height: Math.ceil(bottom + PADDING) };
+  const size = { width: Math.ceil(width), height: Math.ceil(bottom + PADDING) };
   return { ...size, ground: ground.backgroundColor, ink: ground.color, boxes, words };
 }
 
@@ -107,13 +103,13 @@ export function toSvg({ width, height, ground, ink, boxes, words }: Picture): st
   );
   const texts = words.map(
     (word) =>
-      `<text x="${word.x}" y="${word.y}" style="font:${escaped(word.font)}"${word.rtl ? ' direction="rtl"' : ""}>${escaped(word.text)}</text>`,
+      `<text x="${word.x}" y="${word.y}" xml:space="preserve" style="font:${escaped(word.font)};white-space:pre"${word.rtl ? ' direction="rtl"' : ""}>${escaped(word.text)}</text>`,
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`,
     `<rect width="100%" height="100%" fill="${ground}"/>`,
     ...rects,
-    `<g fill="${ink}" dominant-baseline="central" xml:space="preserve" style="white-space:pre">`,
+    `<g fill="${ink}" dominant-baseline="central">`,
     ...texts,
     "</g></svg>",
   ].join("\n");

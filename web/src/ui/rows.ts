@@ -64,11 +64,11 @@ export class Rows {
   /** Draw the rows near the window, and for printing the first ones. */
   private draw(): void {
     const { root, height, count } = this;
-    const more = this.printing ? MOST_PRINTED : 0;
-    const first = more > 0 ? 0 : Math.max(0, Math.floor((root.scrollTop - MARGIN) / height));
-    const last = Math.min(count, Math.max(more, Math.ceil((root.scrollTop + root.clientHeight + MARGIN) / height)));
-    if (more > 0) this.body.style.height = `${last * height}px`;
-    else this.body.style.height = `${count * height}px`;
+    // On paper the list is as high as its rows, so its height says nothing.
+    const first = this.printing ? 0 : Math.max(0, Math.floor((root.scrollTop - MARGIN) / height));
+    const end = this.printing ? MOST_PRINTED : Math.ceil((root.scrollTop + root.clientHeight + MARGIN) / height);
+    const last = Math.min(count, end);
+    this.body.style.height = `${(this.printing ? last : count) * height}px`;
     for (const [row, element] of this.drawn) {
       if (row >= first && row < last) continue;
       element.remove();

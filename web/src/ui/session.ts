@@ -2,13 +2,16 @@
 
 import type { Line, Summary } from "../calls";
 import type { Encoded } from "../encoder/encoder";
+import type { Reading } from "../encoder/files";
 
 /** A tokenizer that the user can select. */
 export interface Choice {
   key: string;
   name: string;
-  /** The address of its packed vocabulary, or the packed vocabulary. */
+  /** The address of its packed vocabulary, or the packed vocabulary, or a tokenizer file. */
   source: string | Uint8Array;
+  /** How the page reads the tokenizer file; null for a packed vocabulary. */
+  reading: Reading | null;
   summary: Summary | null;
 }
 
@@ -59,7 +62,7 @@ export class Session {
     if (choice === undefined) return Promise.reject(new Error("no tokenizer is chosen"));
     let loading = this.loading.get(key);
     if (loading === undefined) {
-      loading = this.line.ask("load", key, choice.source).then((summary) => {
+      loading = this.line.ask("load", key, choice.source, choice.reading).then((summary) => {
         choice.summary = summary;
         if (typeof choice.source !== "string") choice.source = new Uint8Array(0); // the worker has it now
         return summary;
@@ -79,11 +82,11 @@ export class Session {
   }
 
   /** Add a tokenizer under a unique name, and select it. */
-  add(name: string, source: string | Uint8Array): Choice {
+  add(name: string, source: Uint8Array, reading: Reading | null): Choice {
     const names = new Set(this.choices.map((choice) => choice.name));
     let free = name;
     for (let i = 2; names.has(free); i++) free = `${name} (${i})`;
-    const choice: Choice = { key: `${free}#${this.choices.length}`, name: free, source, summary: null };
+    const choice: Choice = { key: `${free}#${this.choices.length}`, name: free, source, reading, summary: null };
     this.choices.push(choice);
     this.tell("choices");
     return choice;

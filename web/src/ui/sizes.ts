@@ -1,84 +1,66 @@
 // A slider over the merges: the text as it would be cut had training stopped earlier, and the number of tokens as a curve.
 
+import { drawCurve, type Point } from "./curve";
 import { byId, debounced, grouped, latest } from "./dom";
 import type { Session } from "./session";
 
-const STEPS = 200; // of the slider, which is logarithmic
-const POINTS = 40; // of the curve
 const LONGEST = 20_000; // UTF-16 units; longer texts have no curve
-const SVG = "http://www.w3.org/2000/svg";
+const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
 
-/** The number of merges at a position of the slider, from 0 to STEPS. */
-export function mergesAt(position: number, all: number): number {
-  return position >= STEPS ? all : Math.round((all + 1) ** (position / STEPS)) - 1;
+/** The numbers of merges at the positions of the slider: round ones on a logarithmic scale, then all. */
+export function positions(all: number): number[] {
+  const sizes = new Set([0]);
+  for (let power = 1; power < all; power *= 10) for (const one of ROUND) sizes.add(Math.round(one * power));
+  return [...Array.from(sizes).filter((size) => size < all), all];
 }
 
 export class SizeSlider {
   private readonly slider = byId<HTMLInputElement>("size-slider");
-  private readonly draw: () => void;
-  private tokens: number[] = []; // at each point of the curve
+  private sizes: number[] = [];
+  private tokens: number[] = []; // for each of the sizes
 
   constructor(private readonly session: Session) {
     const count = latest(() => this.count());
-    this.draw = debounced(150, () => void count());
-    const moved = () => {
-      const merges = mergesAt(Number(this.slider.value), this.all);
-      session.merges = merges < this.all ? merges : null;
+    const draw = debounced(150, () => void count());
+    this.slider.addEventListener("input", () => {
+      const at = Number(this.slider.value);
+      session.merges = at < this.sizes.length - 1 ? this.sizes[at]! : null;
       this.show();
       session.tell("merges");
-    };
-    this.slider.addEventListener("input", moved);
-    session.on(["tokenizer"], () => {
-      this.slider.value = String(STEPS);
     });
-    session.on(["text", "tokenizer", "special"], this.draw);
+    session.on(["text", "tokenizer", "special"], draw);
   }
 
-  private get all(): number {
-    return this.session.choice(this.session.current)?.summary?.merges ?? 0;
-  }
-
-  /** Count the tokens at each point of the curve. */
+  /** Count the tokens at each position. */
   private async count(): Promise<void> {
     const { session } = this;
     const { current: key, text, special } = session;
     const usable = key !== "" && text !== "" && text.length <= LONGEST;
-    if (usable) await session.ready(key);
-    for (const id of ["sizes", "size-label"]) byId(id).hidden = !usable || this.all === 0;
-    if (!usable || key !== session.current) return;
-    const merges = Array.from({ length: POINTS + 1 }, (_, i) => mergesAt((i * STEPS) / POINTS, this.all));
-    this.tokens = await session.line.ask("sizes", key, text, special, merges);
+    const all = usable ? (await session.ready(key)).merges : 0;
+    byId("sizes").hidden = all === 0;
+    if (all === 0 || key !== session.current) return;
+    this.sizes = positions(all);
+    this.tokens = await session.line.ask("sizes", key, text, special, this.sizes);
+    const at = this.sizes.findIndex((size) => size >= (session.merges ?? all));
+    this.slider.max = String(this.sizes.length - 1);
+    this.slider.value = String(at < 0 ? this.sizes.length - 1 : at);
     this.show();
   }
 
   private show(): void {
-    const merges = this.session.merges ?? this.all;
-    const summary = this.session.choice(this.session.current)?.summary;
-    const kind = summary?.order === "events" ? "merges and removals" : "merges";
-    const words = `${merges === this.all ? "all " : ""}${grouped(merges)} ${kind}`;
+    const { sizes, tokens, session } = this;
+    const [last, at] = [sizes.length - 1, Number(this.slider.value)];
+    const kind = session.choice(session.current)?.summary?.order === "events" ? "merges and removals" : "merges";
+    const words = `${at === last ? "all " : ""}${grouped(sizes[at]!)} ${kind}`;
     byId("size-merges").textContent = words;
     this.slider.setAttribute("aria-valuetext", words);
-    const most = Math.max(1, ...this.tokens);
-    const points = this.tokens.map((tokens, i) => `${(100 * i) / POINTS},${40 - (38 * tokens) / most}`);
-    const [position, last] = [(100 * Number(this.slider.value)) / STEPS, this.tokens.at(-1) ?? 0];
-    const here = Math.round((position / 100) * POINTS);
+    const more = Math.round((100 * tokens[at]!) / Math.max(1, tokens[last]!) - 100);
     byId("size-tokens").textContent =
-      this.tokens.length === 0 || merges === this.all || last === 0
+      at === last
         ? "Move the slider to see the text as a smaller vocabulary cuts it."
-        : `About ${Math.round((100 * this.tokens[here]!) / last - 100)} % more tokens than with all merges.`;
-    const svg = document.createElementNS(SVG, "svg");
-    svg.setAttribute("viewBox", "0 0 100 40");
-    svg.setAttribute("preserveAspectRatio", "none");
-    const area = shape("path", { d: `M0,40 L${points.join(" L")} L100,40 Z`, class: "curve-area" });
-    const line = shape("polyline", { points: points.join(" "), class: "curve-line" });
-    const mark = shape("line", { x1: position, x2: position, y1: 0, y2: 40, class: "curve-mark" });
-    svg.append(...(points.length > 0 ? [area, line, mark] : []));
-    byId("size-curve").replaceChildren(svg);
+        : `${grouped(tokens[at]!)} tokens, ${more} % more than with all merges.`;
+    const most = Math.max(1, ...tokens);
+    const points = tokens.map((size, i): Point => [(100 * i) / last, (95 * size) / most]);
+    drawCurve(byId("size-curve"), points, (100 * at) / last);
   }
-}
-
-function shape(name: string, attributes: Record<string, string | number>): SVGElement {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
 }

@@ -274,13 +274,14 @@ export class TokensTab {
   }
 }
 
-/** The first token of the first word that is several tokens, or the first token. */
+/** The first token of the first word that is several tokens, or the first token with letters, or the first one. */
 function exampleToken(encoded: Encoded): number {
-  const last = Math.min(encoded.ids.length - 1, 200);
+  const last = Math.min(encoded.ids.length - 1, 60); // they are in the window
   for (let token = 0; token < last; token++) {
     if (!(encoded.flags[token]! & PRETOKEN_START) || encoded.flags[token + 1]! & PRETOKEN_START) continue;
-    if (/^\s?\p{L}{2,}$/u.test(tokenText(encoded, token).text)) return token;
+    if (/^\s?\p{L}[\p{L}\p{M}]+$/u.test(tokenText(encoded, token).text)) return token;
   }
+  for (let token = 0; token < last; token++) if (/\p{L}/u.test(tokenText(encoded, token).text)) return token;
   return 0;
 }
 

@@ -10,7 +10,7 @@ import type { Pane, Top } from "./linked";
 import { isUnseen, visible } from "./show";
 import { isAdded, pretokenOf, spansWords, tokenText, wordsOf } from "./tokentext";
 
-const MARGIN = 400; // pixels drawn beyond the window
+export const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
 const MOST_PRINTED = 20_000; // tokens
 const LONG = 32; // characters; a longer token may span lines

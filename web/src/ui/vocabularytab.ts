@@ -225,8 +225,7 @@ export class VocabularyTab {
       details.tree === null
         ? h("p", { class: "hint" }, "It is matched as a whole string and has no merges.")
         : h("ul", { class: "tree" }, this.branch(details.tree, new Set())),
-      details.history.length > 1 ? h("h3", {}, "History in training") : null,
-      details.history.length > 1 ? this.history(details) : null,
+      ...(details.history.length > 1 ? this.history(details) : []),
       h("h3", {}, "Neighbours by id"),
       h(
         "p",
@@ -255,11 +254,19 @@ export class VocabularyTab {
     );
   }
 
-  private history(details: Details): HTMLElement {
+  /** The events of a token, or where the order of merges is all that is known, the merges that make it. */
+  private history(details: Details): HTMLElement[] {
+    const events = unitOf(this.session, this.shownFor) === "event";
     const items = details.history.map(({ event, left, right }) =>
-      h("li", {}, `Event ${event}: `, right < 0 ? "removed" : `merged from ${left} and ${right}`),
+      h(
+        "li",
+        {},
+        `${events ? "Event" : "Rank"} ${event}: `,
+        right < 0 ? "removed" : `merged from ${left} and ${right}`,
+      ),
     );
-    return h("ol", { class: "history" }, ...items);
+    const title = events ? "History in training" : "All merges that make it";
+    return [h("h3", {}, title), h("ol", { class: "history" }, ...items)];
   }
 
   private async uses(key: string, details: Details): Promise<HTMLElement> {
