@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..sources.blocks import Block, Cut, Span
+from ..sources.blocks import Block, Cut
 from ..sources.find import (
     COMPRESSIONS,
     OnSkip,
@@ -56,17 +56,9 @@ class FileCount:
     """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
 
     cut: finds where a long text may be cut (see `cut_of`).
-    spans: the part of each source that is counted, None for all of it; not to be resumed.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[Source],
-        cut: Cut | None,
-        options: CountOptions,
-        on_skip: OnSkip | None,
-        spans: Sequence[Span | None] | None = None,
-    ) -> None:
+    def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
         self.documents = 0
         self.weighing = Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
         self.bytes_of = [0] * len(self.weighing.factors)
@@ -74,12 +66,7 @@ class FileCount:
         self._paths = paths
         on_skip = self._on_skip = options.read.skipper(on_skip)
         self._skipping = threading.Lock()
-        open = opener(cut, options.read, options.binary, whole=on_skip is not None)
-        if spans is None:
-            self._sources = SharedSources(paths, open)
-        else:
-            entries: Sequence[Any] = list(zip(paths, spans, strict=True))
-            self._sources = SharedSources(entries, lambda entry, pause: open(entry[0], pause, entry[1]))  # type: ignore
+        self._sources = SharedSources(paths, opener(cut, options.read, options.binary, whole=on_skip is not None))
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""
