@@ -23,22 +23,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-Pair = tuple[int, int]
+from .training.naive import Pair, merge_pretoken
+
 Pretokens = list[tuple[list[int], int]]
-
-
-def merge_pretoken(ids: list[int], pair: Pair, new: int) -> list[int]:
-    """`ids` with each occurrence of `pair`, found from left to right, replaced by `new`."""
-    merged: list[int] = []
-    i = 0
-    while i < len(ids):
-        if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
-            merged.append(new)
-            i += 2
-        else:
-            merged.append(ids[i])
-            i += 1
-    return merged
 
 
 def best_of(counts: dict[Pair, int]) -> Pair | None:

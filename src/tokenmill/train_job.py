@@ -233,7 +233,7 @@ class Train(Options, Parity):
     def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:
         """The word counts of the source."""
         from .counting import WordCounts, count, count_iterator
-        from .counting.ddfreq_tsv import is_split_by_ddtokens
+        from .counting.ddfreq import is_split_by_ddtokens
         from .split import Splitter
         from .split.patterns import DEFAULT
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import tokenmill
-from tokenmill.counting import memory
+from tokenmill.counting import options as count_options
 from tokenmill.counting.spill import Spill
 from tokenmill.superwords import SuperwordTraining, file_text, passes
 from tokenmill.training import Options
@@ -42,6 +42,6 @@ def test_little_memory_changes_nothing(corpus, tmp_path, monkeypatch, kind):
     )
     monkeypatch.setattr(passes, "_KEPT", 0)
     monkeypatch.setattr(passes, "guess", lambda totals, wanted: 1)
-    monkeypatch.setattr(memory, "LEAST", 1)
+    monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     assert train(corpus, kind, memory_limit=1 << 19) == train(corpus, kind)
     assert len(spills) > 2

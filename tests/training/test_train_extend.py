@@ -50,7 +50,7 @@ def test_other_text_than_the_first():
         extended = extend_vocabulary(second, 300, vocabulary, ids, offsets)
         tokens = list(vocabulary.tokens)
         pretokens = [ids[a:b].tolist() for a, b in pairwise(offsets)]
-        merges = train_naive(zip(pretokens, second.counts.tolist(), strict=True), tokens, 300)
+        merges, _ = train_naive(zip(pretokens, second.counts.tolist(), strict=True), tokens, 300)
         assert extended.tokens == tuple(tokens)
         assert extended.events.tolist() == vocabulary.events.tolist() + [list(row) for row in merges]
 

@@ -188,7 +188,7 @@ def test_no_two_merges_make_the_same_bytes():
 def test_naive_gives_bytes_that_are_a_token_their_old_id():
     # From pretokens that do not begin with single bytes, two pairs can spell the same bytes.
     tokens = [b"a", b"b", b"c", b"ab", b"bc"]
-    merges = train_naive([([3, 2], 5), ([0, 4], 3), ([3, 2, 0], 1)], tokens, 7)
+    merges, _ = train_naive([([3, 2], 5), ([0, 4], 3), ([3, 2, 0], 1)], tokens, 7)
     assert merges == [(3, 2, 5), (0, 4, 5), (5, 0, 6)]
     assert tokens[5:] == [b"abc", b"abca"]
 

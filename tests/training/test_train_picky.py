@@ -12,7 +12,7 @@ from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import Options, loops, train_from_counts
 from tokenmill.training.alphabet import byte_alphabet
-from tokenmill.training.naive_picky import train_naive_picky
+from tokenmill.training.naive import train_naive
 from tokenmill.training.trainer import by_falling_count
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -31,7 +31,7 @@ def random_words(rng: random.Random) -> dict[bytes, int]:
 def oracle(words: dict[bytes, int], vocab_size: int, threshold: float | None, **options):
     """Events, tokens and segmented pretokens by the definitions; ids as training gives them, before they are made dense."""
     tokens = [bytes([byte]) for byte in range(256)]
-    events, pretokens = train_naive_picky(words.items(), tokens, vocab_size, threshold, **options)
+    events, pretokens = train_naive(words.items(), tokens, vocab_size, threshold, **options)
     return events, tokens, pretokens
 
 

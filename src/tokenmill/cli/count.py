@@ -34,7 +34,5 @@ def _counted(summary: CountSummary, merged: bool) -> dict[str, Any]:
         "pruned_pretokens": summary.pruned,
         "left_out": summary.skipped,
         "spills_to_disk": summary.spills,
-        "singletons_dropped": summary.dropped,
-        "possible_error_per_pretoken": summary.possible_error,
         **speed(summary.seconds, None if merged else summary.total_bytes - summary.resumed_bytes),
     }

@@ -236,9 +236,9 @@ class WordCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike, min_count: int = 0) -> WordCounts:
-        """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq or .tsv file of word counts.
+        """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq file.
 
-        Damage raises a FormatError that names the file. A .ddfreq or .tsv file does not hold the split pattern.
+        Damage raises a FormatError that names the file. A .ddfreq file does not hold the split pattern.
 
         min_count: leave out pretokens seen fewer times. Of a folder, they are left out while reading, and so are never
             all in memory.
@@ -246,16 +246,16 @@ class WordCounts:
         if not os.path.isfile(path):
             rows, about = store.load_rows(path, min_count)
             return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
-        from .ddfreq_tsv import read_counts_file
+        from .ddfreq import read_ddfreq
 
-        merged = merge_rows(read_counts_file(Path(path)))
+        merged = merge_rows(read_ddfreq(Path(path)))
         total_bytes = text_bytes(merged)
         return cls(*filter_rows(merged, min_count), total_bytes=total_bytes)
 
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:
         """Whether `path` is a folder or file of word counts rather than of text."""
-        from .ddfreq_tsv import is_counts_file
+        from .ddfreq import is_counts_file
 
         return store.is_saved(path) or is_counts_file(Path(path))
 

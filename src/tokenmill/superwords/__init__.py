@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..errors import UsageError
 from ..vocabulary import Vocabulary
 from .boundless import train_boundless
 from .passes import Job, file_text, memory_text
@@ -13,10 +12,6 @@ __all__ = ["SuperwordTraining", "file_text", "memory_text"]
 
 class SuperwordTraining(Job):
     """Trains superwords of both kinds. The result does not depend on the memory limit or the number of threads."""
-
-    def __post_init__(self) -> None:
-        if self.counts.mixture:
-            raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
 
     def run(self) -> Vocabulary:
         """Train."""

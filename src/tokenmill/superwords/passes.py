@@ -14,12 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..counting import CountOptions
-from ..counting.from_texts import count_blocks
-from ..counting.memory import memory_limit_of
+from ..counting.options import Paths, memory_limit_of
+from ..counting.reading import FileCount, stored_size
 from ..counting.rows import Pause
 from ..counting.spill import Spill, temporary_spill
 from ..counting.threads import SLICE, Counter, Threads
-from ..counting.workers import FileCount, Paths, stored_size
+from ..counting.to_memory import count_blocks
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..sources.blocks import Block, Cut
@@ -86,6 +86,10 @@ class Job:
     options: Options
     memory_limit: str | int | None = None
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.counts.mixture:
+            raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
 
     def show(self, stage: str, done: int, total: int | None) -> None:
         """Report the progress."""

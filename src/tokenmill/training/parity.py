@@ -27,8 +27,8 @@ from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from ..counting import CountOptions, WordCounts, count_each
+from ..counting.options import Paths
 from ..counting.word_counts import check_patterns
-from ..counting.workers import Paths
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..split import Splitter

@@ -15,7 +15,6 @@ from ..vocabulary.surgery import final_ids
 from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
-from .naive_picky import train_naive_picky
 from .options import Options
 from .watching import Watch
 
@@ -96,8 +95,7 @@ class Training:
         """The events and the ids of the removed tokens by the textbook loops. New tokens are appended to `tokens`."""
         import numpy as np
 
-        limits = (self.options.min_pair_count, self.options.max_bytes)
-        refine, size, first = self.options.refine, self.options.n_ordinary, len(tokens)
+        options, size, first = self.options, self.options.n_ordinary, len(tokens)
         events: list[tuple[int, int, int]] = []
         numbers: list[tuple[int, int]] = []
         told = 0.0
@@ -114,10 +112,8 @@ class Training:
                 tell()
                 told = time.monotonic()
 
-        if refine is None:
-            train_naive(self.pretokens, tokens, size, *limits, step)
-        else:
-            train_naive_picky(self.pretokens, tokens, size, refine, *limits, step=step)
+        limits = (options.min_pair_count, options.max_bytes)
+        train_naive(self.pretokens, tokens, size, options.refine, *limits, step=step)
         tell()
         is_removed = {left if right < 0 else new: right < 0 for left, right, new in events}  # the last event counts
         return events, sorted(id for id, gone in is_removed.items() if gone)
