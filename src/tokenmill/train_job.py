@@ -192,7 +192,7 @@ class Train(Options, Parity):
         if note is not None and options.algorithm == "heap":
             note(self._memory(counts, fair, keep_counts))
         with _timed(seconds, "train"):
-            training = start(counts) if fair is None else fair.watched(progress)
+            training = start(counts) if fair is None else fair
             del counts  # training has copied what it needs, and gets the memory
             vocabulary = training.run()
             n_tokens = training.n_tokens() if options.min_count == 1 else None

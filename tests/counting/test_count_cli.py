@@ -53,6 +53,9 @@ def test_text_is_counted_into_a_file_at_once(tmp_path):
     run("a.txt", "--split", "ddtokens", "-o", "folder", cwd=tmp_path)
     merged = run("--merge", "folder", "-o", "m" + name[1:], "--min-count", "2", "--json", cwd=tmp_path)
     assert json.loads(merged.stdout)["pruned_pretokens"] == 3
+    said = run("--merge", "folder", "-o", "said.ddfreq", "--min-count", "2", cwd=tmp_path).stderr
+    assert "3 of 5" in said
+    (tmp_path / "said.ddfreq").unlink()
     assert (tmp_path / ("m" + name[1:])).read_bytes() == (tmp_path / name).read_bytes()
     assert sorted(os.listdir(tmp_path)) == sorted(["a.txt", name, "folder", "m" + name[1:]])
     again = run("a.txt", "--split", "ddtokens", "-o", name, cwd=tmp_path)

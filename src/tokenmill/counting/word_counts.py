@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..jobs.outputs import refuse_folder
 from . import store
-from .rows import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
+from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
 from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
@@ -133,19 +133,9 @@ class WordCounts:
                 parts[part] = parts.get(part, 0) + int(self.counts[i])
         keep = np.ones(len(self), bool)
         keep[having] = False
-        sizes = np.diff(self.offsets)
-        offsets = np.zeros(int(keep.sum()) + 1, np.uint64)
-        np.cumsum(sizes[keep], out=offsets[1:])
-        more = WordCounts.from_mapping(parts, self.split_patterns)
-        rest = replace(
-            self,
-            mixture=(),
-            arena=self.arena[np.repeat(keep, sizes.astype(np.int64))],
-            offsets=offsets,
-            counts=self.counts[keep],
-            total_bytes=max(0, self.total_bytes - more.total_bytes),
-        )
-        return replace(WordCounts.merge([rest, more]), mixture=self.mixture)
+        more = WordCounts.from_mapping(parts)
+        arena, offsets, counts = merge_rows([chosen_rows(self._rows, keep), more._rows])
+        return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     @classmethod
     def merge(cls, many: Iterable[WordCounts]) -> WordCounts:

@@ -101,7 +101,7 @@ class ParityTraining:
     ) -> None:
         check_parity(training, development, options, parity)
         self.options, self.parity = options, parity
-        self.watched(progress)
+        self.progress = progress or (lambda stage, done, total: None)
         special = [token.encode() for token in options.special_tokens]
         self._names = list(training)
         self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
@@ -161,11 +161,6 @@ class ParityTraining:
             added_tokens=tuple(AddedToken(text, id) for id, text in special),
             event_counts=numbers,
         )
-
-    def watched(self, progress: Progress | None) -> ParityTraining:
-        """This training, with another callback for `run`."""
-        self.progress = progress or (lambda stage, done, total: None)
-        return self
 
     def n_tokens(self) -> int:
         """After `run`: how many tokens the training texts are made of."""
