@@ -19,7 +19,7 @@ from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.counting.weights import checked_weights
 from tokenmill.errors import FormatError, UsageError
 from tokenmill.jobs.work import JobOptions
-from tokenmill.training import train_from_counts
+from trained import train_from_counts
 
 WORDS = r" [^ ]*|[^ ]+"
 WEIGHTS = {"a.txt": "3/2", "more": Fraction(1, 3)}

@@ -10,8 +10,8 @@ from naive_encoder import NaiveEncoder
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
-from tokenmill.training import train_from_counts
 from tokenmill.training.naive import train_naive
+from trained import train_from_counts
 
 COUNTS = [1, 1, 2, 3, 5, 10, 100, 70_000]
 THRESHOLDS = [0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]

@@ -9,8 +9,9 @@ import pytest
 from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.training import extend_vocabulary, train_from_counts
+from tokenmill.training import extend_vocabulary
 from tokenmill.training.naive import train_naive
+from trained import train_from_counts
 
 BYTES = tuple(bytes([byte]) for byte in range(256))
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill import WordCounts
-from tokenmill.training import Options, Training, loops, train_from_counts
+from tokenmill.training import Options, Training, loops
 from tokenmill.training.naive import count_pairs, merge_pretoken, train_naive
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [0, 1, 1, 1, 2, 3, 5, 10, 100, 65_535, 65_536, 70_000, 2**31, 2**33, 2**40]

@@ -10,10 +10,11 @@ from naive_replay import removal_parts, replay_events
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.training import Options, loops, train_from_counts
+from tokenmill.training import Options, loops
 from tokenmill.training.alphabet import byte_alphabet
 from tokenmill.training.naive import train_naive
 from tokenmill.training.trainer import by_falling_count
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]

@@ -11,8 +11,9 @@ from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.formats import read, write
-from tokenmill.training import extend_vocabulary, loops, train_from_counts
+from tokenmill.training import extend_vocabulary, loops
 from tokenmill.training.naive import train_naive
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 BYTES = tuple(bytes([byte]) for byte in range(256))

@@ -23,26 +23,15 @@ if TYPE_CHECKING:
 TELL = 0.1  # seconds between two reports of the textbook loops
 
 
-def train_from_counts(
-    counts: WordCounts, vocab_size: int, *, progress: Progress | None = None, **options: Any
-) -> Vocabulary:
-    """Train byte-pair encoding on word counts. The options are those of `Options`.
-
-    progress: called as progress(stage, done, total).
-
-    Each step merges the pair with the highest count, of equals the one with the smaller (left id, right id).
-
-    >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
-    >>> train_from_counts(counts, 260, special_tokens=["<|end|>"]).tokens[256:]
-    (b'we', b'lo', b'ewe')
-    """
-    return Training(counts, Options(vocab_size=vocab_size, **options), progress).run()
-
-
 class Training:
     """A training in two steps, so that the word counts can be freed between them.
 
-    The constructor copies what it needs of the counts. `run` trains, once.
+    The constructor copies what it needs of the counts. `run` trains, once. Each step merges the pair with the highest
+    count, of equals the one with the smaller (left id, right id).
+
+    >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
+    >>> Training(counts, Options(260, special_tokens=["<|end|>"])).run().tokens[256:]
+    (b'we', b'lo', b'ewe')
     """
 
     def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
