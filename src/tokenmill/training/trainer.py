@@ -157,8 +157,7 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
     place = 4 if nodes <= loops._MAX_NODES_32 else 8
     # Nodes; positions of pairs above the threshold, and their order; tokens and pairs; Python and small arrays.
-    entries = min(nodes, loops.first_entries(nodes)) if refine is None else nodes
-    needed = 4 * nodes + place * entries * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
+    needed = 4 * nodes + place * nodes * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
     return needed if refine is None else needed * 19 // 10
 
 
