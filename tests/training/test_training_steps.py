@@ -22,11 +22,6 @@ def test_every_step_gives_the_same_merges(step, seed):
     assert STEPS[step](pretokens, 20) == [(left, right) for _, left, right, _ in tok.events]
 
 
-def test_words_and_tokens():
-    pretokens = learn.words_of("low low low lower newest")
-    assert learn.tokens_of(learn.naive(pretokens, 3))[256:] == [b"lo", b"low", b" low"]
-
-
 def test_the_module_times_each_step(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("the low lower lowest of the newest " * 30)
     learn.main([str(tmp_path / "a.txt"), "12"])

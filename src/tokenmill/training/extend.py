@@ -64,7 +64,7 @@ def extend_vocabulary(
     )
     pair_weight(counts.offsets, counts.counts)
     order = by_falling_count(counts, wanted.min_count)
-    corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, progress)
+    corpus = loops.load_corpus(start, counts.counts, order, progress)
     # During training, the removed tokens have the ids from `old` on, and new ones follow.
     inside = _moved(len(vocabulary.tokens), gone, old)
     recalled = _first_made(vocabulary, gone, inside)

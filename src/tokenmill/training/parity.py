@@ -179,7 +179,6 @@ class ParityTraining:
         return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
     def _loops(self, texts: list[WordCounts], spans: np.ndarray, limits: Limits) -> list[LanguageLoop]:
-        import numpy as np
 
         from ._index_cy import PairIndex
         from ._pairs_cy import Pairs
@@ -193,7 +192,7 @@ class ParityTraining:
                 raise InputError(f"the language {name}: {error}") from error
             start = byte_alphabet(counts)
             pair_weight(start.offsets, counts.counts)
-            corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, self.progress)
+            corpus = loops.load_corpus(start, counts.counts, order, self.progress)
             pairs = Pairs(1, corpus.wide)
             loops.build_index(PairIndex(corpus, pairs, spans, limits), corpus, self.progress)
             made.append(LanguageLoop(corpus, pairs, spans, limits))

@@ -35,7 +35,6 @@ class Training:
     """
 
     def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
-        import numpy as np
 
         if not isinstance(counts, WordCounts):
             raise UsageError(
@@ -59,7 +58,7 @@ class Training:
         if options.algorithm == "naive":
             self.pretokens = _as_lists(start, counts.counts, order)
         else:
-            self.corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, self.progress)
+            self.corpus = loops.load_corpus(start, counts.counts, order, self.progress)
 
     def run(self) -> Vocabulary:
         """Train. In Picky BPE the removed tokens get the highest ids, after the special tokens."""
