@@ -31,8 +31,8 @@ from tokenmill.quality.replay import replay
 from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
+from trained import train_from_counts
 
 _ATOMS = (r"\p{L}", r"\p{N}", r"\s", "a", "[ab]", "[^a\\s]", ".", r"\p{Lu}", "'", " ", r"[\r\n]", "(?i:s)", r"\S")
 _ENDS = ("", "", "", r"(?!\S)", "$")

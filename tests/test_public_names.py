@@ -26,9 +26,9 @@ PACKAGES = {
     "events": "event_table",
     "formats": "FORMATS PUBLISHED check_output encode_with_library read to_hf to_tiktoken write",
     "split": "Splitter",
-    "superwords": "FileText MemoryText SuperwordTraining Text",
+    "superwords": "SuperwordTraining file_text memory_text",
     "tokenizer": "Tokenizer",
-    "training": "Options Training estimate_memory extend_vocabulary train_from_counts",
+    "training": "Options Training estimate_memory extend_vocabulary",
     "vocabulary": "MAX_ID NORMALIZERS PATTERNS AddedToken Event LibraryModel Order Template Vocabulary",
 }
 OTHER_TYPES = "Any Callable Cell DataFrame Collection Encoding Event Iterable Iterator LargeListArray Literal Mapping None OnSkip Options Path"

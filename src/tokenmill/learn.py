@@ -3,9 +3,9 @@
 All produce the same merges: the pair with the highest count first; of equal counts, the smaller (left id, right id). A
 pair is merged everywhere in a pretoken, from left to right. Pretokens are lists of ids with their counts.
 
-    >>> from tokenmill.learn import naive, tokens_of, words_of
-    >>> tokens_of(naive(words_of("low low low lower newest"), 3))[256:]
-    [b'lo', b'low', b' low']
+    >>> from tokenmill.learn import naive, tokens_of
+    >>> tokens_of(naive([(list(b"low"), 3), (list(b" lower"), 1)], 2))[256:]
+    [b'lo', b'low']
 
     python -m tokenmill.learn [FILE] [MERGES]     # times each step and the kernel on the same file
 """
@@ -14,31 +14,17 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import re
 import sys
 import sysconfig
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-Pair = tuple[int, int]
+from .training.naive import Pair, merge_pretoken
+
 Pretokens = list[tuple[list[int], int]]
-
-
-def merge_pretoken(ids: list[int], pair: Pair, new: int) -> list[int]:
-    """`ids` with each occurrence of `pair`, found from left to right, replaced by `new`."""
-    merged: list[int] = []
-    i = 0
-    while i < len(ids):
-        if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
-            merged.append(new)
-            i += 2
-        else:
-            merged.append(ids[i])
-            i += 1
-    return merged
 
 
 def best_of(counts: dict[Pair, int]) -> Pair | None:
@@ -219,16 +205,6 @@ def _merge_where(
             risen.add(pair)
         words[number] = merged
     return risen
-
-
-def words_of(text: str) -> Pretokens:
-    """The words of `text` as lists of bytes, with how often each occurs; a space belongs to the word after it.
-
-    >>> words_of("low low")
-    [([108, 111, 119], 1), ([32, 108, 111, 119], 1)]
-    """
-    words = re.findall(r"\s?\S+|\s", text)
-    return [(list(word.encode()), count) for word, count in Counter(words).items()]
 
 
 def tokens_of(merges: list[Pair]) -> list[bytes]:

@@ -7,15 +7,14 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
 from .jobs.progress import Progress
-from .jobs.work import JobOptions
+from .jobs.work import Overwrite
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
 from .sources.blocks import ReadOptions
 from .training.options import PARITY, TRAINING, Options, Parity, by_name
@@ -23,8 +22,7 @@ from .training.options import PARITY, TRAINING, Options, Parity, by_name
 if TYPE_CHECKING:
     from .counting import WordCounts
     from .counting.weights import Part
-    from .jobs.working_folder import WorkingFolder
-    from .superwords import SuperwordTraining, Text
+    from .superwords import SuperwordTraining
     from .tokenizer import Tokenizer
     from .training import Training
     from .training.parity import LanguageReport, ParityTraining
@@ -65,7 +63,7 @@ class Train(Options, Parity):
     binary: Binary = "error"
     weights: Weights = ()
     memory_limit: MemoryLimit = None
-    job: JobOptions = field(default_factory=JobOptions)
+    overwrite: Overwrite = False
     sizes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,11 +117,11 @@ class Train(Options, Parity):
             yield path, {"sources", "text", "weights", "normalize"}
         if self.superwords is None:
             path = ("a training without ", OptionName("superwords", ...))
-            yield path, {"text", "engine", "ray_address", "resume"}
+            yield path, {"text"}
         else:
             yield (OptionName("superwords", ...), ", which reads the text as it is"), {"weights"}
         if self.texts is not None:
-            yield ("texts of an iterator",), {"sources", "text", "weights", "engine", *how}
+            yield ("texts of an iterator",), {"sources", "text", "weights", *how}
         if self.counted_before:
             merge = " (weight them with: tokenmill count --merge A B --weight A=3/2 -o BOTH)"
             yield ("a training on saved word counts", merge), {"weights"}
@@ -148,7 +146,7 @@ class Train(Options, Parity):
             if os.path.lexists(folder):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
-                check_output(folder, overwrite=self.job.overwrite)
+                check_output(folder, overwrite=self.overwrite)
 
     def _check_target(self, target: str) -> None:
         """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""
@@ -184,28 +182,27 @@ class Train(Options, Parity):
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
         self.check()
         options = self.options
-        text = self._text() if options.superwords is not None else None
+        start = self._start(progress)  # raises for text that can be read only once
         seconds: dict[str, float] = {}
-        with self._working_folder() as folder:
-            with _timed(seconds, "load" if self.counted_before else "count"):
-                fair = self._count_languages(progress) if self.parity else None
-                counts = self._count(folder, progress, note) if fair is None else fair.counts
-            counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
-            kept = counts if keep_counts else None
-            if note is not None and options.algorithm == "heap":
-                note(self._memory(counts, fair, keep_counts))
-            with _timed(seconds, "train"):
-                training = self._training(counts, text, folder, progress) if fair is None else fair.watched(progress)
-                del counts  # training has copied what it needs, and gets the memory
-                vocabulary = training.run()
-                n_tokens = training.n_tokens() if options.min_count == 1 else None
-                del training
-            from .tokenizer import Tokenizer  # late: it takes 4 MiB
+        with _timed(seconds, "load" if self.counted_before else "count"):
+            fair = self._count_languages(progress) if self.parity else None
+            counts = self._count(progress, note) if fair is None else fair.counts
+        counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
+        kept = counts if keep_counts else None
+        if note is not None and options.algorithm == "heap":
+            note(self._memory(counts, fair, keep_counts))
+        with _timed(seconds, "train"):
+            training = start(counts) if fair is None else fair
+            del counts  # training has copied what it needs, and gets the memory
+            vocabulary = training.run()
+            n_tokens = training.n_tokens() if options.min_count == 1 else None
+            del training
+        from .tokenizer import Tokenizer  # late: it takes 4 MiB
 
-            tok = Tokenizer(vocabulary)
-            toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in self.sizes}
-            with _timed(seconds, "save"):
-                saved = [toks[size].save(path, overwrite=self.job.overwrite) for size, path in self.folders().items()]
+        tok = Tokenizer(vocabulary)
+        toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in self.sizes}
+        with _timed(seconds, "save"):
+            saved = [toks[size].save(path, overwrite=self.overwrite) for size, path in self.folders().items()]
         notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
         return Trained(tok, toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept)
 
@@ -221,46 +218,22 @@ class Train(Options, Parity):
         stage = "training" if self.superwords is None else "the stage before superwords"
         return memory_note(needed, free_memory(), resident_memory() - freed, stage)
 
-    @contextlib.contextmanager
-    def _working_folder(self) -> Iterator[WorkingFolder | None]:
-        """The folder where the training of superwords saves how far it came; None for other trainings, and without pyarrow."""
-        from .jobs.working_folder import fingerprint, path_beside, working_folder
-        from .sources.find import find_sources
-
-        memory = self.texts is not None or self.counts is not None  # which another process does not have
-        if memory or self.superwords is None or self.output is None or find_spec("pyarrow") is None:
-            yield None
-            return
-        key: dict[str, Any] = asdict(replace(self.options, num_threads=None)) | {"split": list(self.split)}
-        key |= asdict(replace(self.reading, memory_limit=None))
-        names = {"sources": self.sources, "text": self.text}
-        sources = {name: fingerprint(find_sources(paths)) for name, paths in names.items() if paths}
-        beside = path_beside(self.output)
-        key = sources | {"options": key, "engine": self.job.engine}
-        with working_folder(beside, self.output, key, self.job.resume) as folder:
-            yield folder
-
-    def _text(self) -> Text:
-        """The text that superwords read again. UsageError for one that can be read only once."""
-        from .superwords import FileText, MemoryText
-
-        return MemoryText(self.texts) if self.texts is not None else FileText(self.text or self.sources, self.reading)
-
-    def _training(
-        self, counts: WordCounts, text: Text | None, folder: WorkingFolder | None, progress: Progress | None
-    ) -> Training | SuperwordTraining:
-        if text is None:
+    def _start(self, progress: Progress | None) -> Callable[[WordCounts], Training | SuperwordTraining]:
+        """The constructor of the training. UsageError for a text that can be read only once, if it is read again."""
+        if self.superwords is None:
             from .training import Training
 
-            return Training(counts, self.options, progress)
-        from .superwords import SuperwordTraining
+            return lambda counts: Training(counts, self.options, progress)
+        from .superwords import SuperwordTraining, file_text, memory_text
 
-        return SuperwordTraining(counts, text, self.options, self.memory_limit, progress, folder, self.job)
+        files = self.text or self.sources
+        text = file_text(files, self.reading) if self.texts is None else memory_text(self.texts)
+        return lambda counts: SuperwordTraining(counts, text, self.options, self.memory_limit, progress)
 
-    def _count(self, folder: WorkingFolder | None, progress: Progress | None, note: Note | None) -> WordCounts:
-        """The word counts of the source; those of files are saved by a training that resumes."""
+    def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:
+        """The word counts of the source."""
         from .counting import WordCounts, count, count_iterator
-        from .counting.ddfreq_tsv import is_split_by_ddtokens
+        from .counting.ddfreq import is_split_by_ddtokens
         from .split import Splitter
         from .split.patterns import DEFAULT
 
@@ -294,20 +267,7 @@ class Train(Options, Parity):
         if self.texts is not None:
             return count_iterator(self.texts, splitter, memory_limit=self.memory_limit, **run)
         spill = None if self.output is None else self.output.parent
-        if folder is None:
-            return count(self.sources, splitter, self.reading, spill_folder=spill, **run)
-        saved = folder.path / "counts"
-        if folder.load("counted") is None:
-            if self.job.engine == "ray":
-                from .counting.to_folder import count_to_folder
-
-                job = replace(self.job, overwrite=True)
-                count_to_folder(self.sources, saved, splitter, self.reading, job=job, progress=progress)
-            else:
-                counts = count(self.sources, splitter, self.reading, spill_folder=spill, **run)
-                counts.save(saved, overwrite=True)
-            folder.save("counted", True)
-        return WordCounts.load(saved)
+        return count(self.sources, splitter, self.reading, spill_folder=spill, **run)
 
     def _count_languages(self, progress: Progress | None) -> ParityTraining:
         """The counted languages of parity-aware BPE."""

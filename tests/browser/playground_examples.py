@@ -40,7 +40,7 @@ def pretokens(split):
 def trained(split, size=900):
     """Bytes and merges of a plain training on TEXT."""
     tokens = [bytes([b]) for b in range(256)]
-    merges = train_naive(pretokens(split).items(), tokens, size)
+    merges, _ = train_naive(pretokens(split).items(), tokens, size)
     return tokens, merges
 
 
@@ -85,7 +85,7 @@ def characters():
     tokens = [c.encode() for c in alphabet]
     number = {token: i for i, token in enumerate(tokens)}
     words = [([number[c.encode()] for c in word], 1) for word in TEXT.split() if all(c in alphabet for c in word)]
-    merges = train_naive(words, tokens, len(tokens) + 200)
+    merges, _ = train_naive(words, tokens, len(tokens) + 200)
     tokens.append(None)
     unknown = len(tokens) - 1
     return Vocabulary(
@@ -104,7 +104,7 @@ def sentencepiece(**changes):
     number = {token: i for i, token in enumerate(tokens) if i > 256}
     lists = [([number[c.encode()] for c in word], 1) for word in words if all(c.encode() in number for c in word)]
     rows = []
-    for left, right, new in train_naive(lists, tokens, len(tokens) + 200):
+    for left, right, new in train_naive(lists, tokens, len(tokens) + 200)[0]:
         rows.append((left, right, new))
         number[tokens[new]] = new
         halves = [(tokens[new][:i], tokens[new][i:]) for i in range(1, len(tokens[new]))]

@@ -6,7 +6,7 @@ import pytest
 from playground_page import train_on
 
 from tokenmill.counting import WordCounts
-from tokenmill.training import train_from_counts
+from trained import train_from_counts
 
 DEFAULT = {"low": 5, "lower": 2, "newer": 6}
 LONGER = {"banana": 3, "bandana": 2, "ananas": 4, "aaaaaa": 2, "abababab": 3, "nab": 5, "naïve": 1, "日本日本": 2}

@@ -49,7 +49,7 @@ def contents(path):
         ("convert tok out --to huggingface", "out"),
         ("convert tok out --to tiktoken", "out"),
         ("count a.txt -o out", "out"),
-        ("count --merge counts -o out.tsv", "out.tsv"),
+        ("count --merge counts -o out.ddfreq", "out.ddfreq"),
         ("count --merge counts -o out", "out"),
         ("clean text a.txt -o out", "out"),
         ("encode a.txt --tokenizer tok -o out", "out"),

@@ -295,9 +295,8 @@ def test_ddfreq_files_need_no_split(corpus, tmp_path):
     assert not any(b"\n" in token for token in tokenmill.load(tmp_path / "b").vocabulary.tokens[256:])
 
 
-@pytest.mark.parametrize("suffix", [".ddfreq", ".tsv"])
-def test_saved_counts_in_other_formats_train_the_same_tokenizer(corpus, tmp_path, suffix):
-    counts = tmp_path / f"counts{suffix}"
+def test_counts_in_a_ddfreq_file_train_the_same_tokenizer(corpus, tmp_path):
+    counts = tmp_path / "counts.ddfreq"
     assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
     assert run("count", "--merge", tmp_path / "counts", "-o", counts).returncode == 0
     nameless = run("train", counts, "--vocab-size", 280, "-o", tmp_path / "a")
@@ -308,16 +307,6 @@ def test_saved_counts_in_other_formats_train_the_same_tokenizer(corpus, tmp_path
     assert made[0] == made[1]
     text = run("count", counts, "-o", tmp_path / "c")
     assert text.returncode == 2 and "holds word counts, not text" in text.stderr
-
-
-def test_a_tsv_that_may_be_counts_is_refused(tmp_path):
-    path = tmp_path / "a.tsv"
-    path.write_text("low\t5\nnewest\t6\n")
-    for verb in (["train", path, "--vocab-size", 280], ["count", path]):
-        result = run(*verb, "-o", tmp_path / "t")
-        assert result.returncode == 2 and "may hold word counts" in result.stderr and ".txt" in result.stderr
-    path.write_text("a sentence\tof two columns\nlow\t5\n")  # text
-    assert run("train", path, "--vocab-size", 280, "-o", tmp_path / "t").returncode == 0
 
 
 def test_standard_input_is_counted_and_trained_on_like_a_file(corpus, tmp_path):

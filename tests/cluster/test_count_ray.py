@@ -124,8 +124,6 @@ def test_errors_come_back_as_what_they_are(cluster, tmp_path):
     assert summary.skipped == len(skips) == 1
     with pytest.raises(UsageError, match="known are local, ray"):
         count(tmp_path / "a.jsonl", WORDS, engine="spark")
-    with pytest.raises(UsageError, match="local engine"):
-        count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, CountOptions(approximate_prune=True), job=RAY)
 
 
 @pytest.mark.parametrize("stage", ["count", "merge"])

@@ -175,7 +175,7 @@ def test_an_unfinished_count_of_something_else_is_not_mixed_in(tmp_path, corpus,
     with pytest.raises(UsageError, match="unfinished job with different options"):
         count_to_folder(corpus, output, r"\S+")
     with pytest.raises(UsageError, match="unfinished job with different options"):
-        count_to_folder(corpus, output, WORDS, CountOptions(approximate_prune=True))
+        count_to_folder(corpus, output, WORDS, CountOptions(min_count=2))
     (tmp_path / ".c.unfinished" / "manifest.json").write_text("{")
     with pytest.raises(UsageError, match=r"manifest\.json cannot be read"):
         count_to_folder(corpus, output, WORDS)

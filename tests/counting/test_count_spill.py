@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import tokenmill.counting.memory as memory
+import tokenmill.counting.options as count_options
 import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
@@ -25,7 +25,7 @@ WORDS = r" [^ ]*|[^ ]+"
 @pytest.fixture
 def tiny(monkeypatch):
     """Limits below the least, many threads all the same, small blocks, and tables of 1024 slots where the limit is 1."""
-    monkeypatch.setattr(memory, "LEAST", 1)
+    monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     monkeypatch.setattr(threads, "PER_THREAD", 0)
     monkeypatch.setattr(reading, "BLOCK", 2000)
 
@@ -60,7 +60,7 @@ def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
     assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
     assert (summary.documents, summary.total_bytes) == (whole.documents, whole.total_bytes)
     assert (summary.distinct, summary.pretokens) == (len(whole), int(whole.counts.sum()))
-    assert (summary.resumed_bytes, summary.dropped, summary.possible_error) == (0, 0, 0)
+    assert summary.resumed_bytes == 0
     again = count(corpus, WORDS, num_threads=num_threads, memory_limit=1)
     assert list(again.items()) == list(whole.items())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["spilled", "whole"]
@@ -100,19 +100,6 @@ def test_min_count_is_exact(tmp_path, corpus, tiny):
     count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1, min_count=3))
     assert dict(WordCounts.load(tmp_path / "c").items()) == kept
     assert dict(count(corpus, WORDS, memory_limit=1).prune(3).items()) == kept
-
-
-def test_approximate_pruning_states_its_error(tmp_path, corpus, tiny):
-    whole = dict(count(corpus, WORDS, memory_limit="1GB").items())
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1, approximate_prune=True))
-    found = dict(WordCounts.load(tmp_path / "c").items())
-    assert summary.dropped > 0
-    assert summary.possible_error == summary.spills > 0
-    assert set(found) < set(whole)
-    short = {pretoken: n - found.get(pretoken, 0) for pretoken, n in whole.items()}
-    assert min(short.values()) >= 0
-    assert max(short.values()) <= summary.possible_error
-    assert sum(short.values()) == summary.dropped
 
 
 def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
@@ -180,8 +167,7 @@ def test_runs_are_opened_at_any_part(tmp_path):
     runs = []
     for i, group in enumerate(groups):
         rows = merge_rows([(group.arena, group.offsets, group.counts)])
-        run, dropped = write_run(tmp_path / f"{i}.arrow", lambda part, bits, rows=rows: [ArrayRows(rows)])
-        assert dropped == 0
+        run = write_run(tmp_path / f"{i}.arrow", lambda part, bits, rows=rows: [ArrayRows(rows)])
         assert run.bits >= 2
         runs.append(run)
     expected = merge_rows([(g.arena, g.offsets, g.counts) for g in groups])

@@ -1,18 +1,16 @@
-"""Adding up word counts, .ddfreq and TSV: every byte comes back, damage is named."""
+"""Adding up word counts and .ddfreq: every byte comes back, damage is named."""
 
 import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import tokenmill.counting.add_saved as sum_saved
-import tokenmill.counting.ddfreq_tsv as ddfreq_tsv
-import tokenmill.counting.memory as memory
+import tokenmill.counting.ddfreq as ddfreq_file
+import tokenmill.counting.options as count_options
 from tokenmill import WordCounts
 from tokenmill.counting.add_saved import add_up
-from tokenmill.counting.ddfreq_tsv import escape, read_counts_file, unescape
+from tokenmill.counting.ddfreq import read_ddfreq
 from tokenmill.counting.rows import concatenate
 from tokenmill.errors import FormatError, InputError, OutputError, UsageError
 
@@ -30,7 +28,7 @@ def folder_bytes(folder):
 
 
 def read(path):
-    arena, offsets, counts = concatenate(list(read_counts_file(path)))
+    arena, offsets, counts = concatenate(list(read_ddfreq(path)))
     return [(arena[offsets[i] : offsets[i + 1]].tobytes(), int(count)) for i, count in enumerate(counts)]
 
 
@@ -45,43 +43,17 @@ def test_ddfreq_is_read_and_written_byte_for_byte(tmp_path):
     assert (tmp_path / "b.ddfreq").read_bytes() == ddfreq(items)
 
 
-def test_tsv_round_trip(tmp_path):
-    WordCounts.from_mapping(COUNTS, ("p",)).save(tmp_path / "c")
-    add_up([tmp_path / "c"], tmp_path / "a.tsv")
-    text = (tmp_path / "a.tsv").read_bytes().decode()
-    assert text.startswith("pretoken\tcount\n")
-    assert text.count("\n") == len(COUNTS) + 1
-    assert "\n漢字 \u2028\x85\t9\n" in text
-    assert "\na\\tb\\nc\\r\\\\x41\\\\\t3\n" in text
-    assert dict(read(tmp_path / "a.tsv")) == COUNTS
-    (tmp_path / "b.tsv").write_text("low\t1\n\t2\n low\t3")  # without the first line and the last newline
-    assert read(tmp_path / "b.tsv") == [(b"low", 1), (b"", 2), (b" low", 3)]
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=30))
-def test_escaping_keeps_every_byte(pretoken):
-    text = escape(pretoken)
-    assert not set(text) & set("\t\n\r")
-    assert unescape(text) == pretoken
-    text.encode()
-
-
-@pytest.mark.parametrize("size", [30, 47, 200, 5000])
-def test_entries_across_chunks(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(ddfreq_tsv, "CHUNK", size)
+@pytest.mark.parametrize("size", [1, 47, 401, 5000])
+def test_entries_in_batches(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(ddfreq_file, "BATCH", size)
     items = [(b"%d" % i * (i % 9), i * 2**33) for i in range(400)] + [(b"y" * 999, 1)]
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(items))
     assert read(tmp_path / "a.ddfreq") == items
-    lines = "".join(f"{pretoken.decode()}\t{count}\n" for pretoken, count in items)
-    (tmp_path / "a.tsv").write_text(lines)
-    assert read(tmp_path / "a.tsv") == items
 
 
 def test_files_with_nothing(tmp_path):
     (tmp_path / "a.ddfreq").write_bytes(ddfreq([]))
-    (tmp_path / "b.tsv").write_text("")
-    add_up([tmp_path / "a.ddfreq", tmp_path / "b.tsv"], tmp_path / "c")
+    add_up([tmp_path / "a.ddfreq"], tmp_path / "c")
     assert len(WordCounts.load(tmp_path / "c")) == 0
     add_up([tmp_path / "c"], tmp_path / "d.ddfreq")
     assert (tmp_path / "d.ddfreq").read_bytes() == bytes(8)
@@ -104,31 +76,13 @@ def test_damaged_ddfreq(tmp_path, data, message):
     assert [path.name for path in tmp_path.iterdir()] == ["a.ddfreq"]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"no count", "'no count' is not a count"),
-        (b"a\t-1", "'-1' is not a count"),
-        (b"a\t1.5", "'1.5' is not a count"),
-        (b"a\t" + b"9" * 30, "is not a count"),
-        (b"a\\q\t1", r"\\q is not an escape"),
-        (b"a\\\t1", "is not an escape"),
-        (b"\xff\t1", "codec can't decode"),
-    ],
-)
-def test_damaged_tsv(tmp_path, line, message):
-    (tmp_path / "a.tsv").write_bytes(b"pretoken\tcount\nfine\t1\n" + line + b"\nfine\t2\n")
-    with pytest.raises(FormatError, match=f"line 3: .*{message}"):
-        add_up([tmp_path / "a.tsv"], tmp_path / "c")
-
-
 def many(n, seed):
     rng = np.random.default_rng(seed)
     return {b"%d" % i: int(c) for i, c in zip(rng.integers(0, 3 * n, n), rng.integers(1, 100, n), strict=True)}
 
 
 def test_adding_up_is_the_same_as_merging_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "LEAST", 1)
+    monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     parts = [WordCounts.from_mapping(many(30_000, seed), ("p",)) for seed in range(3)]
     expected = WordCounts.merge(parts)
     expected.save(tmp_path / "expected")
@@ -139,9 +93,9 @@ def test_adding_up_is_the_same_as_merging_in_memory(tmp_path, monkeypatch):
         add_up([tmp_path / "a", tmp_path / "b", tmp_path / "c"], tmp_path / "sum", memory_limit=limit, overwrite=True)
         assert folder_bytes(tmp_path / "sum") == folder_bytes(tmp_path / "expected")
     add_up([tmp_path / "b"], tmp_path / "b.ddfreq")
-    add_up([tmp_path / "c"], tmp_path / "c.tsv")
+    add_up([tmp_path / "c"], tmp_path / "c.ddfreq")
     summary = add_up(
-        [tmp_path / "c.tsv", tmp_path / "a", tmp_path / "b.ddfreq"],
+        [tmp_path / "c.ddfreq", tmp_path / "a", tmp_path / "b.ddfreq"],
         tmp_path / "sum",
         memory_limit=500_000,
         overwrite=True,
@@ -150,7 +104,7 @@ def test_adding_up_is_the_same_as_merging_in_memory(tmp_path, monkeypatch):
     assert (summary.distinct, summary.pretokens) == (len(expected), int(expected.counts.sum()))
     assert summary.total_bytes == expected.total_bytes
     left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["a", "b", "b.ddfreq", "c", "c.tsv", "expected", "sum"]
+    assert left == ["a", "b", "b.ddfreq", "c", "c.ddfreq", "expected", "sum"]
 
 
 def test_many_files_and_few(tmp_path, monkeypatch):
@@ -187,10 +141,10 @@ def test_what_cannot_be_added(tmp_path):
         add_up([tmp_path / "x.txt"], tmp_path / "c")
     with pytest.raises(UsageError, match="no word counts were given"):
         add_up([], tmp_path / "c")
-    (tmp_path / "d.tsv").mkdir()
+    (tmp_path / "d.ddfreq").mkdir()
     with pytest.raises(OutputError, match="a folder has that name"):
-        add_up([tmp_path / "a"], tmp_path / "d.tsv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "d.tsv", "x.txt"]
+        add_up([tmp_path / "a"], tmp_path / "d.ddfreq")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "d.ddfreq", "x.txt"]
 
 
 def test_pretokens_out_of_order_are_damage(tmp_path, monkeypatch):
@@ -203,7 +157,7 @@ def test_pretokens_out_of_order_are_damage(tmp_path, monkeypatch):
 
 def test_rows_that_come_in_canonical_order_are_no_trap(tmp_path, monkeypatch):
     """A table that grows while they come in would be filled at its front: minutes for what takes a second."""
-    monkeypatch.setattr(memory, "LEAST", 1)
+    monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     counts = WordCounts.from_mapping(many(200_000, 3)).canonical()
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(list(counts.items())))
     add_up([tmp_path / "a.ddfreq"], tmp_path / "c", memory_limit=3_000_000)

@@ -13,8 +13,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tokenmill.counting.from_texts as count_texts
 import tokenmill.counting.threads as threads
+import tokenmill.counting.to_memory as to_memory
 import tokenmill.sources.blocks as reading
 from tokenmill.counting import CountOptions, count, count_iterator
 from tokenmill.counting._count_cy import count_pretokens
@@ -48,7 +48,7 @@ def same(a, b):
 def small_blocks(monkeypatch):
     """Blocks of 64 bytes, so that a short text has many cuts."""
     monkeypatch.setattr(reading, "BLOCK", 64)
-    monkeypatch.setattr(count_texts, "BLOCK", 64)
+    monkeypatch.setattr(to_memory, "BLOCK", 64)
     monkeypatch.setattr(threads, "WORK", 1)
 
 
@@ -204,7 +204,7 @@ def test_the_tables_are_freed_without_the_garbage_collector(monkeypatch):
             super().__init__(*arguments)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(count_texts, "Counter", Counter)
+    monkeypatch.setattr(to_memory, "Counter", Counter)
     gc.disable()
     try:
         count_iterator([TEXT], split=WORDS, num_threads=2)

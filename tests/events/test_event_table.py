@@ -12,7 +12,7 @@ from naive_replay import NaiveReplay, apply_event, removal_parts, replay_events
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.events._replay_cy import EventTable
-from tokenmill.training import train_from_counts
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 

@@ -6,7 +6,7 @@ import pytest
 from crash_replay import replay
 
 import tokenmill
-import tokenmill.counting.memory as memory
+import tokenmill.counting.options as count_options
 import tokenmill.counting.threads as threads
 from tokenmill import WordCounts
 from tokenmill.corpus import CleanOptions, clean
@@ -36,7 +36,11 @@ def root_folder(tmp_path):
 
 @pytest.mark.parametrize("is_old", [False, True])
 def test_count(root_folder, source, monkeypatch, is_old):
-    for module, name, value in ((memory, "LEAST", 1), (threads, "PER_THREAD", 0), (blocks, "BLOCK", 9000)):
+    for module, name, value in (
+        (count_options, "LEAST_MEMORY", 1),
+        (threads, "PER_THREAD", 0),
+        (blocks, "BLOCK", 9000),
+    ):
         monkeypatch.setattr(module, name, value)
     if is_old:
         WordCounts.from_mapping({b"old": 1}).save(root_folder / "counts")

@@ -7,7 +7,7 @@ import pytest
 import regex
 
 from tokenmill import WordCounts
-from tokenmill.training import train_from_counts
+from trained import train_from_counts
 
 rustbpe = pytest.importorskip("rustbpe")
 

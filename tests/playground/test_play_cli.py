@@ -52,7 +52,7 @@ def test_without_a_tokenizer_there_is_a_small_one(tmp_path):
 def test_export_with_counts(tmp_path):
     pytest.importorskip("pyarrow")
     from tokenmill.counting import WordCounts
-    from tokenmill.training import train_from_counts
+    from trained import train_from_counts
 
     counts = WordCounts.from_mapping({b"low": 5, b" lower": 2, b" newest": 6}, (PATTERNS["gpt2"],))
     counts.save(tmp_path / "counts")

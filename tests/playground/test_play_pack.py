@@ -11,8 +11,8 @@ from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.playground.server import page_files
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, LibraryModel, Vocabulary
+from trained import train_from_counts
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,7 @@ from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality.pruning import prune
 from tokenmill.quality.removals import insert_removals
-from tokenmill.training.naive import merge_pretoken
-from tokenmill.training.naive_picky import count_tokens, replace, take_apart
+from tokenmill.training.naive import count_tokens, merge_pretoken, replace, take_apart
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 

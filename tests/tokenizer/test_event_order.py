@@ -10,8 +10,8 @@ from naive_encoder import NaiveEncoder
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
-from tokenmill.training import train_from_counts
-from tokenmill.training.naive_picky import train_naive_picky
+from tokenmill.training.naive import train_naive
+from trained import train_from_counts
 
 COUNTS = [1, 1, 2, 3, 5, 10, 100, 70_000]
 THRESHOLDS = [0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
@@ -36,7 +36,7 @@ def test_trained_pretokens(seed):
         vocabulary = train_from_counts(WordCounts.from_mapping(words), size, refine=threshold)
         kernel = Core(vocabulary, 1 << 20).kernel
         tokens = [bytes([byte]) for byte in range(256)]
-        events, pretokens = train_naive_picky(words.items(), tokens, size, threshold)
+        events, pretokens = train_naive(words.items(), tokens, size, threshold)
         for (word, _), ids in zip(words.items(), pretokens, strict=True):
             ends = [tokens[id] for id in ids]
             assert [vocabulary.tokens[id] for id in kernel.encode_pretoken(word)] == ends, (words, threshold)

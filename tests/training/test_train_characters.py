@@ -6,7 +6,7 @@ import pytest
 
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.training import train_from_counts
+from trained import train_from_counts
 
 
 def train(words: dict[str, int], vocab_size: int, **options):

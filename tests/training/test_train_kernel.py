@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill import WordCounts
-from tokenmill.training import Options, Training, loops, train_from_counts
+from tokenmill.training import loops
 from tokenmill.training.naive import count_pairs, merge_pretoken, train_naive
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [0, 1, 1, 1, 2, 3, 5, 10, 100, 65_535, 65_536, 70_000, 2**31, 2**33, 2**40]
@@ -44,8 +45,6 @@ def test_random_corpora(seed, monkeypatch):
         monkeypatch.setattr(loops, "_SLICE", rng.choice([1, 2, 3, 7, 1 << 20]))
         monkeypatch.setattr(loops, "_PRETOKENS", rng.choice([1, 3, 1 << 16]))
         monkeypatch.setattr(loops, "_FIRST_LOOK", rng.choice([1, 2, 5, 64]))
-        # Few segments at first, so that the index is renewed.
-        monkeypatch.setattr(loops, "_FEW", rng.choice([0, 0, 10, 1 << 22]))
         guess = rng.choice([1, 2, 5, 100, 2**34])
         monkeypatch.setattr(loops, "_guess_threshold", lambda weight, wanted, guess=guess: guess)
         same(
@@ -122,37 +121,6 @@ def test_a_phase_that_fell_short_does_not_raise_its_threshold_at_once(monkeypatc
     assert len(phases) <= 2
 
 
-@pytest.mark.parametrize("max_nodes", [5, 2**32 - 1])
-def test_the_index_is_renewed(monkeypatch, max_nodes):
-    """Pairs that are rare at first get no segment before the queue comes to them; nodes move together then."""
-    monkeypatch.setattr(loops, "_MAX_NODES_32", max_nodes)
-    monkeypatch.setattr(loops, "_FEW", 0)
-    rng = random.Random(7)
-    words = {bytes(rng.choices(b"abcdefgh", k=rng.randrange(2, 12))): rng.randrange(1, 500) for _ in range(400)}
-    renewed = []
-    renew = loops.renew_index
-
-    def renew_index(index, spans):
-        before = training.corpus.n_nodes, training.corpus.n_tokens()
-        renew(index, spans)
-        after = training.corpus.n_nodes, training.corpus.n_tokens()
-        assert after[0] < before[0] and after[1] == before[1]
-        assert set(spans.tolist()) <= {0, 1}
-        renewed.append(after)
-
-    monkeypatch.setattr(loops, "renew_index", renew_index)
-    counts = WordCounts.from_mapping(words)
-    training = Training(counts, Options(vocab_size=456))
-    found = training.run()
-    assert len(renewed) == 1
-    assert found.fingerprint() == train_from_counts(counts, 456, algorithm="naive").fingerprint()
-    monkeypatch.setattr(loops, "_FEW", 1 << 22)
-    at_once = Training(counts, Options(vocab_size=456))
-    assert at_once.run().fingerprint() == found.fingerprint() and len(renewed) == 1
-    assert training.n_tokens() == at_once.n_tokens()
-    assert training.corpus.n_nodes < at_once.corpus.n_nodes
-
-
 def test_every_threshold_gives_the_same(monkeypatch):
     rng = random.Random(5)
     words = {bytes(rng.choices(b"abcdefgh ", k=rng.randrange(1, 12))): rng.randrange(1, 1000) for _ in range(400)}
@@ -188,7 +156,7 @@ def test_no_two_merges_make_the_same_bytes():
 def test_naive_gives_bytes_that_are_a_token_their_old_id():
     # From pretokens that do not begin with single bytes, two pairs can spell the same bytes.
     tokens = [b"a", b"b", b"c", b"ab", b"bc"]
-    merges = train_naive([([3, 2], 5), ([0, 4], 3), ([3, 2, 0], 1)], tokens, 7)
+    merges, _ = train_naive([([3, 2], 5), ([0, 4], 3), ([3, 2, 0], 1)], tokens, 7)
     assert merges == [(3, 2, 5), (0, 4, 5), (5, 0, 6)]
     assert tokens[5:] == [b"abc", b"abca"]
 

@@ -6,7 +6,8 @@ import pytest
 
 from tokenmill import WordCounts
 from tokenmill.errors import InputError, UsageError
-from tokenmill.training import Options, Training, train_from_counts
+from tokenmill.training import Options, Training
+from trained import train_from_counts
 
 LOW = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6, b"widest": 3})
 

@@ -10,9 +10,10 @@ import pytest
 from naive_parity import train_naive_parity
 from tokenmill import WordCounts
 from tokenmill.errors import InputError, UsageError
-from tokenmill.training import Options, loops, train_from_counts
+from tokenmill.training import Options, loops
 from tokenmill.training.options import Parity
 from tokenmill.training.parity import ParityTraining
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]

@@ -10,10 +10,11 @@ from naive_replay import removal_parts, replay_events
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.training import Options, loops, train_from_counts
+from tokenmill.training import Options, loops
 from tokenmill.training.alphabet import byte_alphabet
-from tokenmill.training.naive_picky import train_naive_picky
+from tokenmill.training.naive import train_naive
 from tokenmill.training.trainer import by_falling_count
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]
@@ -31,7 +32,7 @@ def random_words(rng: random.Random) -> dict[bytes, int]:
 def oracle(words: dict[bytes, int], vocab_size: int, threshold: float | None, **options):
     """Events, tokens and segmented pretokens by the definitions; ids as training gives them, before they are made dense."""
     tokens = [bytes([byte]) for byte in range(256)]
-    events, pretokens = train_naive_picky(words.items(), tokens, vocab_size, threshold, **options)
+    events, pretokens = train_naive(words.items(), tokens, vocab_size, threshold, **options)
     return events, tokens, pretokens
 
 

@@ -11,8 +11,9 @@ from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.formats import read, write
-from tokenmill.training import extend_vocabulary, loops, train_from_counts
-from tokenmill.training.naive_picky import train_naive_picky
+from tokenmill.training import extend_vocabulary, loops
+from tokenmill.training.naive import train_naive
+from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 BYTES = tuple(bytes([byte]) for byte in range(256))
@@ -50,7 +51,7 @@ def by_the_oracle(vocabulary, counts, vocab_size, threshold, **options):
     tokens = [token or b"" for token in vocabulary.tokens]
     tokens += [b""] * (old - len(tokens))
     known = len(tokens)
-    rows, ended = train_naive_picky(
+    rows, ended = train_naive(
         zip(pretokens, counts.counts.tolist(), strict=True), tokens, vocab_size, threshold, before=before, **options
     )
     gone = set()

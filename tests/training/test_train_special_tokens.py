@@ -9,8 +9,7 @@ import tokenmill
 from command_line import CliRunner
 from tokenmill import Splitter, WordCounts
 from tokenmill.cli.main import app
-from tokenmill.counting import from_texts as count_texts
-from tokenmill.counting import threads
+from tokenmill.counting import threads, to_memory
 from tokenmill.sources import blocks
 
 END = "<|endoftext|>"
@@ -71,7 +70,7 @@ def test_the_cut_is_the_slow_twins_for_any_blocks_and_threads(seed, tmp_path, mo
     (tmp_path / "a.txt").write_text(text)
     for block, number in itertools.product((16, 50, 1 << 20), (1, 2)):
         monkeypatch.setattr(blocks, "BLOCK", block)
-        monkeypatch.setattr(count_texts, "BLOCK", block)
+        monkeypatch.setattr(to_memory, "BLOCK", block)
         monkeypatch.setattr(threads, "WORK", 1)
         for split in ("cl100k", r"\w\w?(?<=\w)|\W"):  # the second runs in the regex module
             splitter = Splitter(split, special_tokens=special)

@@ -9,8 +9,8 @@ import pytest
 import tokenmill
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.training import train_from_counts
 from tokenmill.vocabulary.surgery import prefix
+from trained import train_from_counts
 
 COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]
 

@@ -21,20 +21,21 @@ def count(job: Count, *, json: opt.Json = False) -> None:
     with resumable(job.folder), progress_bar() as progress:
         summary = job.run(progress, skips.append)
     say_skips(skips)
-    report({"word_counts": str(job.output), **_counted(summary, job.merge), **shares_row(summary.shares, json)}, json)
+    report(
+        {"word_counts": str(job.output), **_counted(summary, job.merge, json), **shares_row(summary.shares, json)}, json
+    )
 
 
-def _counted(summary: CountSummary, merged: bool) -> dict[str, Any]:
+def _counted(summary: CountSummary, merged: bool, as_json: bool) -> dict[str, Any]:
+    pruned = f"{summary.pruned:,} of {summary.pruned + summary.distinct:,}" if summary.pruned else None
     return {
         "documents": summary.documents,
         "bytes": summary.total_bytes,
         "bytes_counted_before": summary.resumed_bytes,
         "pretokens": summary.pretokens,
         "distinct_pretokens": summary.distinct,
-        "pruned_pretokens": summary.pruned,
+        "pruned_pretokens": summary.pruned if as_json else pruned,
         "left_out": summary.skipped,
         "spills_to_disk": summary.spills,
-        "singletons_dropped": summary.dropped,
-        "possible_error_per_pretoken": summary.possible_error,
         **speed(summary.seconds, None if merged else summary.total_bytes - summary.resumed_bytes),
     }

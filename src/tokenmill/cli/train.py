@@ -20,7 +20,6 @@ from ._console import (
     cost_of_export,
     progress_bar,
     report,
-    resumable,
     say,
     say_long_documents,
     shares_row,
@@ -67,15 +66,15 @@ def train(
     if job.parity and sample:
         raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
     if log is not None:
-        refuse_existing(log, overwrite=job.job.overwrite)
-    forms = Forms(html=html, overwrite=job.job.overwrite)
+        refuse_existing(log, overwrite=job.overwrite)
+    forms = Forms(html=html, overwrite=job.overwrite)
     forms.check()
     check_sample([*sample, *held_out])
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     latest = _LatestEvents() if verbosity.verbose else None
     live = _live_page() if watch else None
-    with resumable(job.output), progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
+    with progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
         result = job.run(progress, say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
     for note in result.notes:

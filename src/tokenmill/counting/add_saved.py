@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
-from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
-from .memory import memory_limit_of
-from .options import CountSummary
+from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
+from .options import CountSummary, memory_limit_of
 from .rows import (
     ArrayRows,
     RowSource,
@@ -45,9 +44,9 @@ def add_up(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> CountSummary:
-    """Add up word counts: folders, .ddfreq and .tsv files. With one input, this converts it to another format.
+    """Add up word counts: folders and .ddfreq files. With one input, this converts it to another format.
 
-    output: a folder, or a file whose name ends with .ddfreq or .tsv.
+    output: a folder, or a file whose name ends with .ddfreq.
     min_count: leave out pretokens that were seen fewer times in all, as weighted.
     weights: how much each input counts, as in `CountOptions`.
     overwrite: replace an existing output. Without it that is an OutputError.
@@ -61,11 +60,9 @@ def add_up(
     for path in paths:
         if not path.exists():
             raise InputError(f"{path}: no such file or folder. Check the path.")
-        if not path.is_dir() and path.suffix not in SUFFIXES:
-            raise UsageError(
-                f"{path} is neither a folder of word counts nor a file with the suffix {', '.join(SUFFIXES)}"
-            )
-    if output.suffix in SUFFIXES:
+        if not path.is_dir() and path.suffix != SUFFIX:
+            raise UsageError(f"{path} is neither a folder of word counts nor a {SUFFIX} file")
+    if output.suffix == SUFFIX:
         refuse_existing(output, overwrite=overwrite)
     else:
         refuse_folder(output, is_own, overwrite=overwrite)
@@ -94,8 +91,8 @@ def add_up(
             yield from merged_part(sources, part, bits)
 
         least = scaled(min_count, about.scale)
-        if output.suffix in SUFFIXES:
-            written = write_counts_file(output, part_of(0, 0), least)
+        if output.suffix == SUFFIX:
+            written = write_ddfreq(output, part_of(0, 0), least)
         else:
             with atomic_folder(output, is_own) as folder:
                 written = write_counts(folder, about, part_of, progress=progress, min_count=least)
@@ -140,7 +137,7 @@ def _times(rows: Rows, factor: int) -> Rows:
 
 def _open(path: Path) -> tuple[About | None, Iterator[Rows]]:
     if not path.is_dir():
-        return None, read_counts_file(path)
+        return None, read_ddfreq(path)
     about, files = open_folder(path)
     return about, (rows for file in files for rows in file)
 

@@ -13,7 +13,7 @@ from ..jobs.outputs import refuse_existing, remove
 from ..jobs.work import JobOptions
 from ..options import Option, Options, fields_of
 from ..sources.blocks import ReadOptions
-from .ddfreq_tsv import SUFFIXES
+from .ddfreq import SUFFIX
 from .options import CountOptions, CountSummary, Sources, SpecialTokens, Split
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class Count(Options):
     """
 
     sources: Sources
-    output: Annotated[
-        Path | None, Option("The folder for the word counts; or a .ddfreq or .tsv file.", "-o", "--output")
-    ] = None
-    merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq, .tsv) into -o.", "--merge")] = False
+    output: Annotated[Path | None, Option("The folder for the word counts; or a .ddfreq file.", "-o", "--output")] = (
+        None
+    )
+    merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq) into -o.", "--merge")] = False
     split: Split = ()
     special_tokens: SpecialTokens = ()
     options: CountOptions = field(default_factory=CountOptions)
@@ -40,7 +40,7 @@ class Count(Options):
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.merge:
-            text = {"split", "special_tokens", "binary", "approximate_prune", "num_threads"}
+            text = {"split", "special_tokens", "binary", "num_threads"}
             running = {"engine", "ray_address", "resume"}
             yield (OptionName("merge", True),), text | running | {*fields_of(ReadOptions)}
 
@@ -52,9 +52,9 @@ class Count(Options):
 
     @property
     def folder(self) -> Path:
-        """The folder that is counted into: of a .ddfreq or .tsv file a hidden one beside it, for as long as it is needed."""
+        """The folder that is counted into: of a .ddfreq file a hidden one beside it, for as long as it is needed."""
         assert self.output is not None
-        as_file = self.output.suffix in SUFFIXES and not self.merge
+        as_file = self.output.suffix == SUFFIX and not self.merge
         return self.output.with_name(f".{self.output.name}.counts") if as_file else self.output
 
     def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary:
@@ -68,7 +68,7 @@ class Count(Options):
         assert self.output is not None
         start = time.perf_counter()
         sources, least = self.sources, options.min_count
-        as_file = self.output.suffix in SUFFIXES
+        as_file = self.output.suffix == SUFFIX
         if not self.merge:
             from .to_folder import count_to_folder
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..errors import OptionName, UsageError
 from ..jobs.work import EXECUTION
-from ..options import Argument, Option, Options
+from ..kernels.machine import free_memory
+from ..options import Argument, Option, Options, parse_size
 from ..sources.blocks import INPUT, ReadOptions
 from .weights import Weight, checked_weights
 
 if TYPE_CHECKING:
     from ..split import Splitter
 
+LEAST_MEMORY = 100_000_000  # bytes; Python and its libraries alone take about 70 MB
 TRAINING = "Training"  # the heading of its options in help texts
 
 
@@ -46,7 +48,6 @@ class CountOptions(Options):
     min_count: leave out pretokens that were seen fewer times. That is exact: it is done at the end.
     memory_limit: bytes, or text such as "4GB", that the tables may take. None is half of the free memory, or 1 GB for
         each task on Ray. Beyond it the tables go to disk. The result does not depend on it.
-    approximate_prune: counts may be too low by at most `CountSummary.possible_error`, and depend on the memory limit.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
     weights: how much each occurrence counts, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
@@ -56,9 +57,6 @@ class CountOptions(Options):
 
     min_count: MinCount = 1
     memory_limit: MemoryLimit = None
-    # fmt: off
-    approximate_prune: Annotated[bool, Option("At each spill, drop pretokens seen only once since the last one.", section=EXECUTION)] = False
-    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
     weights: Weights = ()  # a mapping; afterwards a tuple of (source, "3/2")
@@ -66,9 +64,6 @@ class CountOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "weights", checked_weights(self.weights or ()))
-        if self.weights and self.approximate_prune:
-            name = OptionName("approximate_prune")
-            raise UsageError(name, " drops what was seen once, and weights change that; leave one of them out")
 
 
 @dataclass(frozen=True)
@@ -78,8 +73,6 @@ class CountSummary:
     spills: how often the tables went to disk.
     resumed_bytes: how much of the text had been counted by an earlier, interrupted call.
     skipped: how many things could not be read and were left out (see on_skip).
-    dropped, possible_error: with approximate_prune, how many pretokens were dropped that had been seen once since the
-        last spill, and by how much the count of a pretoken may be too low at most.
     pruned: how many distinct pretokens `min_count` left out.
     shares: with weights, what each source is of the text: "source", "weight", "bytes" before weighting, and "share" of the
         weighted text.
@@ -92,8 +85,6 @@ class CountSummary:
     spills: int = 0
     resumed_bytes: int = 0
     skipped: int = 0
-    dropped: int = 0
-    possible_error: int = 0
     shares: Sequence[dict[str, Any]] = ()
     pruned: int = 0
     seconds: float = 0.0
@@ -106,3 +97,16 @@ def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
     if isinstance(split, Splitter):
         return split
     return Splitter(split) if isinstance(split, str) else Splitter(*split)
+
+
+def memory_limit_of(limit: str | int | None) -> int:
+    """The bytes that counting can take: what was asked for, or half of what is free."""
+    if limit is None:
+        return max(LEAST_MEMORY, free_memory() // 2)
+    try:
+        size = parse_size(limit)
+    except UsageError as error:
+        raise UsageError(OptionName("memory_limit"), f": {error}") from None
+    if size < LEAST_MEMORY:
+        raise UsageError(OptionName("memory_limit"), f" is {limit}; it must be at least {LEAST_MEMORY // 10**6}MB")
+    return size

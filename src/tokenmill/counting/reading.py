@@ -1,16 +1,120 @@
-"""Sources as counting reads them: long texts in parts, and files that are not text refused."""
+"""The sources of a count: found, measured, opened, and shared among the threads that count them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any, cast
 
-from ..sources.blocks import BlockSource, Cut, ReadOptions, Span
+from ..errors import UsageError
+from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
 from ..sources.documents import open_source
-from ..sources.find import Source
+from ..sources.find import (
+    COMPRESSIONS,
+    OnSkip,
+    Skip,
+    Source,
+    can_read_again,
+    find_sources,
+    is_url,
+    report_skips,
+    size_of,
+)
+from ..sources.shared import SharedSources
 from ..sources.streams import Pause
 from ..split import Splitter
-from .options import Binary
+from .ddfreq import is_counts_file
+from .options import Binary, CountOptions, Paths
+from .threads import Counter, Threads
+from .weights import Weighing
+
+
+def found_sources(sources: Paths, on_skip: OnSkip | None) -> tuple[list[Source], int]:
+    """The files that `sources` name, and how many folders could not be read."""
+    skips: list[Skip] = []
+    found = find_sources(sources, None if on_skip is None else skips.append)
+    report_skips(skips, on_skip)
+    for path in found:
+        if not is_url(path) and is_counts_file(Path(path)):
+            raise UsageError(
+                f"{path} holds word counts, not text. Train on it alone (tokenmill train {path}, or WordCounts.load), or "
+                "add it to other counts with tokenmill count --merge"
+            )
+    return found, len(skips)
+
+
+def stored_size(sources: Sequence[Source]) -> int | None:
+    """The bytes of all sources as they are stored; None with a pipe among them, which can be read only once."""
+    if not all(map(can_read_again, sources)):
+        return None
+    return sum(map(size_of, sources))
+
+
+class FileCount:
+    """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
+
+    cut: finds where a long text may be cut (see `cut_of`).
+    """
+
+    def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
+        self.documents = 0
+        self.weighing = Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
+        self.bytes_of = [0] * len(self.weighing.factors)
+        self.skipped = 0
+        self._paths = paths
+        on_skip = self._on_skip = options.read.skipper(on_skip)
+        self._skipping = threading.Lock()
+        self._sources = SharedSources(paths, opener(cut, options.read, options.binary, whole=on_skip is not None))
+
+    def run(self, threads: Threads, show: Callable[[int], None]) -> None:
+        """Count all that is left of the sources. show: called with the bytes read so far."""
+
+        def work(counter: Counter) -> None:
+            block = Block()
+            while source := self._sources.next(counter.pause):
+                group = self.weighing.group(self._paths[source.number])
+                while source.draw(block, counter.pause):
+                    block.finish()
+                    counter.count(block, group)
+                    if block.skips:
+                        self._report(block.skips)
+                    threads.between_blocks(counter)
+
+        for counter in threads.counters:
+            counter.set_factors(self.weighing.factors)
+        try:
+            # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
+            threads.start(work, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
+            threads.join(lambda: show(self._sources.stored_position()))
+        except BaseException:
+            threads.halt()
+            raise
+        finally:
+            self._sources.close()
+
+    def bytes_in_all(self, threads: Threads) -> list[int]:
+        """The bytes counted of each group of sources, before an interruption too."""
+        return [before + now for before, now in zip(self.bytes_of, threads.bytes_of(), strict=True)]
+
+    def state(self, threads: Threads) -> dict[str, Any]:
+        """For `resume`, while all threads are between two blocks."""
+        return {
+            "documents": self.documents + threads.documents,
+            "bytes_of": self.bytes_in_all(threads),
+            "skipped": self.skipped,
+            "places": self._sources.places(),
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
+        self._sources.resume(state["places"])
+
+    def _report(self, skips: list[Skip]) -> None:
+        with self._skipping:
+            report_skips(skips, self._on_skip)
+            self.skipped += sum(skip.left_out for skip in skips)
 
 
 def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = False) -> Callable[..., BlockSource]:

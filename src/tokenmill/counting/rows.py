@@ -88,12 +88,16 @@ def filter_rows(rows: Rows, min_count: int) -> Rows:
     """Rows without the pretokens that were seen fewer than `min_count` times."""
     import numpy as np
 
+    keep = rows[2] >= max(0, min_count)
+    return rows if np.all(keep) else chosen_rows(rows, keep)
+
+
+def chosen_rows(rows: Rows, keep: np.ndarray) -> Rows:
+    """The rows for which `keep` is true."""
+    import numpy as np
+
     arena, offsets, counts = rows
-    keep = counts >= max(0, min_count)
-    kept = int(np.count_nonzero(keep))
-    if kept == len(counts):
-        return rows
-    lengths = np.diff(offsets)
+    kept, lengths = int(np.count_nonzero(keep)), np.diff(offsets)
     ends = np.zeros(kept + 1, np.uint64)
     np.cumsum(lengths[keep], out=ends[1:])
     inside = arena[int(offsets[0]) : int(offsets[-1])]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..errors import FormatError, require
 from ..jobs.outputs import atomic_file, make_folder, open_output, temporary_folder
 from ._table_cy import CountTable
-from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, filter_rows, merge_groups, merged_part, no_pause
+from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, merge_groups, merged_part, no_pause
 from .store import from_arrow, to_batch
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ def write_run(
     sources: Callable[[int, int], Sequence[RowSource]],
     pool: Executor | None = None,
     pause: Pause = no_pause,
-    min_count: int = 1,
     durable: bool = False,
-) -> tuple[Run, int]:
-    """Merge sources into one run. Rows seen fewer than `min_count` times are dropped; returns the run and how many.
+) -> Run:
+    """Merge sources into one run.
 
     sources(part, bits): the sources, opened at that part.
     durable: the run appears whole, and is on the disk then.
@@ -70,17 +69,15 @@ def write_run(
     pa = require("pyarrow", "corpus", PURPOSE)
     schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
     bits = bits_for(sources(0, 0))
-    dropped = rows = nbytes = 0
+    rows = nbytes = 0
     with (atomic_file if durable else open_output)(path) as file, pa.ipc.new_file(file, schema) as writer:
         for group in merge_groups(sources, pool, pause):
             for part in group:
-                kept = filter_rows(part, min_count)
-                dropped += len(part[2]) - len(kept[2])
-                rows += len(kept[2])
-                nbytes += len(kept[0])
-                writer.write_batch(to_batch(kept, schema))
+                rows += len(part[2])
+                nbytes += len(part[0])
+                writer.write_batch(to_batch(part, schema))
             pause()
-    return Run(path, bits, rows, nbytes), dropped
+    return Run(path, bits, rows, nbytes)
 
 
 def _open_all(runs: Sequence[Run], part: int, bits: int) -> list[RowSource]:
@@ -90,26 +87,17 @@ def _open_all(runs: Sequence[Run], part: int, bits: int) -> list[RowSource]:
 class Spill:
     """The runs of one count, in a folder that is made when it is needed.
 
-    approximate_prune: leave out of each run the pretokens seen once since the last run. Then a count may be too low, by at
-        most `prunes` for each pretoken.
     durable: a run must survive a crash of the machine, because a saved state will name it.
     """
 
     MANY = 64  # runs that are merged at once: each has a batch in memory
 
-    def __init__(self, folder: Path, approximate_prune: bool = False, durable: bool = False):
+    def __init__(self, folder: Path, durable: bool = False):
         self.folder = folder
         self.runs: list[Run] = []
-        self.dropped = 0
-        self.prunes = 0
         self._number = 0
-        self._least = 2 if approximate_prune else 1
         self._durable = durable
         self._lock = threading.Lock()
-
-    def resume(self, runs: list[Run], dropped: int, prunes: int) -> None:
-        """Continue with the runs of a count that was interrupted."""
-        self.runs, self.dropped, self.prunes = list(runs), dropped, prunes
 
     def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge the tables into a run and clear them."""
@@ -122,22 +110,15 @@ class Spill:
         self, sources: Callable[[int, int], Sequence[RowSource]], pool: Executor | None = None, pause: Pause = no_pause
     ) -> None:
         """Merge sources into a run."""
-        run, dropped = write_run(self._new_path(), sources, pool, pause, self._least, self._durable)
+        run = write_run(self._new_path(), sources, pool, pause, self._durable)
         with self._lock:
             self.runs.append(run)
-            self.dropped += dropped
-            self.prunes += self._least > 1
 
     def compact(self, pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge runs until there are few enough to merge all at once."""
         while len(self.runs) > self.MANY:
             old, rest = self.runs[: self.MANY], self.runs[self.MANY :]
-            run, _ = write_run(
-                self._new_path(),
-                partial(_open_all, old),
-                pool,
-                pause,
-            )
+            run = write_run(self._new_path(), partial(_open_all, old), pool, pause)
             self.runs = [*rest, run]
             if not self._durable:  # a saved state may name them
                 for each in old:

@@ -163,13 +163,12 @@ class Counter:
 
     def make_room(self) -> None:
         self.pause()
-        self._make_room()
+        if self.table.full:
+            self._grow()
         self.table.weight = self._factor  # of a new table too
 
-    def _make_room(self) -> None:
+    def _grow(self) -> None:
         table = self.table
-        if not table.full:
-            return
         # While a table grows, the old slots and the new are both held.
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
         factor = 4 if table.slots in self.fourfold else 2

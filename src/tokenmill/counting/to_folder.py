@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ..errors import UsageError, require
+from ..errors import require
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts
@@ -25,15 +25,13 @@ from ..sources.documents import spans_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
-from .memory import memory_limit_of
-from .options import CountOptions, CountSummary, make_splitter
-from .reading import cut_of, opener
+from .options import CountOptions, CountSummary, Paths, make_splitter, memory_limit_of
+from .reading import FileCount, cut_of, found_sources, opener, stored_size
 from .rows import RowSource
 from .spill import Run, Spill, temporary_spill, write_run
 from .store import About, Written, files_for, is_own, name_of_file, write_counts, write_file
 from .threads import Counter, Threads
 from .weights import Weighing, scaled, shares
-from .workers import FileCount, Paths, found_sources, stored_size
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
@@ -60,8 +58,6 @@ def count_to_folder(
     on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)
-    if job.engine == "ray" and options.approximate_prune:
-        raise UsageError("approximate_prune needs the local engine: what it drops would depend on the tasks")
     found, left_out = found_sources(sources, on_skip)
     refuse_source(found, output)
     job.check_output(output, is_own)
@@ -98,15 +94,14 @@ class CountWhole:
 
     def do(self, part: int, task: Task) -> dict[str, Any]:
         options, patterns = self._options, self._splitter.patterns
-        spill = Spill(task.folder, options.approximate_prune, durable=True)
+        spill = Spill(task.folder, durable=True)
         files = FileCount(self._sources, cut_of(self._splitter), options, task.on_skip)
         _take_up(task, spill, files)
         resumed_bytes = sum(files.bytes_of)
         least = scaled(options.min_count, files.weighing.scale)
 
         def checkpoint() -> None:
-            spilled = {"runs": list(map(_to_json, spill.runs)), "dropped": spill.dropped, "prunes": spill.prunes}
-            task.save({"spill": spilled, "files": files.state(threads)})
+            task.save({"runs": list(map(_to_json, spill.runs)), "files": files.state(threads)})
 
         can_resume = self.sizes[0] is not None
         limit = memory_limit_of(options.memory_limit)
@@ -130,20 +125,19 @@ class CountWhole:
             written = write_counts(output, about, threads.part_of, threads.pool, at_once, task.progress, least)
             sync_tree(output)
         numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct, spills, resumed_bytes)
-        sums = (files.skipped, spill.dropped, spill.prunes, shares(about.mixture))
-        return asdict(CountSummary(*numbers, *sums, pruned=written.pruned))
+        return asdict(CountSummary(*numbers, files.skipped, shares(about.mixture), written.pruned))
 
 
 def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
     """Restore the last checkpoint, and delete what was written after it."""
-    state = task.load() or {"spill": {"runs": [], "dropped": 0, "prunes": 0}, "files": None}
-    runs = [_run(task.folder, run) for run in state["spill"]["runs"]]
+    state = task.load() or {"runs": [], "files": None}
+    runs = [_run(task.folder, run) for run in state["runs"]]
     for run in runs:
         if not run.path.is_file():
             raise task.working_folder.missing(run.path)
     for path in {task.folder / "output", *task.folder.glob("*run-*")} - {run.path for run in runs}:
         remove(path)
-    spill.resume(runs, state["spill"]["dropped"], state["spill"]["prunes"])
+    spill.runs = runs
     if state["files"] is not None:
         files.resume(state["files"])
 
@@ -265,7 +259,7 @@ class WriteFiles:
 
     def __init__(self, runs: Sequence[Run], about: About, options: CountOptions) -> None:
         self.sizes = [1] * files_for(about.total_bytes)
-        self._runs = list(runs)
+        self._runs = runs
         self._about = about
         self._min_count = options.min_count
 
@@ -273,7 +267,7 @@ class WriteFiles:
         files = len(self.sizes)
         name = name_of_file(part, files)
         spill = Spill(task.folder)
-        spill.resume(self._runs, 0, 0)
+        spill.runs = list(self._runs)
         with atomic_file(task.folder / "output" / name) as file:
             least = scaled(self._min_count, self._about.scale)
             return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1), min_count=least)
@@ -303,7 +297,7 @@ def plan_shards(
 
 def _write_run(path: Path, sources: Callable[[int, int], Sequence[RowSource]]) -> list[Any]:
     """Write a run that appears whole, and describe it as JSON."""
-    return _to_json(write_run(path, sources, durable=True)[0])
+    return _to_json(write_run(path, sources, durable=True))
 
 
 def _to_json(run: Run) -> list[Any]:

@@ -1,48 +1,28 @@
-"""Count the pretokens of files into memory."""
+"""Count the pretokens of files, or of the texts of an iterator, into memory."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import queue
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+from ..errors import UsageError
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions
+from ..sources.blocks import BLOCK, Block
 from ..sources.find import OnSkip
+from ..sources.jsonl import without_surrogates
 from ..split import Splitter
 from ..split.patterns import DEFAULT
-from .memory import memory_limit_of
-from .options import CountOptions, make_splitter
-from .reading import cut_of
+from .options import CountOptions, Paths, make_splitter, memory_limit_of
+from .reading import FileCount, cut_of, found_sources, stored_size
 from .spill import temporary_spill
-from .threads import Counter, Threads
+from .threads import POLL, Counter, Threads
 from .weights import scaled
 from .word_counts import WordCounts
-from .workers import FileCount, Paths, found_sources, stored_size
-
-
-def count_each(
-    texts: Mapping[str, Paths | WordCounts],
-    split: str | Iterable[str] | Splitter,
-    options: CountOptions | None = None,
-    *,
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-) -> dict[str, WordCounts]:
-    """The word counts of several texts by name, each given as for `count`, as saved word counts or as WordCounts."""
-    counts = {}
-    for name, text in texts.items():
-        if isinstance(text, WordCounts):
-            counts[name] = text
-            continue
-        paths = [text] if isinstance(text, (str, os.PathLike)) else list(text)
-        if len(paths) == 1 and WordCounts.is_saved(paths[0]):
-            counts[name] = WordCounts.load(paths[0])
-        else:
-            counts[name] = count(paths, split, options, num_threads=num_threads, progress=progress)
-    return counts
 
 
 def count(
@@ -99,3 +79,113 @@ def count(
         meter.at(1)
         about = splitter.patterns, threads.documents, threads.total_bytes, files.weighing.parts(threads.bytes_of())
         return WordCounts(*threads.rows(scaled(options.min_count, files.weighing.scale)), *about)  # type: ignore[arg-type]
+
+
+def count_each(
+    texts: Mapping[str, Paths | WordCounts],
+    split: str | Iterable[str] | Splitter,
+    options: CountOptions | None = None,
+    *,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, WordCounts]:
+    """The word counts of several texts by name, each given as for `count`, as saved word counts or as WordCounts."""
+    counts = {}
+    for name, text in texts.items():
+        if isinstance(text, WordCounts):
+            counts[name] = text
+            continue
+        paths = [text] if isinstance(text, (str, os.PathLike)) else list(text)
+        if len(paths) == 1 and WordCounts.is_saved(paths[0]):
+            counts[name] = WordCounts.load(paths[0])
+        else:
+            counts[name] = count(paths, split, options, num_threads=num_threads, progress=progress)
+    return counts
+
+
+def count_iterator(
+    texts: Iterable[str | bytes],
+    split: str | Iterable[str] | Splitter = DEFAULT,
+    *,
+    num_threads: int | None = None,
+    memory_limit: str | int | None = None,
+    min_count: int = 1,
+    progress: Progress | None = None,
+) -> WordCounts:
+    """Count the pretokens of the texts that an iterator yields, each one document. Options as for `count`.
+
+    Strings are encoded as UTF-8, lone surrogates as U+FFFD. An exception of the iterator is passed on, and nothing is
+    returned. The iterator runs in the caller's thread.
+
+    min_count: leave out pretokens seen fewer times.
+    progress: called as progress("count", bytes of text so far, None).
+
+    >>> sorted(count_iterator(["low low", "lower"]).items())
+    [(b' low', 1), (b'low', 1), (b'lower', 1)]
+    """
+    splitter = make_splitter(split)
+    if isinstance(texts, (str, bytes)):
+        raise UsageError("texts is one string; give an iterable of strings, such as [text]")
+    limit = memory_limit_of(memory_limit)
+    with temporary_spill(None) as spill, Threads(partial(Counter, splitter), num_threads, limit, spill) as threads:
+        count_blocks(texts, threads, progress)
+        return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
+
+
+def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progress | None) -> None:
+    """Let the threads count all texts."""
+    waiting: queue.Queue[Block | None] = queue.Queue(2 * threads.n)
+
+    def work(counter: Counter) -> None:
+        while True:
+            threads.between_blocks(counter)
+            try:
+                block = waiting.get(timeout=POLL)
+            except queue.Empty:
+                continue
+            if block is None:
+                return
+            counter.count(block)
+
+    threads.start(work)
+    seen = 0
+    for block in _blocks(texts):
+        _put(waiting, block, threads)
+        seen += block.nbytes
+        if progress is not None:
+            progress("count", seen, None)
+    for _ in range(threads.n):
+        _put(waiting, None, threads)
+    threads.join()
+
+
+def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:
+    """The texts, gathered into blocks of about a megabyte."""
+    documents: list[bytes] = []
+    size = 0
+    for text in texts:
+        if not isinstance(text, (str, bytes, bytearray, memoryview)):
+            raise UsageError(f"the texts must be strings or bytes, but one is {type(text).__name__}: {text!r:.60}")
+        documents.append(without_surrogates(text)[0].encode() if isinstance(text, str) else bytes(text))
+        size += len(documents[-1])
+        if size >= BLOCK:
+            yield _block(documents)
+            documents, size = [], 0
+    if documents:
+        yield _block(documents)
+
+
+def _block(documents: list[bytes]) -> Block:
+    block = Block()
+    block.set_documents(documents)
+    return block
+
+
+def _put(waiting: queue.Queue, block: Block | None, threads: Threads) -> None:
+    while True:
+        threads.check()
+        try:
+            waiting.put(block, timeout=POLL)
+            return
+        except queue.Full:
+            continue

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..jobs.outputs import refuse_folder
 from . import store
-from .rows import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
+from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
 from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
@@ -133,19 +133,9 @@ class WordCounts:
                 parts[part] = parts.get(part, 0) + int(self.counts[i])
         keep = np.ones(len(self), bool)
         keep[having] = False
-        sizes = np.diff(self.offsets)
-        offsets = np.zeros(int(keep.sum()) + 1, np.uint64)
-        np.cumsum(sizes[keep], out=offsets[1:])
-        more = WordCounts.from_mapping(parts, self.split_patterns)
-        rest = replace(
-            self,
-            mixture=(),
-            arena=self.arena[np.repeat(keep, sizes.astype(np.int64))],
-            offsets=offsets,
-            counts=self.counts[keep],
-            total_bytes=max(0, self.total_bytes - more.total_bytes),
-        )
-        return replace(WordCounts.merge([rest, more]), mixture=self.mixture)
+        more = WordCounts.from_mapping(parts)
+        arena, offsets, counts = merge_rows([chosen_rows(self._rows, keep), more._rows])
+        return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     @classmethod
     def merge(cls, many: Iterable[WordCounts]) -> WordCounts:
@@ -236,9 +226,9 @@ class WordCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike, min_count: int = 0) -> WordCounts:
-        """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq or .tsv file of word counts.
+        """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq file.
 
-        Damage raises a FormatError that names the file. A .ddfreq or .tsv file does not hold the split pattern.
+        Damage raises a FormatError that names the file. A .ddfreq file does not hold the split pattern.
 
         min_count: leave out pretokens seen fewer times. Of a folder, they are left out while reading, and so are never
             all in memory.
@@ -246,16 +236,16 @@ class WordCounts:
         if not os.path.isfile(path):
             rows, about = store.load_rows(path, min_count)
             return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
-        from .ddfreq_tsv import read_counts_file
+        from .ddfreq import read_ddfreq
 
-        merged = merge_rows(read_counts_file(Path(path)))
+        merged = merge_rows(read_ddfreq(Path(path)))
         total_bytes = text_bytes(merged)
         return cls(*filter_rows(merged, min_count), total_bytes=total_bytes)
 
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:
         """Whether `path` is a folder or file of word counts rather than of text."""
-        from .ddfreq_tsv import is_counts_file
+        from .ddfreq import is_counts_file
 
         return store.is_saved(path) or is_counts_file(Path(path))
 

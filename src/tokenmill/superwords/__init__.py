@@ -1,6 +1,21 @@
 """Train tokens that span words."""
 
-from .text import FileText, MemoryText, Text
-from .trainer import SuperwordTraining
+from __future__ import annotations
 
-__all__ = ["FileText", "MemoryText", "SuperwordTraining", "Text"]
+from ..vocabulary import Vocabulary
+from .boundless import train_boundless
+from .passes import Job, file_text, memory_text
+from .superbpe import train_superbpe
+
+__all__ = ["SuperwordTraining", "file_text", "memory_text"]
+
+
+class SuperwordTraining(Job):
+    """Trains superwords of both kinds. The result does not depend on the memory limit or the number of threads."""
+
+    def run(self) -> Vocabulary:
+        """Train."""
+        return train_boundless(self) if self.options.superwords == "boundless" else train_superbpe(self)
+
+    def n_tokens(self) -> None:
+        """None: training cuts the text in another way than the tokenizer."""

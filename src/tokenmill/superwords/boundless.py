@@ -47,7 +47,6 @@ def train_boundless(job: passes.Job) -> Vocabulary:
     import numpy as np
 
     options = job.options
-    assert job.counts is not None
     Splitter(*job.counts.split_patterns, joins=bytes(1 << 13))  # raises before long work
     first = Training(job.counts, options.without_superwords(), job.show).run()
     segments = _Segments(job, first)
@@ -143,7 +142,6 @@ class _Segments(passes.Passes):
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
         import numpy as np
 
-        self.arguments = (first,)
         tok = Tokenizer(first)
         tokens = [token or b"" for token in first.tokens]
         atoms = [id not in first.removed and _is_atom(tok, token, id) for id, token in enumerate(tokens)]

@@ -7,19 +7,23 @@ The first pass adds up how often any two tokens are neighbours in a segment, the
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ..counting.memory import memory_limit_of
+from ..counting import CountOptions
+from ..counting.options import Paths, memory_limit_of
+from ..counting.reading import FileCount, stored_size
 from ..counting.rows import Pause
 from ..counting.spill import Spill, temporary_spill
 from ..counting.threads import SLICE, Counter, Threads
+from ..counting.to_memory import count_blocks
+from ..errors import UsageError
 from ..jobs.progress import Progress
-from ..jobs.work import JobOptions
-from ..sources.blocks import Block
+from ..sources.blocks import Block, Cut
+from ..sources.find import find_sources
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
 from ..training.trainer import by_falling_count, pair_weight
@@ -30,53 +34,65 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
     from ..counting.rows import Rows
-    from ..sources.blocks import Cut
     from ..split import Splitter
     from ..tokenizer.encoding._parts_cy import PartEncoder
     from ._fragments_cy import SegmentReader
-    from .text import Text
 
 _MOST_TOTALS = 1 << 25  # 64 MB in each thread
 _HIGHEST = 2**16 - 1  # a total stays there
 _CACHE = 128 << 20  # bytes of the cache of words in each thread
 _KEPT = 25  # percent of the memory for ids that are kept
-TASK_MEMORY = 10**9  # bytes for a task on Ray
 _SAMPLE = 1 << 20  # totals that the first guess looks at
-
-Result = TypeVar("Result")
 
 # Merges as rows (left id, right id, new id), all tokens by id, and two numbers for each merge: its count and 0.
 Merged = tuple["np.ndarray", list[bytes], "np.ndarray"]
 
 
-class InParts(Protocol):
-    """Does the passes in parts."""
-
-    def totals(self, passes: Passes) -> np.ndarray:
-        """See Passes.totals."""
-
-    def fragments(self, passes: Passes, crossed: np.ndarray, least: int) -> Rows:
-        """See Passes.fragments."""
+# Lets threads count all of a text, cut where the Cut says, under the name of a stage, with calls of the progress.
+Read = Callable[[Threads, Cut, str, Progress], None]
 
 
-@dataclasses.dataclass(frozen=True)
+def file_text(sources: Paths, options: CountOptions | None = None) -> Read:
+    """The text of files, as `count` takes them. UsageError for a pipe, which can be read only once."""
+    found, options = find_sources(sources), options or CountOptions()
+    size = stored_size(found)
+    if size is None:
+        raise UsageError("superwords need the text several times, and a pipe can be read only once; give a file")
+
+    def read(threads: Threads, cut: Cut, stage: str, progress: Progress) -> None:
+        FileCount(found, cut, options, None).run(threads, lambda done: progress(stage, done, size))
+
+    return read
+
+
+def memory_text(texts: Iterable[str | bytes]) -> Read:
+    """Texts, each one document. UsageError for an iterator, which can be read only once."""
+    if iter(texts) is texts:
+        raise UsageError(
+            "superwords need the text several times, and an iterator can be read only once; give a list of texts, or "
+            "an object whose __iter__ begins again"
+        )
+    return lambda threads, cut, stage, progress: count_blocks(
+        texts, threads, lambda _, done, total: progress(stage, done, total)
+    )
+
+
+@dataclass(frozen=True)
 class Job:
-    """What both kinds of superwords are trained on.
+    """The arguments of a training of superwords. counts: the word counts of `text`."""
 
-    counts: the word counts of `text`; None in a task, which reads only a part.
-    parts: does the passes over files in parts, which are saved; None to do each pass as a whole. running: how they are done.
-    """
-
-    counts: WordCounts | None
-    text: Text | None
+    counts: WordCounts
+    text: Read
     options: Options
     memory_limit: str | int | None = None
     progress: Progress | None = None
-    parts: InParts | None = None
-    running: JobOptions = JobOptions()  # noqa: RUF009  it is frozen
+
+    def __post_init__(self) -> None:
+        if self.counts.mixture:
+            raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
 
     def show(self, stage: str, done: int, total: int | None) -> None:
-        """Tell the progress."""
+        """Report the progress."""
         if self.progress is not None:
             self.progress(stage, done, total)
 
@@ -89,7 +105,6 @@ class Passes:
     """
 
     max_words = 0
-    arguments: tuple[Any, ...]  # of the subclass, beside the job
 
     def __init__(self, job: Job, tokens: list[bytes], splitter: Splitter) -> None:
         self.job, self.options, self.progress = job, job.options, job.show
@@ -99,16 +114,8 @@ class Passes:
         self.width = 2 if len(tokens) <= 1 << 16 else 4
         self.warm: list[PartEncoder | None] = []  # whose caches know the words already
         self.kept: list[bytearray] | None = []  # the ids of all text, if there was memory for them
-        self.n_parts = 1
         most = min(_MOST_TOTALS, self.memory // 32)
-        size = 0 if job.counts is None else job.counts.total_bytes
-        self.n_totals = 1 << max(10, min(size // 16, most).bit_length() - 1)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For a task elsewhere, without what only training as a whole needs."""
-        limit = self.job.memory_limit or TASK_MEMORY
-        job = dataclasses.replace(self.job, counts=None, text=None, progress=None, parts=None, memory_limit=limit)
-        return _passes_of_task, (type(self), job, self.arguments, self.n_totals)
+        self.n_totals = 1 << max(10, min(job.counts.total_bytes // 16, most).bit_length() - 1)
 
     @property
     def cut(self) -> Cut:
@@ -121,55 +128,31 @@ class Passes:
 
     def totals(self) -> np.ndarray:
         """How often any two ids are neighbours in a segment, at least: uint16, by the hash of the two."""
-        if self.job.parts is not None:
-            return self.job.parts.totals(self)
-        return self.borders(self._read("borders"), self.options.num_threads)
-
-    def _read(self, stage: str) -> Callable[[Threads], None]:
-        assert self.job.text is not None
-        return partial(self.job.text.read, cut=self.cut, stage=stage, progress=self.progress)
-
-    def borders(self, read: Callable[[Threads], None], num_threads: int | None) -> np.ndarray:
-        """The totals of the text that `read` lets threads count."""
-
         counters: list[_BorderCounter] = []
 
         def new(budget: int, spill: Spill, pause: Pause) -> Counter:
             counters.append(_BorderCounter(self, budget, spill, pause))
             return counters[-1]
 
-        with temporary_spill(None) as spill, Threads(new, num_threads, self.memory, spill) as threads:
-            read(threads)
+        with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
+            self.job.text(threads, self.cut, "borders", self.progress)
         self.warm = [counter.reader.parts for counter in counters]
         for counter in counters:
             self.kept = None if self.kept is None or counter.kept is None else self.kept + counter.kept
-        return add_totals(counter.totals for counter in counters)
+        return _sum_of(counter.totals for counter in counters)
 
     def fragments(self, totals: np.ndarray, least: int) -> Rows:
         """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
         import numpy as np
 
         crossed = np.packbits(totals >= min(least, _HIGHEST), bitorder="little")
-        if self.kept is None and self.job.parts is not None:
-            return self.job.parts.fragments(self, crossed, least)
-        read = self._read("fragments") if self.kept is None else partial(self._read_kept, self.kept)
-        return self.count_fragments(read, crossed, self.options.num_threads, lambda threads: threads.rows())
-
-    def count_fragments(
-        self,
-        read: Callable[[Threads], None],
-        crossed: np.ndarray,
-        num_threads: int | None,
-        finish: Callable[[Threads], Result],
-    ) -> Result:
-        """What `finish` makes of the fragments of the text that `read` lets threads count.
-
-        crossed: a bit for each total, whether it is high enough.
-        """
         new = partial(_FragmentCounter, self, crossed)
-        with temporary_spill(None) as spill, Threads(new, num_threads, self.memory, spill) as threads:
-            read(threads)
-            return finish(threads)
+        with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
+            if self.kept is None:
+                self.job.text(threads, self.cut, "fragments", self.progress)
+            else:
+                self._read_kept(self.kept, threads)
+            return threads.rows()
 
     def _read_kept(self, kept: list[bytearray], threads: Threads) -> None:
         waiting = deque(kept)
@@ -211,12 +194,6 @@ class Passes:
         return self.splitter.prepared(block.data, block.ends)
 
 
-def _passes_of_task(kind: Callable[..., Passes], job: Job, arguments: tuple[Any, ...], n_totals: int) -> Passes:
-    passes = kind(job, *arguments)
-    passes.n_totals, passes.kept = n_totals, None
-    return passes
-
-
 class _BorderCounter(Counter):
     """Adds the borders of blocks to totals of its own."""
 
@@ -227,7 +204,7 @@ class _BorderCounter(Counter):
         self._documents = passes.documents
         self.totals = np.zeros(passes.n_totals, np.uint16)
         self.kept: list[bytearray] | None = None if passes.kept is None else []
-        self._room = budget * _KEPT // 100 // passes.n_parts
+        self._room = budget * _KEPT // 100
         self.reader = passes.reader(self.totals, np.zeros(0, np.uint8))
 
     def count_block(self, block: Block) -> None:
@@ -268,7 +245,7 @@ class _FragmentCounter(Counter):
             self.make_room()
 
 
-def add_totals(parts: Iterable[np.ndarray]) -> np.ndarray:
+def _sum_of(parts: Iterable[np.ndarray]) -> np.ndarray:
     """The sum of tables of totals, none above _HIGHEST. The arrays may change."""
     import numpy as np
 

@@ -34,7 +34,6 @@ def train_superbpe(job: passes.Job) -> Vocabulary:
 
     options = job.options
     stage1 = options.without_superwords(vocab_size=options.stage1_size)
-    assert job.counts is not None
     first = Training(job.counts, stage1, job.progress).run()
     stage2 = _Stage2(job, first)
     merges, tokens, numbers = _best(stage2, options.n_ordinary - len(stage2.tokens))
@@ -79,10 +78,9 @@ class _Stage2(passes.Passes):
         self.flags = np.zeros(len(self.tokens), np.uint8)
         if job.options.colon_veto is not False:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
-        self.arguments = (first,)
         self.encoder = part_encoder(self.tokens, first.events)
-        if (counts := job.counts) is not None:
-            self.encoder.learn(counts.arena, counts.offsets, by_falling_count(counts, job.options.min_count)[:_LEARNT])
+        words = by_falling_count(job.counts, job.options.min_count)[:_LEARNT]
+        self.encoder.learn(job.counts.arena, job.counts.offsets, words)
         self.encoder.begin()
 
     @property

@@ -7,9 +7,7 @@ from ..errors import lazy_names
 if TYPE_CHECKING:
     from .extend import extend_vocabulary
     from .options import Options
-    from .trainer import Training, estimate_memory, train_from_counts
+    from .trainer import Training, estimate_memory
 
-__all__ = ["Options", "Training", "estimate_memory", "extend_vocabulary", "train_from_counts"]
-__getattr__ = lazy_names(
-    __name__, extend="extend_vocabulary", options="Options", trainer="Training estimate_memory train_from_counts"
-)
+__all__ = ["Options", "Training", "estimate_memory", "extend_vocabulary"]
+__getattr__ = lazy_names(__name__, extend="extend_vocabulary", options="Options", trainer="Training estimate_memory")

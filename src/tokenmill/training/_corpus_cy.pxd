@@ -30,7 +30,6 @@ cdef class Corpus:
     cdef uint64_t lone  # how often pretokens of one node were counted: they are not among the nodes
 
     cdef int _reserve_runs(self) except -1 nogil
-    cdef void cut(self, size_t n_nodes) noexcept nogil
 
 
 cdef struct Cursor:

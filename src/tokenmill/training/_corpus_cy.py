@@ -22,7 +22,7 @@ for a position, rarely two.
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
 from cython.cimports.tokenmill.kernels._memory import tm_return_freed
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
@@ -113,14 +113,6 @@ class Corpus:
             grown_array(self.runs, cython.address(self.runs_room), self.n_runs + 1, cython.sizeof(Run)),
         )
         return 0
-
-    def cut(self, n_nodes):
-        """Keep the first `n_nodes` nodes, and give back the memory of the others."""
-        node: cython.pointer(cython.void) = realloc(self.node, (n_nodes + 1) * 4)
-        if node != cython.NULL:
-            self.node = cython.cast(cython.pointer(uint32_t), node)
-        self.n_nodes = n_nodes
-        self.runs[self.n_runs].start = n_nodes
 
     def n_tokens(self) -> int:
         """How many tokens the pretokens are made of now, each pretoken as often as it was counted."""

@@ -52,7 +52,6 @@ cdef class Pairs:
     cdef size_t room
     cdef size_t width
     cdef readonly uint64_t threshold
-    cdef readonly int floor  # the level of the queue from which pairs have segments
     cdef tm_pair_map ids  # (left, right) -> id, while it is needed
     # the queue: pairs wait in buckets, those of the bucket `open` and above in the heap
     cdef int open
@@ -72,7 +71,6 @@ cdef class Pairs:
     cdef int enqueue(self, uint32_t pair) except -1 nogil
     cdef uint32_t pop(self) except? 0 nogil
     cdef int _open_next(self) except -1 nogil
-    cdef void set_floor(self, size_t most) noexcept nogil
     cdef char* _next_region(self, size_t size) except NULL nogil
     cdef void _add_hole(self, char* at, size_t size) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil

@@ -5,8 +5,6 @@ Definitions
                node no longer holds the pair is dead; entries are never removed one by one.
     threshold  pairs whose count is lower are not wanted. A pair that falls below it is dropped for good. The threshold may
                rise during training, as it becomes clearer how rare the last pairs will be.
-    floor      pairs in lower buckets of the queue have no segment: it would take memory for a long time, and most of its
-               entries would be dead at the end. When the queue comes to them, the index is renewed.
     queue      yields the pair with the highest count, of equals the one with the smaller (left, right).
 
 Queued pairs wait in buckets by log2 of their count, in steps of a sixteenth. Only the pairs of the highest bucket are ordered,
@@ -64,8 +62,9 @@ class Pairs:
         free(self.places)
 
     def clear(self, threshold: uint64_t):
-        """Drop all pairs, for a new phase."""
+        """Drop all pairs and their segments, for a new phase."""
         i: cython.Py_ssize_t
+        self._free_blocks()
         for i in range(LEVELS):
             self.buckets[i].size = 0
         self.heap_size = 0
@@ -174,7 +173,7 @@ class Pairs:
         return 0
 
     def pop(self):
-        """The next pair of the queue; 0 if none reaches the threshold and the floor."""
+        """The next pair of the queue; 0 if none reaches the threshold."""
         item: Item
         count: uint64_t
         while self.heap_size or self._open_next():
@@ -188,11 +187,11 @@ class Pairs:
         return 0
 
     def _open_next(self):
-        """Move the pairs of the next bucket into the heap, which is empty; 0 if none is left above the floor."""
+        """Move the pairs of the next bucket into the heap, which is empty; 0 if none is left."""
         bucket: cython.pointer(Bucket)
         i: cython.size_t
         while self.heap_size == 0:
-            while self.open > self.floor and self.buckets[self.open].size == 0:
+            while self.open > 0 and self.buckets[self.open].size == 0:
                 self.open -= 1
             bucket = cython.address(self.buckets[self.open])
             if bucket.size == 0:
@@ -203,24 +202,6 @@ class Pairs:
                     self.enqueue(bucket.pairs[i])
             bucket.size = 0
         return 1
-
-    def set_floor(self, most):
-        """Free all segments, and let the most frequent pairs have new ones, with about `most` entries."""
-        size: cython.size_t[976]
-        left: cython.size_t = most
-        level: cython.int = LEVELS - 1
-        pair: cython.size_t
-        self._free_blocks()
-        memset(size, 0, cython.sizeof(size))
-        for pair in range(1, self.n_pairs):
-            self.places[pair] = cython.NULL
-            if self.pair[pair].count >= self.threshold:
-                size[queue_level(self.pair[pair].count)] += self.pair[pair].size
-        # At least one pair, or else nothing could be merged.
-        while level > 0 and (size[level] <= left or left == most):
-            left -= min(left, size[level])
-            level -= 1
-        self.floor = level + 1 if level else 0
 
     # ---- segment memory
 

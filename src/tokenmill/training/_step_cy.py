@@ -26,7 +26,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     left_of,
     put_place,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, new_places, queue_level
+from cython.cimports.tokenmill.training._pairs_cy import Pair, new_places
 
 
 @cython.cclass
@@ -184,7 +184,7 @@ class Step:
     def lay_out(self, work):
         """Write the next `work` new positions into segments of their pairs, and queue the pairs. True at the end.
 
-        Pairs that are dropped have no segment then, and neither have those below the floor.
+        Pairs that are dropped have no segment then.
         """
         pair: cython.pointer(Pair) = self.pairs.pair
         places: cython.pp_char = self.pairs.places
@@ -199,8 +199,7 @@ class Step:
             for i in range(self.n_grown):
                 id = self.grown[i]
                 if pair[id].count >= self.pairs.threshold:
-                    if queue_level(pair[id].count) >= self.pairs.floor:
-                        places[id] = new_places(self.pairs, pair[id].size)
+                    places[id] = new_places(self.pairs, pair[id].size)
                     self.pairs.enqueue(id)
         for i in range(self.at, stop):
             id = self.fresh_pair[i]
@@ -208,7 +207,7 @@ class Step:
             if places[id] != cython.NULL:
                 put_place(places[id], 0, wide, place)
                 places[id] += width
-            elif pair[id].count < self.pairs.threshold and node[place] == id:
+            elif node[place] == id:
                 node[place] = FREE | pair[id].left
         self.at = stop
         if stop < self.n_fresh:
@@ -217,6 +216,6 @@ class Step:
             id = self.grown[i]
             if places[id] != cython.NULL:
                 places[id] -= pair[id].size * width
-            elif pair[id].count < self.pairs.threshold:
+            else:
                 pair[id].size = 0
         return True

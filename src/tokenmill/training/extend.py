@@ -64,7 +64,7 @@ def extend_vocabulary(
     )
     pair_weight(counts.offsets, counts.counts)
     order = by_falling_count(counts, wanted.min_count)
-    corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, progress)
+    corpus = loops.load_corpus(start, counts.counts, order, progress)
     # During training, the removed tokens have the ids from `old` on, and new ones follow.
     inside = _moved(len(vocabulary.tokens), gone, old)
     recalled = _first_made(vocabulary, gone, inside)
@@ -77,21 +77,7 @@ def extend_vocabulary(
         if len(vocabulary.event_counts) == len(vocabulary.events):
             numbers = np.concatenate([vocabulary.event_counts, watch.numbers])
         events = np.concatenate([inside[vocabulary.events], events])
-    extended = _extended(vocabulary, wanted, tokens, events, known, removed)
-    return dataclasses.replace(extended, event_counts=numbers)
-
-
-def _extended(
-    vocabulary: Vocabulary,
-    options: Options,
-    tokens: list[bytes | None],
-    events: np.ndarray,
-    known: list[bytes],
-    removed: list[int],
-) -> Vocabulary:
-    """`vocabulary` with the tokens known[len(tokens):] that are not removed, the new special tokens, and the removed tokens."""
-
-    special = tuple(options.special_tokens)
+    special = tuple(wanted.special_tokens)
     present, final = final_ids(len(known), removed, len(special))
     tokens += [known[id] for id in present[len(tokens) :]]
     added = [AddedToken(text, id) for id, text in enumerate(special, len(tokens))]
@@ -102,7 +88,8 @@ def _extended(
         tokens=tuple(tokens),
         events=() if vocabulary.order == "ranks" else final[events],  # type: ignore[arg-type]
         added_tokens=(*vocabulary.added_tokens, *added),
-        refine=options.refine,
+        refine=wanted.refine,
+        event_counts=numbers,
     )
 
 

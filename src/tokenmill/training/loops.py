@@ -22,7 +22,6 @@ _PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
 _FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
 _MAX_NODES_32 = 2**32 - 1  # up to so many nodes, positions have 32 bits
 _NO_LIMIT = 2**64 - 1
-_FEW = 1 << 22  # entries of segments, 16 MB: renewing an index of fewer costs time and saves little memory
 
 
 def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
@@ -84,7 +83,6 @@ def merge(
     can_be_too_long = corpus.n_nodes * max(map(len, tokens)) > options.max_bytes
     limits = Limits(lengths, shapes, options.max_bytes if can_be_too_long else _NO_LIMIT, max_words)
     threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
-    most = first_entries(corpus.n_nodes)
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.n_nodes, 8 * wanted + (1 << 16)))
     done = 0
 
@@ -94,14 +92,12 @@ def merge(
 
     look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
-        index = PairIndex(corpus, pairs, spans, limits)
-        build_index(index, corpus, progress, most)
+        index = PairIndex(corpus, pairs, spans, limits, done > 0)
+        build_index(index, corpus, progress)
         loop = MergeLoop(corpus, pairs, spans, merges, counts, first + done, done, limits)
         while loop.n_merges < wanted:
             if not loop.merge(min(look, wanted), _SLICE):
-                if not pairs.floor:
-                    break
-                renew_index(index, spans)
+                break
             progress("merge", loop.n_merges, wanted)
             if watch.event is not None:
                 tell(loop.n_merges)
@@ -117,8 +113,8 @@ def merge(
         # have like counts, the same estimate would end that phase after a few merges, and so on.
         look = max(look, 2 * done)
         threshold = max(options.min_pair_count, pairs.threshold // 16)
-        pairs.raise_threshold(_NO_LIMIT)
-        renew_index(index, spans)
+        while not index.forget(_SLICE):
+            pass  # back in Python, so that Ctrl-C works
         pairs.clear(threshold)
 
 
@@ -176,29 +172,14 @@ def refine(
     return events, known.to_list(), known.removed()
 
 
-def build_index(index: PairIndex, corpus: Corpus, progress: Progress, most: int = _NO_LIMIT) -> None:
-    """Find the pairs of the corpus. most: about how many entries their segments may have."""
+def build_index(index: PairIndex, corpus: Corpus, progress: Progress) -> None:
+    """Find the pairs of the corpus."""
     while not index.count(_SLICE):
         progress("index", index.at, 2 * corpus.n_nodes)
-    index.choose(most)
+    index.choose()
     while not index.place(_SLICE):
         progress("index", corpus.n_nodes + index.at, 2 * corpus.n_nodes)
     progress("index", 2 * corpus.n_nodes, 2 * corpus.n_nodes)
-
-
-def first_entries(n_nodes: int) -> int:
-    """About how many entries the segments of plain BPE have at first. Then merging soon halves what there is to index."""
-    return max(_FEW, n_nodes // 2)
-
-
-def renew_index(index: PairIndex, spans: np.ndarray) -> None:
-    """Renew the index. Each token has one node then, as `spans` will tell."""
-    while not index.recount(_SLICE):
-        pass
-    index.choose(_NO_LIMIT)
-    while not index.place(_SLICE):
-        pass  # back in Python, so that Ctrl-C works
-    spans[spans > 0] = 1
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:

@@ -51,7 +51,7 @@ class MergeOptions(AnyOptions):
     special_tokens: control tokens. They get the last ids. Training cuts them out of the text, where each ends a document.
     min_count: leave out pretokens with a lower count. min_pair_count: stop when the count of the best pair is lower.
     max_token_bytes: never make a longer token. num_threads: None is all cores. The result does not depend on it.
-    refine: the threshold of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
+    refine: the threshold of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive.py.
     """
 
     special_tokens: SpecialTokens = ()

@@ -27,8 +27,8 @@ from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from ..counting import CountOptions, WordCounts, count_each
+from ..counting.options import Paths
 from ..counting.word_counts import check_patterns
-from ..counting.workers import Paths
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..split import Splitter
@@ -101,7 +101,7 @@ class ParityTraining:
     ) -> None:
         check_parity(training, development, options, parity)
         self.options, self.parity = options, parity
-        self.watched(progress)
+        self.progress = progress or (lambda stage, done, total: None)
         special = [token.encode() for token in options.special_tokens]
         self._names = list(training)
         self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
@@ -162,11 +162,6 @@ class ParityTraining:
             event_counts=numbers,
         )
 
-    def watched(self, progress: Progress | None) -> ParityTraining:
-        """This training, with another callback for `run`."""
-        self.progress = progress or (lambda stage, done, total: None)
-        return self
-
     def n_tokens(self) -> int:
         """After `run`: how many tokens the training texts are made of."""
         return self._n_tokens
@@ -184,7 +179,6 @@ class ParityTraining:
         return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
     def _loops(self, texts: list[WordCounts], spans: np.ndarray, limits: Limits) -> list[LanguageLoop]:
-        import numpy as np
 
         from ._index_cy import PairIndex
         from ._pairs_cy import Pairs
@@ -198,7 +192,7 @@ class ParityTraining:
                 raise InputError(f"the language {name}: {error}") from error
             start = byte_alphabet(counts)
             pair_weight(start.offsets, counts.counts)
-            corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, self.progress)
+            corpus = loops.load_corpus(start, counts.counts, order, self.progress)
             pairs = Pairs(1, corpus.wide)
             loops.build_index(PairIndex(corpus, pairs, spans, limits), corpus, self.progress)
             made.append(LanguageLoop(corpus, pairs, spans, limits))

@@ -15,7 +15,6 @@ from ..vocabulary.surgery import final_ids
 from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
-from .naive_picky import train_naive_picky
 from .options import Options
 from .watching import Watch
 
@@ -24,30 +23,18 @@ if TYPE_CHECKING:
 TELL = 0.1  # seconds between two reports of the textbook loops
 
 
-def train_from_counts(
-    counts: WordCounts, vocab_size: int, *, progress: Progress | None = None, **options: Any
-) -> Vocabulary:
-    """Train byte-pair encoding on word counts. The options are those of `Options`.
-
-    progress: called as progress(stage, done, total).
-
-    Each step merges the pair with the highest count, of equals the one with the smaller (left id, right id).
-
-    >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
-    >>> train_from_counts(counts, 260, special_tokens=["<|end|>"]).tokens[256:]
-    (b'we', b'lo', b'ewe')
-    """
-    return Training(counts, Options(vocab_size=vocab_size, **options), progress).run()
-
-
 class Training:
     """A training in two steps, so that the word counts can be freed between them.
 
-    The constructor copies what it needs of the counts. `run` trains, once.
+    The constructor copies what it needs of the counts. `run` trains, once. Each step merges the pair with the highest
+    count, of equals the one with the smaller (left id, right id).
+
+    >>> counts = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
+    >>> Training(counts, Options(260, special_tokens=["<|end|>"])).run().tokens[256:]
+    (b'we', b'lo', b'ewe')
     """
 
     def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
-        import numpy as np
 
         if not isinstance(counts, WordCounts):
             raise UsageError(
@@ -71,7 +58,7 @@ class Training:
         if options.algorithm == "naive":
             self.pretokens = _as_lists(start, counts.counts, order)
         else:
-            self.corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, self.progress)
+            self.corpus = loops.load_corpus(start, counts.counts, order, self.progress)
 
     def run(self) -> Vocabulary:
         """Train. In Picky BPE the removed tokens get the highest ids, after the special tokens."""
@@ -96,8 +83,7 @@ class Training:
         """The events and the ids of the removed tokens by the textbook loops. New tokens are appended to `tokens`."""
         import numpy as np
 
-        limits = (self.options.min_pair_count, self.options.max_bytes)
-        refine, size, first = self.options.refine, self.options.n_ordinary, len(tokens)
+        options, size, first = self.options, self.options.n_ordinary, len(tokens)
         events: list[tuple[int, int, int]] = []
         numbers: list[tuple[int, int]] = []
         told = 0.0
@@ -114,10 +100,8 @@ class Training:
                 tell()
                 told = time.monotonic()
 
-        if refine is None:
-            train_naive(self.pretokens, tokens, size, *limits, step)
-        else:
-            train_naive_picky(self.pretokens, tokens, size, refine, *limits, step=step)
+        limits = (options.min_pair_count, options.max_bytes)
+        train_naive(self.pretokens, tokens, size, options.refine, *limits, step=step)
         tell()
         is_removed = {left if right < 0 else new: right < 0 for left, right, new in events}  # the last event counts
         return events, sorted(id for id, gone in is_removed.items() if gone)
@@ -172,8 +156,7 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
     place = 4 if nodes <= loops._MAX_NODES_32 else 8
     # Nodes; positions of pairs above the threshold, and their order; tokens and pairs; Python and small arrays.
-    entries = min(nodes, loops.first_entries(nodes)) if refine is None else nodes
-    needed = 4 * nodes + place * entries * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
+    needed = 4 * nodes + place * nodes * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
     return needed if refine is None else needed * 19 // 10
 
 
