@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .offsets import Offsets
     from .streams import StreamDecoder
 
-CACHE_BYTES = 256 << 20  # by default
-
 
 class Core:
     """Encodes and decodes with one vocabulary. Immutable; threads share it.
@@ -354,15 +352,6 @@ class Core:
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:
         """The ids of the pretokens of `data` that end at `ends` (a uintp array), as a uint32 buffer."""
         return self.kernel.encode_to_ids(data, None, None, ends)
-
-
-def core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
-    """The core that encodes with the kernels, or with the library of the vocabulary."""
-    if vocabulary.library is None:
-        return Core(vocabulary, cache_bytes)
-    from .library_core import LibraryCore  # late: few vocabularies need it
-
-    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | None]:

@@ -12,7 +12,7 @@ from ..errors import UnknownTokenError, UsageError, printable, require
 from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .core import CACHE_BYTES, core_of
+from .cores import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
