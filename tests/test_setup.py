@@ -15,6 +15,7 @@ from setuptools import Extension
 from setuptools.command.build_ext import build_ext
 from distutils.core import run_setup
 command = run_setup("setup.py", ["build_ext"], "init").get_command_obj("build_ext")
+command.force = True
 command.extensions = [Extension("kernel", ["kernel.c"])]
 command.compiler = types.SimpleNamespace(compiler_type=sys.argv[1])
 build_ext.build_extensions = lambda self: print(json.dumps(self.extensions[0].extra_compile_args))
