@@ -42,6 +42,8 @@ def show(folder: str) -> None:
     }
     width = max(map(len, advice))
     lines = [f"  {command} {verb:<{width}}  {purpose}" for verb, purpose in advice.items()]
+    if max(map(len, lines)) > console.width:  # a purpose below its command, so that no word is broken
+        lines = [f"  {command} {verb}\n      {purpose}" for verb, purpose in advice.items()]
     console.print("\n".join(["\nNow try:", *lines]), markup=False, soft_wrap=True)
 
 
@@ -61,7 +63,7 @@ def main() -> int:
     files = list(map(str, standard_library()))
     print(f"tokenmill: training {VOCAB_SIZE:,} tokens on {len(files):,} source files of Python's standard library\n")
     # A few files of Python's own tests are deliberately in other encodings: they are left out.
-    options = ["--special-token", "<|endoftext|>", "--binary", "skip", "--force", "-o", folder]
+    options = ["--special-token", "<|endoftext|>", "--binary", "skip", "--skip-damaged", "--force", "-o", folder]
     if code := app(["train", *files, "--vocab-size", str(VOCAB_SIZE), *options]):
         return code
     show(folder)

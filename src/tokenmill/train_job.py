@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
-from .jobs.progress import Progress
+from .jobs.progress import Progress, draws_progress
 from .jobs.work import Overwrite
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
 from .sources.blocks import ReadOptions
@@ -370,6 +370,7 @@ class _Arguments(Train):
         return replace(self, vocab_size=self.sizes, **given).run(self.progress).tok
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train(sources: Paths, options: _Arguments) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed; or on saved word counts.
@@ -390,7 +391,7 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, or with the `characters`
         themselves, and `unknown_token` for the others.
     output: the folder to save the tokenizer in.
-    progress: called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
+    progress: True draws bars, also in a notebook; or called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
         happens, a TrainingEvent: rank, left, right, token, count, ios.
     All options are those of `tokenmill train`: see Train.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
@@ -398,6 +399,7 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     return options.trained(sources=sources)
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
@@ -407,6 +409,7 @@ def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> To
     return options.trained(texts=texts)
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, int], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on word counts, or on a mapping of words to counts such as a Counter. Options as for `train`.
@@ -419,6 +422,7 @@ def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, in
     return options.trained(counts=WordCounts.from_mapping(counts) if isinstance(counts, Mapping) else counts)
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Arguments) -> Tokenizer:
     """Train by parity-aware BPE: at each step, the language that is compressed worst chooses the merge.

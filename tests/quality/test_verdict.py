@@ -62,10 +62,12 @@ def test_unused_tokens_that_must_stay_are_no_complaint(tmp_path):
     tok = tokenmill.train_from_iterator([TEXT + random_text(1)], 400)
     before = finding(tokenmill.inspect(tok, path), "unused")
     smaller = tokenmill.shrink(tok, path)
-    assert before.level == "look" and f"drops {smaller.dropped:,} rows, and this text keeps its tokens" in before.advice
+    assert (
+        before.level == "look" and f"drops {smaller.dropped:,} tokens, and this text keeps its tokens" in before.advice
+    )
     after = finding(tokenmill.inspect(smaller.tok, path), "unused")
     assert after.level == "good" and not after.advice
-    assert "cannot be removed" in after.statement  # the single bytes
+    assert "none of them can be removed" in after.statement  # the single bytes
 
 
 def test_advice_is_measured(tmp_path):
@@ -78,7 +80,9 @@ def test_advice_is_measured(tmp_path):
     text = path.read_text("utf-8")
     pruned = tokenmill.prune(tok, ios=0.9, counts=path)
     more = 100 * (len(pruned.tok.encode(text)) / len(tok.encode(text)) - 1)
-    assert f"`tokenmill prune {tmp_path / 'tok'} '{path}' --ios 0.9 -o pruned` drops {pruned.dropped:,} rows" in advice
+    assert (
+        f"`tokenmill prune {tmp_path / 'tok'} '{path}' --ios 0.9 -o pruned` drops {pruned.dropped:,} tokens" in advice
+    )
     cost = re.search(r"takes ([\d.]+) % more", advice)
     assert float(cost[1]) == pytest.approx(more, abs=0.006) if cost else more < 0.01
     unused = finding(tokenmill.inspect(tok, path), "unused").advice
@@ -95,7 +99,17 @@ def test_unreachable_tokens():
     vocabulary = make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))
     more = finding(tokenmill.inspect(Tokenizer(vocabulary)), "unreachable")
     assert more.level == "look" and more.statement.startswith("14 tokens") and "1 of them not in" in more.statement
-    assert "tokenmill prune TOKENIZER --ids FILE" in more.advice
+    assert more.advice == "`tokenmill prune TOKENIZER --unreachable -o smaller` drops 1 tokens."
+
+
+def test_prune_unreachable(tmp_path):
+    folder, text = tmp_path / "tok", tmp_path / "text.txt"
+    Tokenizer(make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))).save(folder)
+    text.write_text("never say never")
+    for number, sources in enumerate([(), (str(text),)]):
+        job = tokenmill.Prune(tokenizer=folder, sources=sources, unreachable=True, output=tmp_path / f"out{number}")
+        changed = job.run()
+        assert changed.dropped == 1 and changed.tok.n_vocab == 256
 
 
 KINDS = {

@@ -23,7 +23,7 @@ from typing import Any
 from .. import __version__
 from ..errors import InputError, OptionName, OutputError, require
 from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
-from ..jobs.progress import Meter, Progress
+from ..jobs.progress import Meter, Progress, draws_progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
@@ -42,6 +42,7 @@ COLUMNS = ["text", "id", "source", "title"]  # of Parquet
 ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; a block more in the bytes
 
 
+@draws_progress
 def clean(
     kind: str,
     sources: str | os.PathLike | Iterable[str | os.PathLike],

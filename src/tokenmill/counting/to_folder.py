@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 from ..errors import require
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Block, Span
@@ -39,6 +39,7 @@ SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than
 MAX_SHARDS = 4096
 
 
+@draws_progress
 def count_to_folder(
     sources: Paths,
     output: str | os.PathLike,

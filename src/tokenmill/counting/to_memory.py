@@ -10,7 +10,7 @@ from functools import partial
 from typing import Literal
 
 from ..errors import UsageError
-from ..jobs.progress import Meter, Progress
+from ..jobs.progress import Meter, Progress, draws_progress
 from ..jobs.work import JobOptions
 from ..sources.blocks import BLOCK, Block
 from ..sources.find import OnSkip
@@ -25,6 +25,7 @@ from .weights import scaled
 from .word_counts import WordCounts
 
 
+@draws_progress
 def count(
     sources: Paths,
     split: str | Iterable[str] | Splitter = DEFAULT,
@@ -103,6 +104,7 @@ def count_each(
     return counts
 
 
+@draws_progress
 def count_iterator(
     texts: Iterable[str | bytes],
     split: str | Iterable[str] | Splitter = DEFAULT,

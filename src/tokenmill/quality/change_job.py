@@ -123,10 +123,13 @@ class Prune(Change):
     tokenmill prune cl100k_base --script Latin --script Greek -o smaller
 
     tokenmill prune my-tokenizer corpus/*.txt --ios 0.9 -o cleaned
+
+    tokenmill prune my-tokenizer --unreachable -o cleaned
     """
 
     # fmt: off
     ids: Annotated[Path | None, Option("A file of the tokens to remove: one id per line.")] = None
+    unreachable: Annotated[bool, Option("Remove the tokens that no text produces. Those that SRC uses stay.")] = False
     ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
     script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
     # fmt: on
@@ -134,14 +137,16 @@ class Prune(Change):
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.ids is not None:
-            yield (OptionName("ids"),), {"ios", "script", "min_uses", "sources"}
+            yield (OptionName("ids"),), {"unreachable", "ios", "script", "min_uses", "sources"}
+        if self.unreachable:
+            yield (OptionName("unreachable"),), {"ios", "script", "min_uses"}
         if self.ios is not None:
             yield (OptionName("ios"),), {"script", "min_uses"}
         if not self.sources:
             yield ("a prune without text",), {"ios", "min_uses", "unit", "separator", "field", "num_threads"}
 
     def check(self) -> None:
-        if not self.sources and not self.script and self.ids is None:
+        if not self.sources and not self.script and self.ids is None and not self.unreachable:
             ids, script = OptionName("ids"), OptionName("script")
             raise UsageError(
                 "name what to keep, a text or a ",
@@ -155,14 +160,18 @@ class Prune(Change):
 
     def run(self, progress: Progress | None = None) -> Changed:
         """Prune, save and certify."""
-        from .pruning import prune, shrink
+        from .pruning import lasting_tokens, prune, shrink
+        from .reachability import unreachable_ids
 
         self.check()
         tok = self.opening.load(self.tokenizer)
         counts = self._count(tok, self.sources, progress)
-        if self.ids is not None or self.ios is not None:
-            removing = None if self.ids is None else read_ids(self.ids)
-            smaller = prune(tok, removing, ios=self.ios, counts=counts, progress=progress)
+        if self.ids is not None or self.unreachable or self.ios is not None:
+            removing: Collection[int] | None = None if self.ids is None else read_ids(self.ids)
+            if self.unreachable:
+                removing = unreachable_ids(tok, counts, progress) - lasting_tokens(tok.vocabulary)
+            of_ios = None if self.ios is None else counts
+            smaller = prune(tok, removing, ios=self.ios, counts=of_ios, progress=progress)
         else:
             smaller = shrink(tok, counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
         certificate = self._save(tok, smaller.tok, smaller.id_map, counts, progress)

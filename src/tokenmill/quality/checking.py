@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import open_source, read_documents
 from ..sources.find import Source, find_sources, report_skips
@@ -96,6 +96,7 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
     return None
 
 
+@draws_progress
 def check(
     tokenizer: Tokenizer,
     other: Tokenizer,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
@@ -90,6 +90,7 @@ class Comparison(Report):
         ]
 
 
+@draws_progress
 @suggests_options
 def compare(
     tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer],

@@ -29,7 +29,7 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..errors import OptionName, UsageError, suggests_options
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -55,6 +55,7 @@ class _Options(MergeOptions):
     progress: Progress | None = None
 
 
+@draws_progress
 @takes_options(_Options)
 def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
@@ -116,6 +117,7 @@ class Worth(NamedTuple):
     gained: int
 
 
+@draws_progress
 @suggests_options
 def replace(
     tok: Tokenizer,

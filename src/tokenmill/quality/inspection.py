@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from ..errors import suggests_options
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -104,6 +104,7 @@ class Inspection(Report):
         }
 
 
+@draws_progress
 @suggests_options
 def inspect(
     tok: Tokenizer,

@@ -16,7 +16,7 @@ from operator import add
 import numpy as np
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.tokenizer import expect_tokenizers
@@ -46,6 +46,7 @@ class Pruned:
     dropped: int
 
 
+@draws_progress
 @suggests_options
 def prune(
     tok: Tokenizer,
@@ -78,6 +79,7 @@ def prune(
     return _without(tok, removing)
 
 
+@draws_progress
 @suggests_options
 def shrink(
     tok: Tokenizer,

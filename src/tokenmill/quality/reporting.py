@@ -19,7 +19,7 @@ from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
 from .evaluation_text import EvaluationText, Source, Texts
-from .page import chart_svg, render
+from .page import render
 from .tables import Column, Table, escape_markdown
 
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
@@ -190,7 +190,7 @@ class Report:
 
         >>> Path("ios.svg").write_text(inspection.svg("ios"))
         """
-        return chart_svg(self.chart(key))
+        return self.chart(key)._repr_svg_()
 
     def to_json(self, top: int | None = None) -> dict[str, object]:
         """Everything as values for json.dumps, lists cut to `top` rows."""

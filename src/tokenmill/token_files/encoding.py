@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError
 from ..jobs.outputs import is_device, open_output, temporary_folder
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.blocks import Span
@@ -46,6 +46,7 @@ MAX_TASKS = 10_000
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
 
+@draws_progress
 def encode_files(
     tok: Tokenizer,
     sources: Paths,

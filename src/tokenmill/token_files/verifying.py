@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, UsageError
-from ..jobs.progress import Meter, Progress
+from ..jobs.progress import Meter, Progress, draws_progress
 from ..jobs.work import Task
 from ..jobs.working_folder import WorkingFolder
 from ..sources.blocks import ReadOptions
@@ -38,6 +38,7 @@ class Verified:
     checks: tuple[str, ...]
 
 
+@draws_progress
 def verify(
     path: str | os.PathLike[str],
     tok: Tokenizer | None = None,
