@@ -5,7 +5,8 @@
     │   ├── PatternError                        a split pattern that is invalid, or too costly to run
     │   ├── SpecialTokenError                   text that contains a special token the caller did not allow
     │   ├── UnknownOptionError (TypeError)      a keyword argument that the function does not have
-    │   └── UnknownTokenError (KeyError)        an id or a token that the vocabulary does not have
+    │   ├── UnknownTokenError (KeyError)        an id or a token that the vocabulary does not have
+    │   └── WrongTypeError (TypeError)          an argument of another type, such as a number in place of a text
     ├── InputError                              a source that cannot be read: missing, damaged, binary
     │   └── FormatError                         a vocabulary, counts or token file that is damaged or unknown
     ├── OutputError                             a file that cannot be written: disk full, no permission
@@ -73,6 +74,10 @@ class UnknownOptionError(UsageError, TypeError):
 
 class UnknownTokenError(UsageError, KeyError):
     """An id or a token that the vocabulary does not have."""
+
+
+class WrongTypeError(UsageError, TypeError):
+    """An argument of another type, such as a number in place of a text."""
 
 
 class InputError(TokenmillError):

@@ -75,11 +75,11 @@ class Train(Options, Parity):
         if self._makes_pieces:
             object.__setattr__(self, "alphabet", "characters")
         given = self.vocab_size if isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
-        for size in given:  # also those that are cut from the largest
-            object.__setattr__(self, "vocab_size", size)
-            super().__post_init__()
         size_field = fields_of(Options)["vocab_size"]
         sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
+        for size in sizes:  # also those that are cut from the largest
+            object.__setattr__(self, "vocab_size", size)
+            super().__post_init__()
         object.__setattr__(self, "vocab_size", sizes[-1])
         object.__setattr__(self, "sizes", sizes)
         if self.superwords == "boundless" and len(sizes) > 1:

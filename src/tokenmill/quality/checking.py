@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from ..errors import ConversionError, UsageError
@@ -117,8 +118,8 @@ def check(
     True
     """
     expect_tokenizers(tokenizer, other)
-    if fuzz < 0:
-        raise UsageError(f"fuzz is {fuzz}; give the number of texts to generate, 0 or more")
+    if not isinstance(fuzz, Integral) or fuzz < 0:
+        raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
     if isinstance(texts, str):
         raise UsageError("texts is one string; give a list of texts, such as [text]")
     trial = _Trial(tokenizer, other, library)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from ..errors import suggests_options
+from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress, draws_progress
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
@@ -124,6 +124,8 @@ def inspect(
     [212, 141, 96, 51]
     """
     expect_tokenizers(tok)
+    if not isinstance(options, InspectionOptions):
+        raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tok.name
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
     with gc_paused(), Reading(domains) as reading:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from numbers import Integral
 from operator import add
 
 import numpy as np
@@ -105,6 +106,8 @@ def shrink(
     (24117, 281)
     """
     expect_tokenizers(tok)
+    if not isinstance(min_uses, Integral) or min_uses < 1:
+        raise UsageError(f"min_uses is {min_uses!r}; give a number of uses, 1 or more")
     if text is None and not scripts:
         raise UsageError("give a text, scripts, or both to say which tokens to keep")
     if isinstance(scripts, str):

@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..errors import WrongTypeError
 from .normalization import repair
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class StreamEncoder:
 
         Raises SpecialTokenError as `encode` does.
         """
+        if not isinstance(text, str):
+            raise WrongTypeError(f"text is str, not {type(text).__name__}")
         text = self._surrogate + text
         self._surrogate = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         self._held += repair(text.removesuffix(self._surrogate)).encode()
