@@ -116,6 +116,34 @@ def test_a_certain_cut_is_one_whatever_stands_around(pattern, text, before, afte
     assert apart == ends_of(scanner, left + right, 5000)
 
 
+CUT_CHAINS = st.one_of(
+    st.sampled_from([*CHAINS.values(), (r"\p{N}", "gpt2"), ("gpt2", r"\p{N}{1,3}"), (r"\p{N}{1,3}", "[日é]+", "gpt2")]),
+    st.tuples(st.sampled_from(AT_ONCE), st.one_of(st.sampled_from(NAMED), patterns())),
+    st.lists(patterns(1), min_size=2, max_size=3),
+)
+
+
+@given(CUT_CHAINS, data(60), data(60), data(60))
+@settings(max_examples=100 * FACTOR, deadline=None)
+def test_a_certain_cut_of_a_chain_is_one_in_its_slow_twin(chain, text, before, after):
+    splitter = splitter_of(*chain)
+    cut = splitter.scanner.certain_cut(text) if splitter.scanner is not None else 0
+    if not cut:
+        return
+    left, right = before + text[:cut], text[cut:] + after
+    apart = reference_ends(splitter.patterns, left)
+    apart += [len(left) + end for end in reference_ends(splitter.patterns, right)]
+    assert apart == reference_ends(splitter.patterns, left + right)
+
+
+def test_a_chain_has_the_certain_cuts_of_its_inner_pattern():
+    text = "some words\nمع الكلمات".encode()
+    expected = Splitter("gpt2").scanner.certain_cut(text)
+    assert expected > 11
+    assert Splitter(r"\p{N}", "gpt2").scanner.certain_cut(text) == expected
+    assert Splitter(r"\p{N}{1,3}", "[一-龥]+", "gpt2").scanner.certain_cut(text) == expected
+
+
 @given(data(100, invalid=False), data(100))
 @settings(max_examples=60 * FACTOR, deadline=None)
 def test_a_certain_cut_begins_no_earlier_than_asked(text, more):

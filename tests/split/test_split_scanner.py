@@ -113,7 +113,7 @@ def test_certain_cuts_are_those_of_brute_force(pattern):
     found = {
         (a, b)
         for a, b in itertools.product(letters, repeat=2)
-        if tables.certain[tables.ascii[ord(a)] * tables.width + tables.ascii[ord(b)]]
+        if tables.certain[tables.ascii[ord(a)] * tables.width + tables.ascii[ord(b)]] == 1
     }
     assert found <= brute_force_certain(pattern, letters)
     assert found, "the pattern has certain cuts"

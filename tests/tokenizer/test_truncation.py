@@ -22,6 +22,18 @@ def test_truncate(tok, text):
         assert tok.truncate(sample, len(ids)) == sample
 
 
+def test_the_short_way_to_an_end_finds_that_of_the_spans(tok, text):
+    core, plan = tok._core, tok._core.plan()
+    for sample in (text, MIXED, "low " * 300):
+        data = sample.encode()
+        ends = core.token_ends(data, plan)
+        found = [core.end_of(data, plan, most) for most in range(len(ends) + 2)]
+        assert found == [0, *ends[:-1], -1, -1]
+    allowed = core.plan("all")
+    assert core.end_of(b"low<|endoftext|> low low", allowed, 2) == -2
+    assert core.end_of(b"low<|endoftext|> low low", allowed, 200) == -1
+
+
 def test_truncate_looks_no_further_than_it_must(tok, text):
     assert tok.truncate(text * 100_000, 3) == tok.truncate(text, 3)  # 40 MB, and at once
 

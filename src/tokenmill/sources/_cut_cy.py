@@ -192,8 +192,10 @@ class Cutter:
         """Where the blank lines at text[at] end; final: whether the last one needs no newline."""
         newline: cython.size_t
         while at < length:
-            newline = _find(text, at, length, NEWLINE)
-            if newline - at > self.limit or not _is_space(text, at, newline) or (newline == length and not final):
+            newline = at  # no search for the newline: most lines have a letter soon
+            while newline < length and text[newline] != NEWLINE and (text[newline] == 32 or 9 <= text[newline] <= 13):
+                newline += 1
+            if newline - at > self.limit or (not final if newline == length else text[newline] != NEWLINE):
                 break
             at = min(newline + 1, length)
         return at
@@ -221,6 +223,9 @@ def _put_lines(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.
     """Move text[start:end] to text[written:], without the carriage returns before a newline; `ended`: one follows."""
     newline: cython.size_t
     stop: cython.size_t
+    if _find(text, start, end, RETURN) == end:
+        memmove(text + written, text + start, end - start)
+        return written + end - start
     while start < end:
         newline = _find(text, start, end, NEWLINE)
         stop = newline

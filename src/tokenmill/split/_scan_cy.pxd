@@ -58,6 +58,7 @@ cdef class Scanner:
     cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
 
     # The parts of scan.
+    cdef bint is_certain(self, const uint8_t* text, size_t before, size_t at, size_t size) noexcept nogil
     cdef bint joins_at(self, const uint8_t* text, size_t at) noexcept nogil
     cdef Py_ssize_t scan_one(self, Scanner machine, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil
     cdef Py_ssize_t scan_chain(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil

@@ -15,6 +15,8 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 REWIND = cython.declare(cython.int, 7)
 NONE = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
 DEAD = cython.declare(cython.size_t, 0xFFFF)
+CERTAIN = cython.declare(uint8_t, 1)  # what Tables.certain says of a border
+NEUTRAL = cython.declare(uint8_t, 2)
 
 
 @cython.cfunc
@@ -289,25 +291,45 @@ class Scanner:
             length: cython.size_t) -> cython.size_t:
         at: cython.size_t = length
         size: cython.size_t
-        cls: cython.size_t
-        last: cython.size_t
         before: cython.size_t
+        size_before: cython.size_t
         while at > start + 1:
             at -= 1
             if text[at] & 0xC0 == 0x80:
                 continue  # inside a character
-            cls = self.class_of(text + at, length - at, cython.address(size))
+            self.class_of(text + at, length - at, cython.address(size))
             if size == 1 and text[at] >= 128:
                 continue  # perhaps the first bytes of a character that continues after `length`
             before = at - 1
             while before > start and at - before < 4 and text[before] & 0xC0 == 0x80:
                 before -= 1
-            last = self.class_of(text + before, at - before, cython.address(size))
-            if size != at - before or (size == 1 and text[before] >= 128):
+            self.class_of(text + before, at - before, cython.address(size_before))
+            if size_before != at - before or (size_before == 1 and text[before] >= 128):
                 continue  # perhaps the last bytes of a character that begins before `start`
-            if self.certain[last * self.width + cls] and (self.joined == cython.NULL or not self.joins_at(text, at)):
+            if self.is_certain(text, before, at, size) and (self.joined == cython.NULL or not self.joins_at(text, at)):
                 return at
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def is_certain(self, text: cython.pointer(cython.const[uint8_t]), before: cython.size_t, at: cython.size_t,
+                   size: cython.size_t) -> cython.bint:
+        """Whether the border at `at` is a certain cut of this pattern and of all inner ones.
+
+        The characters around it are text[before:at] and the `size` bytes after it. Where it is a certain cut of this pattern,
+        each side is cut as it is alone, and the inner patterns cut the same pretokens. Where it is neutral, so are all
+        cuts but perhaps one at the border itself. With that one, the pretokens are again the same. Without it, the border is inside
+        a pretoken whose two parts are pretokens of the sides alone. If it is a certain cut of the inner patterns, they cut that
+        pretoken as they cut these two.
+        """
+        read: cython.size_t
+        last: cython.size_t = self.class_of(text + before, at - before, cython.address(read))
+        after: cython.size_t = self.class_of(text + at, size, cython.address(read))
+        border: uint8_t = self.certain[last * self.width + after]
+        if border == NEUTRAL and self.inner is not None:
+            return self.inner.is_certain(text, before, at, size)
+        return border == CERTAIN
 
     def fill(self, data: cython.const[uint8_t][::1], start: cython.size_t, room: cython.size_t) -> bytes:
         """The ends of at most `room` pretokens of `data` from a pretoken start, as size_t values in bytes."""

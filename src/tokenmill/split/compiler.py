@@ -8,7 +8,7 @@ from .alphabet import Alphabet, NotRegular
 from .automaton import DEAD, Automaton, compile_tree, sets_of
 from .syntax import parse
 from .tables import SimdTables, Tables
-from .transducer import REWIND, Maker, Transducer, certain_cuts, sure_states
+from .transducer import REWIND, Maker, Transducer, certain_cuts, neutral_borders, sure_states
 
 MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
@@ -54,8 +54,11 @@ def compile_pattern(pattern: str) -> Tables:
     tables = None if transducer is None else transducer_tables(transducer, alphabet)
     steps, actions, simd = (b"", b"", None) if tables is None else (tables.steps, tables.actions, tables.simd)
 
-    certain = certain_cuts(automaton)
-    rows = [bytes(following >> b & 1 for b in range(width)) for following in certain]
+    neutral = [0] * alphabet.size if transducer is None else neutral_borders(transducer)
+    rows = [
+        bytes(cut >> b & 1 or (passing >> b & 1) << 1 for b in range(width))
+        for cut, passing in zip(certain_cuts(automaton), neutral, strict=True)
+    ]
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
         steps, actions, array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,

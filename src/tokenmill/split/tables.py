@@ -34,7 +34,8 @@ class Tables(NamedTuple):
         Empty if the transducer would be too large.
     matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end
         before this character.
-    certain: a row for each class: whether a pretoken always begins at a character of this class after one of that class.
+    certain: a row for each class: 1 if a pretoken always begins at a character of this class after one of that class, 2 if
+        the border between them is neutral (see transducer.neutral_borders), else 0.
     simd: the transducer for the SIMD scan, or None if it does not fit.
     """
 

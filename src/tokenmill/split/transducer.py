@@ -228,3 +228,23 @@ def certain_cuts(automaton: Automaton) -> list[int]:
             if leading >> c & 1:
                 certain[c] &= cut
     return certain
+
+
+def neutral_borders(transducer: Transducer) -> list[int]:
+    """For each class, the classes (as bits) with which it has a neutral border when they follow it.
+
+    A border between x and y is neutral if the cuts of x + y are those of x and those of y, but for a cut at the border itself.
+
+    It is known of a transducer that reports each cut before the next character, so that every action is 0 or 1 and none is left
+    for the end of the text. Then the cuts of x + y inside of x are those of x. If the first character of y leads every state that
+    x can end in to the state that it leads the start to, the cuts inside of y are those of y too.
+    """
+    steps = transducer.steps
+    classes = range(len(steps[0]))
+    if any(transducer.ends) or any(action > 1 for row in steps for _, action in row):
+        return [0] * len(classes)
+    found = []
+    for c in classes:
+        states = {row[c][0] for row in steps}
+        found.append(sum(1 << b for b in classes if all(steps[s][b][0] == steps[0][b][0] for s in states)))
+    return found

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .offsets import Offsets
     from .streams import StreamDecoder
 
+CACHE_BYTES = 256 << 20  # by default
+
 
 class Core:
     """Encodes and decodes with one vocabulary. Immutable; threads share it.
@@ -294,7 +296,7 @@ class Core:
         out = write_ids(ids, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
         return out, memoryview(id_ends)[: len(id_ends) - goes_on]
 
-    def count(self, text: str, plan: Plan) -> int:
+    def count(self, text: str | bytes, plan: Plan) -> int:
         """The number of ids of `text`."""
         return self._by_kernel("count", text, plan) if self.whole_texts else len(self.encode(text, plan))
 
@@ -302,13 +304,24 @@ class Core:
         """The ids of `text` and the spans that they stand for."""
         from .offsets import encode_with_offsets
 
-        return encode_with_offsets(self, repair(text), plan)
+        return encode_with_offsets(self, text, plan)
 
     def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
         """Where each token of a text in UTF-8 ends, in bytes. limit: stop once there are more tokens; -1 for no limit."""
         from .offsets import encode_spans
 
         return encode_spans(self, data, plan, limit)[1][1::2].tolist()
+
+    def end_of(self, data: bytes, plan: Plan, limit: int) -> int:
+        """Where the first `limit` ids of a text in UTF-8 end; negative as for Encoder.prefix."""
+        vocabulary = self.vocabulary
+        unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
+        return self.kernel.prefix(data, plan.sections, limit, self.sizes, unknown)
+
+    @lazy
+    def sizes(self) -> memoryview:
+        """The number of bytes of each token by id."""
+        return memoryview(self.vocabulary.packed[1]).cast("I")
 
     def parts(self, text: str) -> Iterator[bytes | int]:
         """What `text` consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
@@ -341,6 +354,15 @@ class Core:
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:
         """The ids of the pretokens of `data` that end at `ends` (a uintp array), as a uint32 buffer."""
         return self.kernel.encode_to_ids(data, None, None, ends)
+
+
+def core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
+    """The core that encodes with the kernels, or with the library of the vocabulary."""
+    if vocabulary.library is None:
+        return Core(vocabulary, cache_bytes)
+    from .library_core import LibraryCore  # late: few vocabularies need it
+
+    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | None]:

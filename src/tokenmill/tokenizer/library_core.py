@@ -22,7 +22,6 @@ from .streams import StreamDecoder
 if TYPE_CHECKING:
     from .special import Plan
 
-CACHE_BYTES = 256 << 20  # by default
 Pieces = list[tuple[int, int, int]]  # ids, each with its first character and the one after its last
 
 
@@ -162,11 +161,6 @@ class LibraryStreamDecoder(StreamDecoder):
     def _take(self, text: str) -> str:
         new, self._given = text[len(self._given) :], text
         return new
-
-
-def core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
-    """The core that encodes with the kernels, or with the library of the vocabulary."""
-    return (Core if vocabulary.library is None else LibraryCore)(vocabulary, cache_bytes)
 
 
 def _pattern_of(contents: frozenset[str]) -> re.Pattern[str]:

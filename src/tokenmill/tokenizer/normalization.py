@@ -23,7 +23,6 @@ from functools import cache, lru_cache, partial, reduce
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
-from ..split.alphabet import table
 from ..split.splitter import finder_of
 from ..vocabulary.validation import NORMALIZERS
 from .character_map import CharacterMap
@@ -211,6 +210,8 @@ def _normalize(text: str, form: str) -> str:
 @cache
 def _unassigned() -> re.Pattern[str]:
     """Matches a character that Unicode 9.0 does not assign, in a group."""
+    from ..split.alphabet import table  # late: most text is ASCII or in no need of it
+
     borders = [*accumulate(int(gap, 16) for gap in table("unassigned").decode().split())]
     spans = [*zip(borders[::2], borders[1::2], strict=True)]
     low, high = (

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .encoding._spans_cy import character_spans, token_spans
-from .normalization import align
+from .normalization import align, repair
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,10 +41,15 @@ class Offsets(NamedTuple):
 
 
 def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
-    """The ids of `text` with their spans."""
+    """The ids of `text` with their spans. Raises SpecialTokenError for a text that the plan refuses."""
     import numpy as np
 
-    data = text.encode()
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # lone surrogates
+        text = repair(text)
+        data = text.encode()
+    core.added.check(data, plan)
     ids, spans = encode_spans(core, data, plan)
     shape = (len(ids), 2)
     characters = spans if text.isascii() else character_spans(spans, data)
@@ -60,12 +65,11 @@ def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[
     """
     ids, rows, changes = encode_parts(core, data, plan, limit)
     vocabulary = core.vocabulary
-    sizes = memoryview(vocabulary.packed[1]).cast("I")
     unknown, token = -1, b""
     if vocabulary.unknown is not None:
         unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
     by_character = vocabulary.alphabet == "characters"
-    found = token_spans(ids, rows, sizes, data, changes, unknown, token, by_character)
+    found = token_spans(ids, rows, core.sizes, data, changes, unknown, token, by_character)
     spans = memoryview(found).cast("q")
     if changes:
         _to_original(spans, rows, data, changes, plan)

@@ -105,9 +105,12 @@ class AddedTokens:
     def _spaced(self, text: str) -> str:
         return text.replace(self.mark, " ") if self.mark else text
 
-    def check(self, text: str, plan: Plan) -> None:
+    def check(self, text: str | bytes, plan: Plan) -> None:
         """Raise SpecialTokenError if `text` has something in it that the plan refuses."""
-        if plan.refused_finder is not None and (content := plan.refused_finder.find(text.encode("utf-8", "replace"))):
+        if plan.refused_finder is None:
+            return
+        data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+        if content := plan.refused_finder.find(data):
             refuse(content.decode())
 
 

@@ -12,8 +12,8 @@ from ..errors import UnknownTokenError, UsageError, WrongTypeError, printable, r
 from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
+from .core import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
-from .library_core import CACHE_BYTES, core_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,7 +200,7 @@ class Tokenizer:
         >>> tok.encode_with_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        return self._core.encode_with_offsets(text, self._checked_plan(text, special))
+        return self._core.encode_with_offsets(text, self._core.plan(**special))
 
     # Counting and cutting
 
@@ -252,7 +252,7 @@ class Tokenizer:
         """
         from .truncation import truncate
 
-        return truncate(self._core, text, max_tokens, self._checked_plan(text, special))
+        return truncate(self._core, text, max_tokens, self._core.plan(**special))
 
     def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each.

@@ -20,6 +20,16 @@ def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
     """
     _check_number(max_tokens, 0)
     data = text.encode()
+    core.added.check(data, plan)
+    if core.whole_texts:
+        end = core.end_of(data, plan, max_tokens)
+        if end == -1:
+            return text
+        if end >= 0:
+            while end < len(data) and 0x80 <= data[end] < 0xC0:  # inside a character
+                end -= 1
+            if core.count(data[:end], plan) <= max_tokens:
+                return data[:end].decode()
     ends = core.token_ends(data, plan, max_tokens)
     return text if len(ends) <= max_tokens else _first_that_fits(core, data, 0, ends[:max_tokens], max_tokens, plan)
 

@@ -209,6 +209,45 @@ class Encoder:
             state.only_parts = state.in_changed = False
             self.give(state)
 
+    def prefix(self, data: bytes, sections: Sections | None, limit: cython.Py_ssize_t,
+               sizes: cython.const[uint32_t][::1], unknown: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the first `limit` ids of a text in UTF-8 end in it; -1 if it has no more ids than that.
+
+        -2 where that takes the spans of encode_parts: after an added token, a change or an unknown token.
+        sizes: the bytes of each token by id. unknown: the id of the unknown token, or -1.
+        """
+        state: State = self.take()
+        length: cython.size_t = len(data)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        code: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        end: cython.Py_ssize_t = 0
+        step: cython.size_t = 64 + 4 * min(limit, SLICE // 8)
+        state.parts = state.rows
+        state.rows.used = 0
+        state.changes = []
+        state.at = 0
+        try:
+            while state.at < length and state.ids.used <= limit:
+                with cython.nogil:
+                    code = self.sections(state, p, state.at, length, state.at + step, sections)
+                self._check(state, code, data)
+                PyErr_CheckSignals()
+            if state.ids.used <= limit:
+                return -1
+            row: cython.pointer(cython.size_t) = cython.cast(cython.pointer(cython.size_t), state.rows.data)
+            if state.rows.used != cython.sizeof(cython.size_t) or row[1] != 0 or row[3] != PART:
+                return -2
+            for i in range(limit):
+                if state.ids.data[i] == unknown or state.ids.data[i] >= cython.cast(cython.size_t, sizes.shape[0]):
+                    return -2
+                end += sizes[state.ids.data[i]]
+            return end
+        finally:
+            state.parts = state.changes = None
+            state.in_changed = False
+            self.give(state)
+
     def listed(self, ids: cython.const[uint32_t][::1]) -> list:
         """The ids of an array as a list."""
         return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0]) if len(ids) else []
