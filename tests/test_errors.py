@@ -37,7 +37,7 @@ def test_an_unknown_option_names_the_nearest():
         tokenmill.train_from_iterator(["low"], 300, special_token=["<s>"])
     with pytest.raises(errors.UsageError, match="Did you mean 'split'"):
         tokenmill.load("nowhere", spilt="gpt2")
-    with pytest.raises(errors.UnknownOptionError, match="Its options are download, force, path, special_tokens, split"):
+    with pytest.raises(errors.UnknownOptionError, match="Its options are download, drop_unknown, force, path"):
         tokenmill.load("nowhere", zzz=1)
 
 
@@ -82,9 +82,36 @@ def test_wrong_types_give_our_errors(tmp_path):
     with pytest.raises(errors.UsageError, match=r"not of 'cl100k_base'; for a file or a name: tokenmill.load"):
         tokenmill.Tokenizer("cl100k_base")
     with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):
-        tokenmill.check(tok, tok, "he")
+        tokenmill.check(tok, tok, texts="he")
     with pytest.raises(errors.UsageError, match="no published encoding is known by the name 'cl100k-bas'"):
         tokenmill.get_encoding("cl100k-bas")
+
+
+def test_a_wrong_type_names_the_argument(tmp_path):
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low lower lowest"], 258)
+    (tmp_path / "a.txt").write_text("low")
+    wrong = {
+        "sources": [lambda: tokenmill.count(5), lambda: tokenmill.train([5], 300)],
+        "path": [lambda: tokenmill.load(5), lambda: tokenmill.load_tokens(None), lambda: tokenmill.WordCounts.load(5)],
+        "texts": [lambda: tokenmill.train_from_iterator(5, 300), lambda: tokenmill.check(tok, tok, texts=5)],
+        "counts": [lambda: tokenmill.train_from_counts(5, 300)],
+        "tok": [lambda: tokenmill.encode_files("x", tmp_path / "a.txt", tmp_path / "a.bin")],
+        "num_threads": [lambda: tokenmill.count(tmp_path / "a.txt", num_threads="2")],
+        "mapping": [lambda: tokenmill.WordCounts.from_mapping(5)],
+    }
+    for name, calls in wrong.items():
+        for call in calls:
+            with pytest.raises(errors.UsageError, match=rf"^{name} is .*, of the type"):
+                call()
+
+    def texts():
+        yield "low"
+        raise TypeError("of the caller")
+
+    with pytest.raises(TypeError, match="of the caller"):
+        tokenmill.count_iterator(texts())
 
 
 def test_the_port_of_play_is_checked():

@@ -26,7 +26,7 @@ def clean(kind, sources, output, options=None, **run):
     """`clean` that leaves out what is damaged."""
     options = options or CleanOptions()
     options = replace(options, read=replace(options.read, skip_damaged=True))
-    return tokenmill.clean(kind, sources, output, options, **run)
+    return tokenmill.clean(kind, sources, output, options=options, **run)
 
 
 SENTENCE = "The quick brown fox jumps over a lazy dog while nobody in particular looks at what it does. "

@@ -29,7 +29,7 @@ def clean(kind, sources, output, options=None, **run):
     """`clean` that leaves out what is damaged."""
     options = options or CleanOptions()
     options = replace(options, read=replace(options.read, skip_damaged=True))
-    return tokenmill.clean(kind, sources, output, options, **run)
+    return tokenmill.clean(kind, sources, output, options=options, **run)
 
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
