@@ -107,7 +107,7 @@ from tokenmill.corpus.options import FILES
 from tokenmill.jobs.work import JobOptions
 cleaning.PART_BYTES = 100_000
 job = JobOptions("ray", sys.argv[3])
-clean("text", sys.argv[1], sys.argv[2], CleanOptions(shard_bytes=20_000, read=replace(FILES, skip_damaged=True)), job=job)
+clean("text", sys.argv[1], sys.argv[2], options=CleanOptions(shard_bytes=20_000, read=replace(FILES, skip_damaged=True)), job=job)
 """
 
 

@@ -153,7 +153,7 @@ from tokenmill.counting import to_folder as count_jobs
 from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 count_jobs.SHARD = 20_000
-count_to_folder(sys.argv[1], sys.argv[2], sys.argv[3], job=JobOptions("ray", sys.argv[4]))
+count_to_folder(sys.argv[1], sys.argv[2], split=sys.argv[3], job=JobOptions("ray", sys.argv[4]))
 """
 
 

@@ -88,7 +88,7 @@ from tokenmill.jobs.work import JobOptions
 from tokenmill.token_files import encoding
 encoding.TASK_BYTES = 30_000
 tok = tokenmill.load(sys.argv[1])
-tokenmill.encode_files(tok, sys.argv[2], sys.argv[3], "npy", job=JobOptions("ray", sys.argv[4]))
+tokenmill.encode_files(tok, sys.argv[2], sys.argv[3], format="npy", job=JobOptions("ray", sys.argv[4]))
 """
 
 

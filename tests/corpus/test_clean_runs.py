@@ -154,7 +154,7 @@ def counting(*arguments):
     return count(*arguments)
 
 cleaning._count = counting
-clean("text", sys.argv[4:], sys.argv[3], OPTIONS, job=JobOptions(num_threads=2))
+clean("text", sys.argv[4:], sys.argv[3], options=OPTIONS, job=JobOptions(num_threads=2))
 """
 
 

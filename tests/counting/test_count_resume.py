@@ -40,7 +40,7 @@ def count(self, block, group):
 threads.Counter.count = count
 import pyarrow.parquet
 print("begin", flush=True)
-summary = count_to_folder(sys.argv[1], sys.argv[2], r" [^ ]*|[^ ]+", job=JobOptions(num_threads=2, checkpoint_every=0.01))
+summary = count_to_folder(sys.argv[1], sys.argv[2], split=r" [^ ]*|[^ ]+", job=JobOptions(num_threads=2, checkpoint_every=0.01))
 print(summary.resumed_bytes)
 """
 

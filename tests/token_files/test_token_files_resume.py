@@ -37,7 +37,7 @@ parts.PartWriter.append = append
 tok = tokenmill.load(sys.argv[1])
 import pyarrow.parquet
 print("begin", flush=True)
-tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], sys.argv[5], job=JobOptions(num_threads=2, checkpoint_every=0.01))
+tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], format=sys.argv[5], job=JobOptions(num_threads=2, checkpoint_every=0.01))
 """
 
 # Dies without a word at the n-th of the calls that change the disk, for every n or every fourth; and each time goes on to the end.
@@ -58,7 +58,7 @@ options = tokenmill.EncodeOptions(shard_tokens=None if part == "join" else shard
 def encode():
     if part == "join":
         return tokenmill.Join(files=[f"{sys.argv[2]}-{format}-*"], output=folder / "out", shard_tokens=shard_tokens, overwrite=force).run()
-    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=force))
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format=format, options=options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=force))
 
 def files():
     return {path.name: path.read_bytes() for path in folder.iterdir()}
