@@ -22,6 +22,7 @@ import builtins
 import functools
 import importlib
 import os
+import reprlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import ModuleType, UnionType
@@ -187,9 +188,13 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
     """
     for name, value in given.items():
         text = annotations.get(name, "Any")
-        if not _fits(value, eval(text, {}, _Names(names)) if isinstance(text, str) else text):
+        try:
+            hint = eval(text, {}, _Names(names)) if isinstance(text, str) else text
+        except TypeError:  # any type does not take [...]
+            continue
+        if not _fits(value, hint):
             wanted = f"; it must be {text}" if isinstance(text, str) and "Annotated" not in text else ""
-            raise UsageError(OptionName(name), f" is {value!r}, of the type {type(value).__name__}{wanted}")
+            raise UsageError(OptionName(name), f" is {reprlib.repr(value)}, of the type {type(value).__name__}{wanted}")
 
 
 def _fits(value: Any, hint: Any) -> bool:
