@@ -53,7 +53,6 @@ def test_python_spells_options_as_arguments():
         ("count --merge {text} -o {out} --unit line", "--unit", "--merge"),
         ("train {text} --vocab-size 300 -o {out} --window 3", "--window", "--parity"),
         ("train {text} --vocab-size 300 -o {out} --coverage 0.5", "--coverage", "--alphabet characters"),
-        ("train {text} --vocab-size 300 -o {out} --engine ray", "--engine", "--superwords"),
         ("train {text} --vocab-size 300 -o {out} --separator x", "--separator", "--unit separator"),
         ("prune {tok} --script Latin --min-uses 2 -o {out}", "--min-uses", "without text"),
         ("extend {tok} {text} --reuse 3 --vocab-size 300 -o {out}", "--vocab-size", "--reuse"),

@@ -107,16 +107,6 @@ def test_counts_stay_with_their_events(tmp_path):
     assert 0 < len(smaller.event_counts) == len(smaller.events) < len(tok.events)
 
 
-def test_inspect_shows_them():
-    tok = tokenmill.train_from_counts(random_counts(3), 275, refine=0.4)
-    table = tokenmill.inspect(tok).table("events")
-    assert len(table.rows) == len(tok.events)
-    merges = [row for row in table.rows if row[1] == "merge"]
-    assert [row[5] for row in merges] == tok.vocabulary.event_counts[tok.vocabulary.events[:, 1] >= 0, 0].tolist()
-    assert all(0.4 <= row[6] <= 1 for row in table.rows if row[1] == "removal")
-    assert tokenmill.inspect(tokenmill.Tokenizer(dataclasses.replace(tok.vocabulary, event_counts=()))).tables
-
-
 @pytest.mark.parametrize("refine", [[], ["--refine", "0.5"]])
 def test_the_command_line_prints_and_writes_them(refine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

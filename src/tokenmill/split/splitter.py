@@ -55,7 +55,7 @@ def whole_text_tables() -> Tables:
     none, same, cut = bytes(16), bytes(range(8)) + bytes(8), b"\x10" + bytes(15)
     steps = none + same + cut + none + same + cut + 3 * none
     simd = SimdTables(3, steps, ascii, pages, 0, 1, 2)
-    return Tables(2, ascii, index, pages, 0, bytes(4), bytes(2), b"\2\0\xff\xff" * 2, b"\0\0\1\1", bytes(256), simd)
+    return Tables(2, ascii, index, pages, 0, bytes(4), bytes(2), b"\2\0\xff\xff" * 2, b"\0\0\1\1", bytes(2), simd)
 
 
 @functools.lru_cache(MOST_COMPILED)
