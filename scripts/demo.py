@@ -30,7 +30,7 @@ def show(folder: str) -> None:
     console = Console(highlight=False)
     view = tokenmill.load(folder).show(SENTENCE)
     console.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")
-    for line in view.lines(min(console.width, 110)):
+    for line in view.lines(width=min(console.width, 110)):
         console.print(line, soft_wrap=True)
     script = Path(sys.executable).parent / "tokenmill"
     command = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script

@@ -219,7 +219,7 @@ class Train(Options, Parity):
         except ConversionError as error:
             raise UsageError(f"{target} cannot run what these options train: {error}") from None
 
-    def run(self, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
+    def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
         from .training import Training
 
@@ -291,7 +291,7 @@ class Train(Options, Parity):
 
         if self.counted_before:
             given = self.counts if isinstance(self.counts, WordCounts) else None
-            counts = WordCounts.load(self.sources[0], self.min_count) if given is None else given
+            counts = WordCounts.load(self.sources[0], min_count=self.min_count) if given is None else given
             name = "counts" if given is not None else self.sources[0]
             if counts.split_patterns and self.split:
                 raise UsageError(
@@ -314,12 +314,12 @@ class Train(Options, Parity):
             from .tokenizer.normalization import normalizer_of
 
             normalize = normalizer_of(self.options.normalizers)
-        splitter = self.options.splitter(self._split, normalize)
+        splitter = self.options.splitter(self._split, normalize=normalize)
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
-            return count_iterator(self.texts, splitter, memory_limit=self.memory_limit, **run)
+            return count_iterator(self.texts, split=splitter, memory_limit=self.memory_limit, **run)
         spill = None if self.output is None else self.output.parent
-        return count(self.sources, splitter, self.reading, spill_folder=spill, **run)
+        return count(self.sources, split=splitter, options=self.reading, spill_folder=spill, **run)
 
     def _count_languages(self, progress: Progress | None) -> ParityTraining:
         """The counted languages of parity-aware BPE."""
@@ -367,7 +367,7 @@ class _Arguments(Train):
 
     def trained(self, **given: Any) -> Tokenizer:
         """The tokenizer of the largest size, trained on what is given."""
-        return replace(self, vocab_size=self.sizes, **given).run(self.progress).tok
+        return replace(self, vocab_size=self.sizes, **given).run(progress=self.progress).tok
 
 
 @draws_progress

@@ -181,7 +181,7 @@ def test_verbs_take_them(file_of, tmp_path):
     tokens = tokenmill.compare(named, text).table("compression").column("tokens of the text")
     assert tokens == [tok.count_tokens(text.read_text()) for tok in named.values()]
     with pytest.raises(UsageError):
-        tokenmill.prune(named["BERT"], [5])
+        tokenmill.prune(named["BERT"], ids=[5])
     with pytest.raises(UsageError):
         tokenmill.extend(named["BERT"], text, 400)
 

@@ -75,7 +75,7 @@ def train(
     latest = _LatestEvents() if verbosity.verbose else None
     live = _live_page() if watch else None
     with progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
-        result = job.run(progress, say, keep_counts=compares or not _is_plain(job))
+        result = job.run(progress=progress, note=say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
     for note in result.notes:
         say(f"note: {note}")

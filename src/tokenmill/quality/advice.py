@@ -79,7 +79,7 @@ class Subject:
     @lazy
     def without_unused(self) -> Change | None:
         """`prune` to the tokens that the text uses."""
-        return self._measured(lambda counts: shrink(self.tok, counts))
+        return self._measured(lambda counts: shrink(self.tok, text=counts))
 
     @lazy
     def with_replaced(self) -> Change | None:

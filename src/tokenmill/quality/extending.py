@@ -122,8 +122,8 @@ class Worth(NamedTuple):
 def replace(
     tok: Tokenizer,
     text: Text,
-    number: int | None = None,
     *,
+    number: int | None = None,
     keep: Text | None = None,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
@@ -137,7 +137,7 @@ def replace(
     read: how text files are cut into documents, and which field or column holds the text.
     If the text runs out of pairs, the last ids stay without a token. A replaced token can come back under its old id.
 
-    >>> better = replace(tok, "src/**/*.py", 2000)
+    >>> better = replace(tok, "src/**/*.py", number=2000)
     >>> better.tok.decode([310]) == tok.decode([310]), better.new_rows[99_871]
     (True, [1677, 2849])
     """

@@ -108,8 +108,8 @@ class Inspection(Report):
 @suggests_options
 def inspect(
     tok: Tokenizer,
-    text: Text | None = None,
     *,
+    text: Text | None = None,
     name: str | None = None,
     options: InspectionOptions = InspectionOptions(),
     num_threads: int | None = None,
@@ -119,7 +119,7 @@ def inspect(
 
     name: the tokenizer's name in the report, by default its own.
 
-    >>> inspection = inspect(tok, "corpus/*.txt")
+    >>> inspection = inspect(tok, text="corpus/*.txt")
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """

@@ -51,8 +51,8 @@ class Pruned:
 @suggests_options
 def prune(
     tok: Tokenizer,
-    ids: Iterable[int] | None = None,
     *,
+    ids: Iterable[int] | None = None,
     ios: float | None = None,
     counts: Text | None = None,
     read: ReadOptions | None = None,
@@ -84,8 +84,8 @@ def prune(
 @suggests_options
 def shrink(
     tok: Tokenizer,
-    text: Text | None = None,
     *,
+    text: Text | None = None,
     scripts: Sequence[str] = (),
     min_uses: int = 1,
     read: ReadOptions | None = None,
@@ -101,7 +101,7 @@ def shrink(
     Added tokens stay, and so do the alphabet and all that remaining tokens are built from.
     read: how text files are cut into documents, and which field or column holds the text.
 
-    >>> smaller = shrink(tok, "corpus/*.txt", scripts=["Latin"])
+    >>> smaller = shrink(tok, text="corpus/*.txt", scripts=["Latin"])
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """

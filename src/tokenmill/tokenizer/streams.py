@@ -78,7 +78,7 @@ class StreamDecoder:
     """
 
     def __init__(self, core: Core, errors: str = "replace", left_out: frozenset[int] = frozenset()):
-        self._core, self._errors, self._left_out = core, errors, left_out
+        self._core, self._left_out = core, left_out
         self._byte_tokens = frozenset(core.vocabulary.byte_tokens) if errors == "replace" else frozenset()
         self._plain = not (self._byte_tokens or left_out)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)

@@ -318,7 +318,7 @@ class Tokenizer:
         """
         return self._core.decode_with_offsets(list(ids))
 
-    def stream_decoder(self, errors: str = "replace", *, skip_special_tokens: bool = False) -> StreamDecoder:
+    def stream_decoder(self, *, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
         """A decoder that takes ids as they arrive and returns only whole characters; options as for `decode`."""
         return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
 
