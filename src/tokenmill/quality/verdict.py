@@ -233,7 +233,7 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     spare = len(set(unreachable) - alphabet)
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
-    dropped = prune(of.tok, set(unreachable) - alphabet).dropped if over and removable else 0
+    dropped = prune(of.tok, ids=set(unreachable) - alphabet).dropped if over and removable else 0
     if dropped:
         text = "" if of.text is None else f" {of.sources}"
         advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` drops {dropped:,} tokens."
