@@ -1,11 +1,16 @@
 """Compile the kernels: every `_*_cy.py` below src/ is one extension module, found by its name."""
 
 import os
+import shlex
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 SRC = Path("src")
 CORES = os.cpu_count() or 1
@@ -27,13 +32,40 @@ MSVC_FLAGS = ["/O2", "/utf-8", "/std:c11", "/wd4244", "/wd4267", "/wd4018", "/wd
 
 
 class BuildKernels(build_ext):
-    """Compile with the flags of the compiler at hand, which is known only now."""
+    """Compile with the flags of the compiler at hand, which is known only now, and say which kernel of how many."""
+
+    stale: tuple[str, ...] = ()
 
     def build_extensions(self) -> None:
         flags = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
         for extension in self.extensions:
             extension.extra_compile_args = flags
+        stale = (of for of in self.extensions if self.force or self._is_stale(of))
+        self.stale = tuple(of.name for of in stale)
         super().build_extensions()
+
+    def _is_stale(self, extension: Extension) -> bool:
+        return newer_group([*extension.sources, *extension.depends], self.get_ext_fullpath(extension.name), "newer")
+
+    def build_extension(self, extension: Extension) -> None:
+        if extension.name in self.stale:
+            number = 1 + self.stale.index(extension.name)
+            print(f"kernel {number} of {len(self.stale)}: {extension.name}", file=sys.stderr, flush=True)
+        super().build_extension(extension)
+
+
+INSTALL = "apt-get install gcc python3-dev (Debian, Ubuntu), dnf install gcc python3-devel (Fedora), or xcode-select --install (macOS)"
+
+
+def refuse_without_compiler() -> None:
+    """Exit with the packages to install, before Cython begins, if there is no C compiler or no Python.h."""
+    program = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    if os.name == "nt":  # setuptools looks for Microsoft's compiler, and its error names the download
+        return
+    if shutil.which(program) is None:
+        sys.exit(f"error: no C compiler {program!r} to compile the kernels. Install one: {INSTALL}")
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        sys.exit(f"error: no Python.h to compile the kernels with. Install it: {INSTALL}")
 
 
 kernels = [
@@ -50,6 +82,8 @@ kernels = [
 COMPILED = os.environ.get("TOKENMILL_COMPILED")  # the Makefile has compiled the kernels in place
 
 if __name__ == "__main__":  # Cython's processes import this file where they do not fork: Python 3.14, macOS, Windows
+    if not COMPILED and "sdist" not in sys.argv:
+        refuse_without_compiler()
     setup(
         ext_modules=[]
         if COMPILED

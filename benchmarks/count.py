@@ -23,7 +23,7 @@ def job(path: str, num_threads: str) -> None:
 
     splitter = Splitter("cl100k")  # compiled before the clock starts
     start = time.perf_counter()
-    counts = count(path, splitter, num_threads=int(num_threads))
+    counts = count(path, split=splitter, num_threads=int(num_threads))
     seconds = time.perf_counter() - start
     digest = hashlib.sha256(counts.arena.tobytes() + counts.counts.tobytes()).hexdigest()[:16]
     print(

@@ -98,9 +98,9 @@ def replaced() -> list[dict]:
     tok = tokenmill.load(SHARED / "vocab" / "cl100k_base.tiktoken")
     code, heldout = halves("code")
     others = {name: halves(name)[1] for name in ("en", "multi")}
-    cases = [("cl100k", tok), ("2,000 replaced", tokenmill.replace(tok, code, 2000).tok)]
+    cases = [("cl100k", tok), ("2,000 replaced", tokenmill.replace(tok, code, number=2000).tok)]
     more = tokenmill.WordCounts.merge([halves(name)[0] for name in others])
-    cases.append(("2,000 replaced, en and multi kept", tokenmill.replace(tok, code, 2000, keep=more).tok))
+    cases.append(("2,000 replaced, en and multi kept", tokenmill.replace(tok, code, number=2000, keep=more).tok))
     cases.append(("all that are worth it, en and multi kept", tokenmill.replace(tok, code, keep=more).tok))
     rows = []
     for case, each in cases:

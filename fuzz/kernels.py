@@ -97,7 +97,7 @@ def counting(chosen: random.Random) -> None:
             for number, data in enumerate(texts):
                 (Path(folder) / f"{number}.txt").write_bytes(data)
             if any(texts):
-                found = count([folder], pattern, CountOptions(binary="count"), num_threads=threads)
+                found = count([folder], split=pattern, options=CountOptions(binary="count"), num_threads=threads)
                 assert dict(found.items()) == expected, (pattern, texts)
 
 

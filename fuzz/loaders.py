@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -226,17 +226,17 @@ def _gguf_value(value: Any) -> bytes:
     if isinstance(value, bool):
         return struct.pack("<I?", 7, value)
     if isinstance(value, float):
-        return struct.pack("<If", 6, value if abs(value) < 1e38 else float("inf"))
+        return struct.pack("<If", 6, float("inf") if abs(value) >= 1e38 else value)
     if not isinstance(value, int):
         return struct.pack("<Ii", 5, -1)
     return struct.pack("<Ii", 5, value) if -(2**31) <= value < 2**31 else struct.pack("<IQ", 10, value % 2**64)
 
 
-def _sentencepiece(algorithm: int) -> bytes:
+def _sentencepiece(algorithm: int, scores: Sequence[float] = _SCORES) -> bytes:
     from sentencepiece import sentencepiece_model_pb2 as messages
 
     model = messages.ModelProto()
-    for text, score, kind in zip(_PIECES, _SCORES, _KINDS, strict=True):
+    for text, score, kind in zip(_PIECES, scores, _KINDS, strict=True):
         model.pieces.add(piece=text, score=score, type=kind)
     model.trainer_spec.model_type, model.trainer_spec.byte_fallback = algorithm, True
     model.normalizer_spec.precompiled_charsmap = _CHARMAP * (algorithm == 2)

@@ -64,7 +64,7 @@ import tokenmill
 
 Path("text.txt").write_text("low lower lowest")
 tok = tokenmill.train("text.txt", 260, special_tokens=["<|endoftext|>"])
-tokenmill.encode_files(tok, "text.txt", "ids.npy", "npy")
+tokenmill.encode_files(tok, "text.txt", "ids.npy", format="npy")
 tokens = tokenmill.load_tokens("ids.npy")
 assert tok.decode(tokens.ids.tolist()) == "low lower lowest<|endoftext|>"
 """,
@@ -77,7 +77,7 @@ assert tok.decode(tokens.ids.tolist()) == "low lower lowest<|endoftext|>"
         """import tokenmill
 
 tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=260)
-report = tokenmill.inspect(tok, tokenmill.count_iterator(["low lower newest"]))
+report = tokenmill.inspect(tok, text=tokenmill.count_iterator(["low lower newest"]))
 report.save("report.html")
 assert report.table("thresholds").column("tokens")
 """,

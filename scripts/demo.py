@@ -30,7 +30,7 @@ def show(folder: str) -> None:
     console = Console(highlight=False)
     view = tokenmill.load(folder).show(SENTENCE)
     console.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")
-    for line in view.lines(min(console.width, 110)):
+    for line in view.lines(width=min(console.width, 110)):
         console.print(line, soft_wrap=True)
     script = Path(sys.executable).parent / "tokenmill"
     command = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
@@ -42,6 +42,8 @@ def show(folder: str) -> None:
     }
     width = max(map(len, advice))
     lines = [f"  {command} {verb:<{width}}  {purpose}" for verb, purpose in advice.items()]
+    if max(map(len, lines)) > console.width:  # a purpose below its command, so that no word is broken
+        lines = [f"  {command} {verb}\n      {purpose}" for verb, purpose in advice.items()]
     console.print("\n".join(["\nNow try:", *lines]), markup=False, soft_wrap=True)
 
 
@@ -61,7 +63,7 @@ def main() -> int:
     files = list(map(str, standard_library()))
     print(f"tokenmill: training {VOCAB_SIZE:,} tokens on {len(files):,} source files of Python's standard library\n")
     # A few files of Python's own tests are deliberately in other encodings: they are left out.
-    options = ["--special-token", "<|endoftext|>", "--binary", "skip", "--force", "-o", folder]
+    options = ["--special-token", "<|endoftext|>", "--binary", "skip", "--skip-damaged", "--force", "-o", folder]
     if code := app(["train", *files, "--vocab-size", str(VOCAB_SIZE), *options]):
         return code
     show(folder)

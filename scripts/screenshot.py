@@ -55,7 +55,7 @@ def report_pages(tokenizers: list[str], folder: Path) -> dict[str, Path]:
     text = [f"code={library}/asyncio/*.py", f"mail={library}/email/*.py"]
     found = {
         "compare": tokenmill.compare(toks, text),
-        "inspect": tokenmill.inspect(next(iter(toks.values())), text, name=next(iter(toks))),
+        "inspect": tokenmill.inspect(next(iter(toks.values())), text=text, name=next(iter(toks))),
     }
     for name, report in found.items():
         report.save(folder / f"{name}.html")

@@ -165,7 +165,7 @@ def test_tiktoken_has_no_method_that_the_table_leaves_out():
 
 FAMILIES = {
     "GPT-2": "gpt2",
-    "Llama 2": "llama2",
+    "Mistral v1": "llama2",  # by the name of its file
     "Llama 3.1": "llama3.1",
     "Mistral v3": "mistral-v3",
     "Gemma 2": "gemma2",

@@ -7,7 +7,7 @@ from tokenmill import errors
 
 def test_the_docstring_draws_every_class():
     classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
-    assert len(classes) == 11
+    assert len(classes) == 12
     for found in classes:
         assert found.__name__ in errors.__doc__
         assert issubclass(found, errors.TokenmillError)
@@ -82,9 +82,55 @@ def test_wrong_types_give_our_errors(tmp_path):
     with pytest.raises(errors.UsageError, match=r"not of 'cl100k_base'; for a file or a name: tokenmill.load"):
         tokenmill.Tokenizer("cl100k_base")
     with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):
-        tokenmill.check(tok, tok, "he")
+        tokenmill.check(tok, tok, texts="he")
+    for call in (tok.encode, tok.encode_ordinary, tok.encode_to_numpy, tok.count_tokens, tok.show, tok.encode_with_offsets,
+                 tok.encode_with_unstable, tok.stream_encoder().feed, lambda text: tok.truncate(text, 2),
+                 lambda text: tok.chunks(text, 2)):  # fmt: skip
+        for wrong in (3, None, ["low"]):
+            with pytest.raises(errors.WrongTypeError, match=f"text is str.*, not {type(wrong).__name__}"):
+                call(wrong)
+    for wrong in (3, None, "low"):
+        with pytest.raises(errors.WrongTypeError, match="give a list of texts"):
+            tok.encode_batch(wrong)
+    with pytest.raises(errors.UsageError, match=r"max_tokens is '2'; give a number, 0 or more"):
+        tok.truncate("low", "2")
+    with pytest.raises(errors.UsageError, match=r"vocab_size is '300'; it must be a whole number"):
+        tokenmill.train(tmp_path / "a.txt", vocab_size="300")
+    with pytest.raises(errors.UsageError, match=r"min_uses is '2'; give a number of uses"):
+        tokenmill.shrink(tok, text=tmp_path / "a.txt", min_uses="2")
+    with pytest.raises(errors.UsageError, match=r"fuzz is '5'; give the number of texts"):
+        tokenmill.check(tok, tok, fuzz="5")
+    with pytest.raises(errors.UsageError, match=r"options is \{\}; give tokenmill.InspectionOptions"):
+        tokenmill.inspect(tok, options={})
     with pytest.raises(errors.UsageError, match="no published encoding is known by the name 'cl100k-bas'"):
         tokenmill.get_encoding("cl100k-bas")
+
+
+def test_a_wrong_type_names_the_argument(tmp_path):
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low lower lowest"], 258)
+    (tmp_path / "a.txt").write_text("low")
+    wrong = {
+        "sources": [lambda: tokenmill.count(5), lambda: tokenmill.train([5], 300)],
+        "path": [lambda: tokenmill.load(5), lambda: tokenmill.load_tokens(None), lambda: tokenmill.WordCounts.load(5)],
+        "texts": [lambda: tokenmill.train_from_iterator(5, 300), lambda: tokenmill.check(tok, tok, texts=5)],
+        "counts": [lambda: tokenmill.train_from_counts(5, 300)],
+        "tok": [lambda: tokenmill.encode_files("x", tmp_path / "a.txt", tmp_path / "a.bin")],
+        "num_threads": [lambda: tokenmill.count(tmp_path / "a.txt", num_threads="2")],
+        "mapping": [lambda: tokenmill.WordCounts.from_mapping(5)],
+    }
+    for name, calls in wrong.items():
+        for call in calls:
+            with pytest.raises(errors.UsageError, match=rf"^{name} is .*, of the type"):
+                call()
+
+    def texts():
+        yield "low"
+        raise TypeError("of the caller")
+
+    with pytest.raises(TypeError, match="of the caller"):
+        tokenmill.count_iterator(texts())
 
 
 def test_the_port_of_play_is_checked():

@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -65,19 +66,52 @@ def test_the_repr_of_a_result_is_one_line(tmp_path):
         tok.vocabulary,
         counts,
         tok.source,
-        tokenmill.inspect(tok, counts),
+        tokenmill.inspect(tok, text=counts),
         tokenmill.check(tok, tok, fuzz=1),
     ]
-    inspection = tokenmill.inspect(tok, counts)
+    inspection = tokenmill.inspect(tok, text=counts)
     results += [inspection.judgement, *inspection.charts, *inspection.tables, *inspection.findings[:1]]
     results += [
-        tokenmill.shrink(tok, counts, num_threads=1),
-        tokenmill.replace(tok, counts, 1),
+        tokenmill.shrink(tok, text=counts, num_threads=1),
+        tokenmill.replace(tok, counts, number=1),
         tokenmill.Splitter("gpt2"),
     ]
     results += [tokenmill.Train(262, sources="a.txt"), tokenmill.Train(262, sources=tmp_path / "a.txt").run()]
     for result in results:
         assert len(repr(result)) < 1000 and "\n" not in repr(result), type(result)
+
+
+AS_OTHERS_HAVE_IT = {  # optional arguments by position
+    "Tokenizer.decode": ["errors"],  # tiktoken
+    "WordCounts.most_common": ["n"],  # collections.Counter
+    "Splitter.certain_cut": ["start", "length"],  # called for each block by readers, as bytes.find is
+}
+
+
+def test_what_may_be_left_out_is_given_by_name():
+    for public in PUBLIC.split():
+        value = getattr(tokenmill, public)
+        methods = inspect.getmembers(value, inspect.isroutine) if inspect.isclass(value) else []
+        own = [(f"{public}.{name}", each) for name, each in methods if not name.startswith("_")]
+        for name, function in own or [(public, value)] * inspect.isfunction(value):
+            if not isinstance(function, types.FunctionType | types.MethodType):
+                continue
+            parameters = inspect.signature(function).parameters.values()
+            optional = [
+                each.name
+                for each in parameters
+                if each.kind == each.POSITIONAL_OR_KEYWORD and each.default is not each.empty
+            ]
+            assert optional == AS_OTHERS_HAVE_IT.get(name, []), (name, optional)
+
+
+@pytest.mark.parametrize(
+    "function",
+    "add_up check clean compare count count_iterator count_to_folder encode_files export_loss extend inspect prune replace report shrink train verify".split(),
+)
+def test_threads_have_one_name(function):
+    has = "num_threads" in inspect.signature(getattr(tokenmill, function)).parameters
+    assert has != (function == "add_up")  # which is one merge of sorted files
 
 
 def test_every_public_name_is_there():

@@ -1,6 +1,7 @@
 """setup.py gives each compiler flags that it knows."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from setuptools import Extension
 from setuptools.command.build_ext import build_ext
 from distutils.core import run_setup
 command = run_setup("setup.py", ["build_ext"], "init").get_command_obj("build_ext")
+command.force = True
 command.extensions = [Extension("kernel", ["kernel.c"])]
 command.compiler = types.SimpleNamespace(compiler_type=sys.argv[1])
 build_ext.build_extensions = lambda self: print(json.dumps(self.extensions[0].extra_compile_args))
@@ -38,3 +40,12 @@ def test_a_process_that_imports_setup_py_builds_nothing(monkeypatch):
         pytest.skip("needs the source tree")
     program = "import runpy, setuptools; setuptools.setup = None; runpy.run_path('setup.py', run_name='__mp_main__')"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+def test_without_a_compiler_one_line_says_what_to_install(monkeypatch):
+    if not (ROOT / "setup.py").exists() or os.name == "nt":
+        pytest.skip("needs the source tree")
+    monkeypatch.setenv("CC", "/nonexistent/cc")
+    monkeypatch.delenv("TOKENMILL_COMPILED", raising=False)
+    result = subprocess.run([sys.executable, "setup.py", "build_ext"], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 1 and result.stderr.count("\n") == 1 and "apt-get install gcc" in result.stderr

@@ -33,15 +33,15 @@ text: str = tok.decode(ids)
 data: bytes = tok.decode_bytes(ids)
 batches: list[list[int]] = tok.encode_batch(["a"], num_threads=2)
 pretokens: list[str] = tokenmill.Splitter("gpt2").split("low lower")
-tokens = tokenmill.load_tokens("t.bin", tok, dtype="uint16")
+tokens = tokenmill.load_tokens("t.bin", tok=tok, dtype="uint16")
 one: np.ndarray = tokens[0]
 several: list[np.ndarray] = tokens[1:3]
 made = tokenmill.encode_files(tok, "a.txt", "t.bin")
-found = tokenmill.inspect(tok, "corpus", options=tokenmill.InspectionOptions(junk_at=0.8))
+found = tokenmill.inspect(tok, text="corpus", options=tokenmill.InspectionOptions(junk_at=0.8))
 rows = [len(row) for row in found.table("junk").rows]
 beside = tokenmill.compare({"mine": tok}, {"en": "corpus"})
 page: str = beside.to_markdown()
-smaller: tokenmill.Tokenizer = tokenmill.shrink(tok, "corpus", min_uses=2).tok
+smaller: tokenmill.Tokenizer = tokenmill.shrink(tok, text="corpus", min_uses=2).tok
 larger: tokenmill.Tokenizer = tokenmill.extend(tok, "corpus", 2000, refine=0.9)
 agreed: tokenmill.Agreement = tokenmill.check(tok, larger)
 for document in tokenmill.read_documents("corpus"):

@@ -5,7 +5,8 @@
     │   ├── PatternError                        a split pattern that is invalid, or too costly to run
     │   ├── SpecialTokenError                   text that contains a special token the caller did not allow
     │   ├── UnknownOptionError (TypeError)      a keyword argument that the function does not have
-    │   └── UnknownTokenError (KeyError)        an id or a token that the vocabulary does not have
+    │   ├── UnknownTokenError (KeyError)        an id or a token that the vocabulary does not have
+    │   └── WrongTypeError (TypeError)          an argument of another type, such as a number in place of a text
     ├── InputError                              a source that cannot be read: missing, damaged, binary
     │   └── FormatError                         a vocabulary, counts or token file that is damaged or unknown
     ├── OutputError                             a file that cannot be written: disk full, no permission
@@ -18,12 +19,15 @@ code 2 for a UsageError, 1 for the others.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import importlib
 import os
-from collections.abc import Callable, Collection, Iterable
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+import reprlib
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import ModuleType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 if TYPE_CHECKING:
     from typing import ParamSpec
@@ -73,6 +77,10 @@ class UnknownOptionError(UsageError, TypeError):
 
 class UnknownTokenError(UsageError, KeyError):
     """An id or a token that the vocabulary does not have."""
+
+
+class WrongTypeError(UsageError, TypeError):
+    """An argument of another type, such as a number in place of a text."""
 
 
 class InputError(TokenmillError):
@@ -147,6 +155,8 @@ def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]
 def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
 
+    Where the function fails because an argument is not of its type, that is a UsageError that names the argument.
+
     >>> @suggests_options
     ... def load(path, *, split=None): ...
     >>> load("tok", spilt="gpt2")
@@ -159,6 +169,50 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
         refuse_unknown(function.__name__, options, known)
-        return function(*args, **options)
+        try:
+            return function(*args, **options)
+        except (TypeError, AttributeError, IndexError):
+            given = dict(zip(known, args, strict=False)) | options
+            refuse_wrong_types(given, function.__annotations__, function.__globals__)  # type: ignore[attr-defined]
+            raise
 
     return call
+
+
+class _Names(dict):
+    """The names of an annotation. Of those that only type checkers import, the public ones are looked up; others are any type."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, None) or getattr(sys.modules[__package__], name, Any)
+
+
+def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+    """Raise UsageError for the first argument that is not of its type. Called once a function has failed.
+
+    names: what the text of the annotations refers to.
+    """
+    for name, value in given.items():
+        text = annotations.get(name, "Any")
+        try:
+            hint = eval(text, {}, _Names(names)) if isinstance(text, str) else text
+        except TypeError:  # any type does not take [...]
+            continue
+        if not _fits(value, hint):
+            wanted = f"; it must be {text}" if isinstance(text, str) and "Annotated" not in text else ""
+            raise UsageError(OptionName(name), f" is {reprlib.repr(value)}, of the type {type(value).__name__}{wanted}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type; for lists and tuples also its elements. What cannot be told fits."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if origin is Annotated:
+        return _fits(value, inner[0])
+    if hint is None or hint is Any or not isinstance(origin or hint, type):
+        return hint is not None or value is None
+    if hint in (int, float) and not isinstance(value, bool):
+        return hasattr(value, "__index__") or (hint is float and isinstance(value, float))
+    if not isinstance(value, origin or hint):
+        return False
+    return not (isinstance(value, list | tuple) and len(inner) == 1) or all(_fits(each, inner[0]) for each in value)

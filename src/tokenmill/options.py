@@ -15,6 +15,7 @@ import inspect
 import operator
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
@@ -32,7 +33,7 @@ from typing import (
     get_type_hints,
 )
 
-from .errors import OptionName, UsageError, refuse_unknown
+from .errors import OptionName, UsageError, refuse_unknown, refuse_wrong_types
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
@@ -169,6 +170,7 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
         first = next(iter(given.parameters.values()))
         own = [each for each in inspect.signature(options).parameters.values() if each.name != first.name]
         signature = given.replace(parameters=[first, *own])
+        names = vars(sys.modules[options.__module__])
 
         @functools.wraps(function)
         def call(*args: Any, **keywords: Any) -> R:
@@ -177,7 +179,13 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
                 arguments = signature.bind(*args, **keywords).arguments
             except TypeError as error:
                 raise TypeError(f"{name}(): {error}") from None
-            return function(arguments.pop(first.name), options(**arguments))  # type: ignore[call-arg]
+            subject = arguments.pop(first.name)
+            try:
+                return function(subject, options(**arguments))  # type: ignore[call-arg]
+            except (TypeError, AttributeError, IndexError):
+                refuse_wrong_types({first.name: subject}, function.__annotations__, function.__globals__)
+                refuse_wrong_types(arguments, {each.name: each.annotation for each in own}, names)
+                raise
 
         call.__signature__ = signature  # type: ignore[attr-defined]
         return call

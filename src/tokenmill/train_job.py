@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
-from .jobs.progress import Progress
+from .jobs.progress import Progress, draws_progress
 from .jobs.work import Overwrite
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
 from .sources.blocks import ReadOptions
@@ -47,13 +47,13 @@ class Train(Options, Parity):
     """
 
     # fmt: off
-    output: Annotated[Path | None, Option("The folder to write the tokenizer to.", "-o", "--output", needed=True)] = None
+    output: Annotated[Path | None, Option("The folder to write; for sentencepiece, the .model file.", "-o", "--output", needed=True)] = None
     vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)  # type: ignore[assignment]
     sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.", unless="language")] = ()
     texts: Iterable[str | bytes] | None = None  # documents, in place of sources
     counts: object = None  # WordCounts, in place of sources
     split: Split = ()
-    target: Annotated[Literal["tiktoken", "transformers", "llama.cpp"] | None, Option("The program that is to run the result: tiktoken, transformers or llama.cpp. Checked before training.", "--for", section=TRAINING)] = None
+    target: Annotated[Literal["tiktoken", "transformers", "llama.cpp", "sentencepiece"] | None, Option("The program that is to run the result, checked before training: tiktoken, transformers, llama.cpp or sentencepiece (trains a .model).", "--for", section=TRAINING)] = None
     text: Annotated[Sequence[str | os.PathLike[str]], Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords")] = ()
     parity: Annotated[bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)] = False
     language: Annotated[Languages, Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
@@ -72,12 +72,14 @@ class Train(Options, Parity):
                 object.__setattr__(self, name, (value,))
         for name in ("language", "development"):
             object.__setattr__(self, name, by_name(getattr(self, name) or ()) or ())
+        if self._makes_pieces:
+            object.__setattr__(self, "alphabet", "characters")
         given = self.vocab_size if isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
-        for size in given:  # also those that are cut from the largest
-            object.__setattr__(self, "vocab_size", size)
-            super().__post_init__()
         size_field = fields_of(Options)["vocab_size"]
         sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
+        for size in sizes:  # also those that are cut from the largest
+            object.__setattr__(self, "vocab_size", size)
+            super().__post_init__()
         object.__setattr__(self, "vocab_size", sizes[-1])
         object.__setattr__(self, "sizes", sizes)
         if self.superwords == "boundless" and len(sizes) > 1:
@@ -86,8 +88,35 @@ class Train(Options, Parity):
 
     @property
     def options(self) -> Options:
-        """The options that decide the vocabulary, but for the text and its split pattern."""
-        return Options(**{name: getattr(self, name) for name in fields_of(Options)})
+        """The options that decide the vocabulary, but for the text and its split pattern.
+
+        For sentencepiece, the tokens that its models begin with are among the special tokens.
+        """
+        options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(Options)}
+        if self._makes_pieces:
+            unknown, given = self.unknown_token or "<unk>", options["special_tokens"]
+            # The bytes of characters outside of the alphabet.
+            byte_pieces = [] if self.unknown_token else [f"<0x{byte:02X}>" for byte in range(256)]
+            special = tuple(dict.fromkeys(("<s>", "</s>", *given, *byte_pieces)))
+            options |= {"unknown_token": unknown, "special_tokens": special}
+        return Options(**options)
+
+    @property
+    def _makes_pieces(self) -> bool:
+        """Return whether the result is a SentencePiece model."""
+        return self.target == "sentencepiece" and self.superwords is None
+
+    @property
+    def _format(self) -> str:
+        """The format of the output."""
+        return "sentencepiece" if self._makes_pieces else "huggingface"
+
+    @property
+    def _split(self) -> tuple[str, ...]:
+        """The split patterns: the given ones, or the default."""
+        from .split.patterns import DEFAULT, SENTENCEPIECE
+
+        return (*self.split,) or (SENTENCEPIECE if self._makes_pieces else DEFAULT,)
 
     @property
     def reading(self) -> CountOptions:
@@ -102,10 +131,11 @@ class Train(Options, Parity):
         return self.counts is not None or (len(self.sources) == 1 and WordCounts.is_saved(self.sources[0]))
 
     def folders(self) -> dict[int, Path]:
-        """The folder of each size; none without an output."""
+        """The folder of each size, or the file for sentencepiece; none without an output."""
         if self.output is None:
             return {}
-        return {size: self.output / str(size) if len(self.sizes) > 1 else self.output for size in self.sizes}
+        suffix = ".model" if self._makes_pieces else ""
+        return {size: self.output / f"{size}{suffix}" if len(self.sizes) > 1 else self.output for size in self.sizes}
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         how = {"unit", "separator", "field", "binary"}
@@ -146,7 +176,7 @@ class Train(Options, Parity):
             if os.path.lexists(folder):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
-                check_output(folder, overwrite=self.overwrite)
+                check_output(folder, self._format, overwrite=self.overwrite)
 
     def _check_target(self, target: str) -> None:
         """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""
@@ -155,31 +185,44 @@ class Train(Options, Parity):
         from .errors import ConversionError
         from .formats.writing import check_writable
         from .split import Splitter
-        from .split.patterns import DEFAULT, SUPERWORDS
+        from .split.patterns import SUPERWORDS
         from .vocabulary import AddedToken, Vocabulary
 
-        alphabet = tuple(bytes([byte]) for byte in range(256)) if self.alphabet == "bytes" else (b"a", b"b")
+        options = self.options
+        options.check_size(1)
+        alphabet = tuple(bytes([byte]) for byte in range(256)) if options.alphabet == "bytes" else (b"a", b"b")
         a, b = alphabet.index(b"a"), alphabet.index(b"b")
-        special = self.special_tokens if self.unknown_token is None else (*self.special_tokens, self.unknown_token)
-        added = tuple(AddedToken(text, id) for id, text in enumerate(special, len(alphabet) + 1))
+        unknown = [] if options.unknown_token is None else [options.unknown_token]
+        added = tuple(
+            AddedToken(text, id) for id, text in enumerate((*unknown, *options.special_tokens), len(alphabet) + 1)
+        )
         by_events = self.refine is not None or self.superwords == "boundless"
-        split = [self.stage2_split or SUPERWORDS] if self.superwords == "superbpe" else self.split or [DEFAULT]
+        split = [self.stage2_split or SUPERWORDS] if self.superwords == "superbpe" else self._split
+        if self.parity and target == "sentencepiece":
+            raise UsageError("sentencepiece needs a training on characters, and parity-aware BPE is trained on bytes")
         try:
             vocabulary = Vocabulary(
                 tokens=(*alphabet, b"ab"),
                 split_patterns=Splitter(*split).patterns,
-                normalizers=self.options.normalizers,
+                normalizers=options.normalizers,
                 order="events" if by_events else "merges",
                 events=np.array([[a, b, len(alphabet)]], np.int32),
                 added_tokens=added,
-                alphabet=self.alphabet,
+                alphabet=options.alphabet,
+                unknown=len(alphabet) + 1 if unknown else None,
             )
+            if self._makes_pieces and not by_events:
+                from .formats.sentencepiece_writer import as_pieces
+
+                vocabulary = as_pieces(vocabulary, self.sizes[0])
             check_writable(vocabulary, {"transformers": "huggingface", "llama.cpp": "gguf"}.get(target, target))
         except ConversionError as error:
             raise UsageError(f"{target} cannot run what these options train: {error}") from None
 
-    def run(self, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
+    def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
+        from .training import Training
+
         self.check()
         options = self.options
         start = self._start(progress)  # raises for text that can be read only once
@@ -193,16 +236,26 @@ class Train(Options, Parity):
             note(self._memory(counts, fair, keep_counts))
         with _timed(seconds, "train"):
             training = start(counts) if fair is None else fair
+            if self._makes_pieces and isinstance(training, Training):
+                spare = training.options.vocab_size + 8  # `as_pieces` leaves some out
+                training.options = replace(training.options, vocab_size=spare)
             del counts  # training has copied what it needs, and gets the memory
             vocabulary = training.run()
             n_tokens = training.n_tokens() if options.min_count == 1 else None
             del training
         from .tokenizer import Tokenizer  # late: it takes 4 MiB
 
-        tok = Tokenizer(vocabulary)
-        toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in self.sizes}
+        if self._makes_pieces:
+            from .formats.sentencepiece_writer import as_pieces
+
+            toks = {size: Tokenizer(as_pieces(vocabulary, size)) for size in self.sizes}
+            tok = toks[options.vocab_size]
+        else:
+            tok = Tokenizer(vocabulary)
+            toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in self.sizes}
+        to: dict[str, Any] = {"format": self._format, "overwrite": self.overwrite}
         with _timed(seconds, "save"):
-            saved = [toks[size].save(path, overwrite=self.overwrite) for size, path in self.folders().items()]
+            saved = [toks[size].save(path, **to) for size, path in self.folders().items()]
         notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
         return Trained(tok, toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept)
 
@@ -235,11 +288,10 @@ class Train(Options, Parity):
         from .counting import WordCounts, count, count_iterator
         from .counting.ddfreq import is_split_by_ddtokens
         from .split import Splitter
-        from .split.patterns import DEFAULT
 
         if self.counted_before:
             given = self.counts if isinstance(self.counts, WordCounts) else None
-            counts = WordCounts.load(self.sources[0], self.min_count) if given is None else given
+            counts = WordCounts.load(self.sources[0], min_count=self.min_count) if given is None else given
             name = "counts" if given is not None else self.sources[0]
             if counts.split_patterns and self.split:
                 raise UsageError(
@@ -262,12 +314,12 @@ class Train(Options, Parity):
             from .tokenizer.normalization import normalizer_of
 
             normalize = normalizer_of(self.options.normalizers)
-        splitter = self.options.splitter(self.split or DEFAULT, normalize)
+        splitter = self.options.splitter(self._split, normalize=normalize)
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
-            return count_iterator(self.texts, splitter, memory_limit=self.memory_limit, **run)
+            return count_iterator(self.texts, split=splitter, memory_limit=self.memory_limit, **run)
         spill = None if self.output is None else self.output.parent
-        return count(self.sources, splitter, self.reading, spill_folder=spill, **run)
+        return count(self.sources, split=splitter, options=self.reading, spill_folder=spill, **run)
 
     def _count_languages(self, progress: Progress | None) -> ParityTraining:
         """The counted languages of parity-aware BPE."""
@@ -315,9 +367,10 @@ class _Arguments(Train):
 
     def trained(self, **given: Any) -> Tokenizer:
         """The tokenizer of the largest size, trained on what is given."""
-        return replace(self, vocab_size=self.sizes, **given).run(self.progress).tok
+        return replace(self, vocab_size=self.sizes, **given).run(progress=self.progress).tok
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train(sources: Paths, options: _Arguments) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed; or on saved word counts.
@@ -330,13 +383,15 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     weights: how much each occurrence counts, by source: {"code/": "1/2"}. See `CountOptions`.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     superwords: "superbpe" for tokens that span words, trained in a second stage, or "boundless" for tokens of whole pretokens.
-    target: "tiktoken", "transformers" or "llama.cpp": an error before training if that program could not run the result.
+    target: "tiktoken", "transformers", "llama.cpp" or "sentencepiece": an error before training if that program could not run
+        the result. For "sentencepiece", a BPE model of characters in its format, with a token for each byte unless there is an
+        `unknown_token` for other characters.
     normalize: changes of text before it is split, in training and encoding, such as ["nfkc", "lowercase"]. With word counts,
         what their text went through.
     alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, or with the `characters`
         themselves, and `unknown_token` for the others.
     output: the folder to save the tokenizer in.
-    progress: called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
+    progress: True draws bars, also in a notebook; or called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
         happens, a TrainingEvent: rank, left, right, token, count, ios.
     All options are those of `tokenmill train`: see Train.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
@@ -344,6 +399,7 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     return options.trained(sources=sources)
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
@@ -353,6 +409,7 @@ def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> To
     return options.trained(texts=texts)
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, int], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on word counts, or on a mapping of words to counts such as a Counter. Options as for `train`.
@@ -365,6 +422,7 @@ def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, in
     return options.trained(counts=WordCounts.from_mapping(counts) if isinstance(counts, Mapping) else counts)
 
 
+@draws_progress
 @takes_options(_Arguments)
 def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Arguments) -> Tokenizer:
     """Train by parity-aware BPE: at each step, the language that is compressed worst chooses the merge.

@@ -252,7 +252,7 @@ def test_no_table_cuts_a_value(folder, columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
-    for table in inspect_tokenizer(tokenmill.load(folder / "tok"), folder / "a.txt").tables:
+    for table in inspect_tokenizer(tokenmill.load(folder / "tok"), text=folder / "a.txt").tables:
         print_table(table.head(5))
     shown = re.sub(r"\s+", "", sys.stdout.getvalue())
     assert "…" not in shown

@@ -110,7 +110,7 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
 def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is_stated(corpus, tmp_path):
     corpus.write_text(TEXT + "Once only. ")
     assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
-    whole, pruned = (tokenmill.WordCounts.load(tmp_path / "counts", min_count) for min_count in (1, 2))
+    whole, pruned = (tokenmill.WordCounts.load(tmp_path / "counts", min_count=min_count) for min_count in (1, 2))
     assert dict(pruned.items()) == {pretoken: count for pretoken, count in whole.items() if count > 1}
     assert len(pruned) < len(whole)
     made = []
@@ -406,7 +406,7 @@ def test_weights_and_the_share_of_each_source(corpus, tmp_path):
     [("corpus.txt", "write it like SRC=3/2"), ("{}=x", "write a number from"), ("{}=2", "tokenmill count --merge")],
 )
 def test_wrong_weights(weight, message, corpus, tmp_path):
-    tokenmill.WordCounts.from_mapping({b"low": 1}, ("[a-z]+",)).save(tmp_path / "counts")
+    tokenmill.WordCounts.from_mapping({b"low": 1}, split_patterns=("[a-z]+",)).save(tmp_path / "counts")
     source = tmp_path / "counts" if "merge" in message else corpus
     result = run("train", source, "--weight", weight.format(source), "--vocab-size", 280, "-o", tmp_path / "tok")
     assert result.returncode == 2, result.stderr

@@ -50,8 +50,8 @@ OPTIONS = CleanOptions(shard_bytes=20_000, read=READ)
 def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(corpus)  # the names in the output are those that were given, and tasks run elsewhere
     seen = []
-    clean("text", "*.jsonl", tmp_path / "ray", OPTIONS, job=RAY, progress=lambda *step: seen.append(step))
-    clean("text", "*.jsonl", tmp_path / "local", OPTIONS)
+    clean("text", "*.jsonl", tmp_path / "ray", options=OPTIONS, job=RAY, progress=lambda *step: seen.append(step))
+    clean("text", "*.jsonl", tmp_path / "local", options=OPTIONS)
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
     assert len(list((tmp_path / "ray").iterdir())) >= 12
     total = sum(path.stat().st_size for path in corpus.iterdir())
@@ -60,7 +60,7 @@ def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tmp_pat
 
 def test_errors_come_back_as_what_they_are(cluster, corpus, tmp_path):
     with pytest.raises(InputError, match=r"0\.jsonl, line 1: not JSON"):
-        clean("text", corpus, tmp_path / "out", CleanOptions(), job=RAY)
+        clean("text", corpus, tmp_path / "out", options=CleanOptions(), job=RAY)
 
 
 def test_the_command_on_the_cluster_at_an_address(cluster, corpus, tmp_path):
@@ -81,7 +81,7 @@ def test_the_command_on_the_cluster_at_an_address(cluster, corpus, tmp_path):
         [*command, "--ray-address", cluster.address], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert result.returncode == 0, result.stderr
-    clean("text", corpus, tmp_path / "local", CleanOptions(read=READ))
+    clean("text", corpus, tmp_path / "local", options=CleanOptions(read=READ))
     assert contents(tmp_path / "out") == contents(tmp_path / "local")
 
 
@@ -93,9 +93,9 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp
             killed.append(done)
             third_node()  # nothing more is collected meanwhile: the rest is done without it
 
-    clean("text", corpus, tmp_path / "ray", OPTIONS, job=RAY, progress=watch)
+    clean("text", corpus, tmp_path / "ray", options=OPTIONS, job=RAY, progress=watch)
     assert killed
-    clean("text", corpus, tmp_path / "local", OPTIONS)
+    clean("text", corpus, tmp_path / "local", options=OPTIONS)
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
 
 
@@ -107,7 +107,7 @@ from tokenmill.corpus.options import FILES
 from tokenmill.jobs.work import JobOptions
 cleaning.PART_BYTES = 100_000
 job = JobOptions("ray", sys.argv[3])
-clean("text", sys.argv[1], sys.argv[2], CleanOptions(shard_bytes=20_000, read=replace(FILES, skip_damaged=True)), job=job)
+clean("text", sys.argv[1], sys.argv[2], options=CleanOptions(shard_bytes=20_000, read=replace(FILES, skip_damaged=True)), job=job)
 """
 
 
@@ -119,7 +119,7 @@ def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(c
         if done == total and not kept:
             kept.append({path: path.stat().st_mtime_ns for path in finished})
 
-    clean("text", str(corpus), tmp_path / "ray", OPTIONS, job=RAY, progress=watch)
+    clean("text", str(corpus), tmp_path / "ray", options=OPTIONS, job=RAY, progress=watch)
     assert kept == [finished]
-    clean("text", corpus, tmp_path / "local", OPTIONS)
+    clean("text", corpus, tmp_path / "local", options=OPTIONS)
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")

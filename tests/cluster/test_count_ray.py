@@ -65,7 +65,7 @@ def test_shards_cover_all_sources_once(corpus):
 @pytest.fixture(scope="module")
 def expected(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected") / "c"
-    count_to_folder(corpus, folder, WORDS)
+    count_to_folder(corpus, folder, split=WORDS)
     return folder_bytes(folder)
 
 
@@ -79,23 +79,25 @@ def many_tasks(monkeypatch):
 
 def test_weights_give_the_same_bytes_as_the_local_engine(cluster, corpus, tmp_path, many_tasks):
     options = CountOptions(weights={str(corpus / "[0-3].txt"): "2/3", str(corpus / "7.parquet"): 5}, min_count=2)
-    local = count_to_folder(corpus, tmp_path / "local", WORDS, options)
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, options, job=RAY)
+    local = count_to_folder(corpus, tmp_path / "local", split=WORDS, options=options)
+    summary = count_to_folder(corpus, tmp_path / "c", split=WORDS, options=options, job=RAY)
     assert folder_bytes(tmp_path / "c") == folder_bytes(tmp_path / "local")
     assert summary.shares == local.shares
 
 
 def test_the_same_bytes_as_the_local_engine(cluster, corpus, expected, tmp_path, monkeypatch):
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, job=RAY)
+    summary = count_to_folder(corpus, tmp_path / "c", split=WORDS, job=RAY)
     assert folder_bytes(tmp_path / "c") == expected
-    local = count(corpus, WORDS)
+    local = count(corpus, split=WORDS)
     assert (summary.documents, summary.total_bytes) == (local.documents, local.total_bytes)
     assert (summary.distinct, summary.pretokens) == (len(local), int(local.counts.sum()))
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
-    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(min_count=2), job=replace(RAY, overwrite=True))
+    count_to_folder(
+        corpus, tmp_path / "c", split=WORDS, options=CountOptions(min_count=2), job=replace(RAY, overwrite=True)
+    )
     assert list(WordCounts.load(tmp_path / "c").items()) == [item for item in local.items() if item[1] >= 2]
     monkeypatch.chdir(tmp_path)
-    assert list(count(corpus, WORDS, engine="ray").items()) == list(local.items())
+    assert list(count(corpus, split=WORDS, engine="ray").items()) == list(local.items())
 
 
 @pytest.mark.parametrize(("files", "at_once"), [(1, 64), (8, 4)])
@@ -103,27 +105,27 @@ def test_many_shards_and_files(cluster, many_tasks, corpus, tmp_path, monkeypatc
     monkeypatch.setattr(Spill, "MANY", at_once)
     monkeypatch.setattr(count_jobs, "files_for", lambda total: files)
     seen = []
-    count_to_folder(corpus, tmp_path / "ray", WORDS, job=RAY, progress=lambda *now: seen.append(now))
+    count_to_folder(corpus, tmp_path / "ray", split=WORDS, job=RAY, progress=lambda *now: seen.append(now))
     assert len(list((tmp_path / "ray").iterdir())) == files
     total = sum(path.stat().st_size for path in corpus.iterdir())
     assert ("count", total, total) in seen
     assert any(stage == "combine" for stage, _, _ in seen) == (at_once == 4)
     assert seen[-1] == ("merge", files, files)
     monkeypatch.setattr("tokenmill.counting.store.files_for", lambda total: files)
-    count_to_folder(corpus, tmp_path / "local", WORDS)
+    count_to_folder(corpus, tmp_path / "local", split=WORDS)
     assert folder_bytes(tmp_path / "ray") == folder_bytes(tmp_path / "local")
 
 
 def test_errors_come_back_as_what_they_are(cluster, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{')
     with pytest.raises(InputError, match=r"a\.jsonl, line 2: not JSON"):
-        count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, job=RAY)
+        count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", split=WORDS, job=RAY)
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
     skips = []
-    summary = count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, job=RAY, on_skip=skips.append)
+    summary = count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", split=WORDS, job=RAY, on_skip=skips.append)
     assert summary.skipped == len(skips) == 1
     with pytest.raises(UsageError, match="known are local, ray"):
-        count(tmp_path / "a.jsonl", WORDS, engine="spark")
+        count(tmp_path / "a.jsonl", split=WORDS, engine="spark")
 
 
 @pytest.mark.parametrize("stage", ["count", "merge"])
@@ -138,11 +140,11 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp
             third_node()  # nothing more is collected meanwhile: the rest is done without it
 
     folder = tmp_path / "c"
-    summary = count_to_folder(corpus, folder, WORDS, job=RAY, progress=watch)
+    summary = count_to_folder(corpus, folder, split=WORDS, job=RAY, progress=watch)
     assert killed
     assert summary.documents > 0
     assert [path.name for path in sorted(folder.iterdir())] == [f"counts-{i:05}-of-00004.parquet" for i in range(4)]
-    assert list(WordCounts.load(folder).items()) == list(count(corpus, WORDS).items())
+    assert list(WordCounts.load(folder).items()) == list(count(corpus, split=WORDS).items())
 
 
 COUNT = """
@@ -151,7 +153,7 @@ from tokenmill.counting import to_folder as count_jobs
 from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 count_jobs.SHARD = 20_000
-count_to_folder(sys.argv[1], sys.argv[2], sys.argv[3], job=JobOptions("ray", sys.argv[4]))
+count_to_folder(sys.argv[1], sys.argv[2], split=sys.argv[3], job=JobOptions("ray", sys.argv[4]))
 """
 
 
@@ -165,7 +167,7 @@ def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(
         if stage == "count" and done == total and not kept:
             kept.append({path: path.stat().st_mtime_ns for path in finished})
 
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, job=RAY, progress=watch)
+    summary = count_to_folder(corpus, tmp_path / "c", split=WORDS, job=RAY, progress=watch)
     assert kept == [finished]
     assert summary.resumed_bytes > 0
     assert folder_bytes(tmp_path / "c") == expected

@@ -48,7 +48,7 @@ def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tok, tm
     made = []
     for engine in ("ray", "local"):
         (tmp_path / engine).mkdir()
-        made.append(encode_files(tok, "*.*", tmp_path / engine / "out", format, job=JobOptions(engine)))
+        made.append(encode_files(tok, "*.*", tmp_path / engine / "out", format=format, job=JobOptions(engine)))
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
     assert (made[0].documents, made[0].tokens) == (made[1].documents, made[1].tokens)
     assert made[0].documents == 602
@@ -88,7 +88,7 @@ from tokenmill.jobs.work import JobOptions
 from tokenmill.token_files import encoding
 encoding.TASK_BYTES = 30_000
 tok = tokenmill.load(sys.argv[1])
-tokenmill.encode_files(tok, sys.argv[2], sys.argv[3], "npy", job=JobOptions("ray", sys.argv[4]))
+tokenmill.encode_files(tok, sys.argv[2], sys.argv[3], format="npy", job=JobOptions("ray", sys.argv[4]))
 """
 
 
@@ -108,8 +108,8 @@ def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(
         if done == total and not kept:
             kept.append({path: path.stat().st_mtime_ns for path in finished})
 
-    made = encode_files(tok, str(corpus), output, "npy", job=JobOptions("ray"), progress=watch)
+    made = encode_files(tok, str(corpus), output, format="npy", job=JobOptions("ray"), progress=watch)
     assert kept == [finished]
     assert made.resumed_bytes > 0
-    encode_files(tok, str(corpus), tmp_path / "local" / "out.npy", "npy")
+    encode_files(tok, str(corpus), tmp_path / "local" / "out.npy", format="npy")
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")

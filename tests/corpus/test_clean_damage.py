@@ -26,7 +26,7 @@ def clean(kind, sources, output, options=None, **run):
     """`clean` that leaves out what is damaged."""
     options = options or CleanOptions()
     options = replace(options, read=replace(options.read, skip_damaged=True))
-    return tokenmill.clean(kind, sources, output, options, **run)
+    return tokenmill.clean(kind, sources, output, options=options, **run)
 
 
 SENTENCE = "The quick brown fox jumps over a lazy dog while nobody in particular looks at what it does. "
@@ -224,7 +224,7 @@ from tokenmill.corpus import CleanOptions, clean
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 options = CleanOptions(read=ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES, skip_damaged=True))
-report = clean(*sys.argv[1:], options, job=JobOptions(num_threads=1))
+report = clean(*sys.argv[1:], options=options, job=JobOptions(num_threads=1))
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([report.documents_kept, [str(skip) for skip in report.skipped], peak // 1024]))
 """

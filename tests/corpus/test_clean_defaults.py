@@ -51,7 +51,7 @@ def test_a_file_beyond_the_limit_is_cut_where_a_reader_would(tmp_path, line, bet
     text = between.join(f"{i}{line}" for i in range(10_000))
     (tmp_path / "a.txt").write_text(text)
     options = CleanOptions(read=ReadOptions(max_document_bytes=1 << 20), filters=())
-    report = clean("text", tmp_path / "a.txt", tmp_path / "out", options, job=ONE)
+    report = clean("text", tmp_path / "a.txt", tmp_path / "out", options=options, job=ONE)
     found = documents(tmp_path / "out")
     assert report.documents_kept == len(found) >= len(text.encode()) >> 21
     assert all(len(d.text.encode()) <= 2 << 20 for d in found)
@@ -111,7 +111,7 @@ def test_the_report_says_what_each_filter_changed_in_the_documents_kept(tmp_path
     lines = ["Look at https://a.org/x now and then." * 3, "!!!!! https://b.org/", "Wow!!!!!! " + "A good line. " * 9]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
     options = CleanOptions(filters=("urls", "repeats"), min_chars=50)
-    report = clean("text", tmp_path / "a.jsonl", tmp_path / "out", options, job=ONE)
+    report = clean("text", tmp_path / "a.jsonl", tmp_path / "out", options=options, job=ONE)
     assert report.documents_kept == 2
     assert {name: change["characters"] for name, change in report.changed.items()} == {"urls": 45, "repeats": 3}
     assert report.changed["repeats"]["examples"] == [["Wow!!!!!! A good line. A good", "Wow!!! A good line. A good"]]

@@ -29,7 +29,7 @@ def clean(kind, sources, output, options=None, **run):
     """`clean` that leaves out what is damaged."""
     options = options or CleanOptions()
     options = replace(options, read=replace(options.read, skip_damaged=True))
-    return tokenmill.clean(kind, sources, output, options, **run)
+    return tokenmill.clean(kind, sources, output, options=options, **run)
 
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -154,7 +154,7 @@ def counting(*arguments):
     return count(*arguments)
 
 cleaning._count = counting
-clean("text", sys.argv[4:], sys.argv[3], OPTIONS, job=JobOptions(num_threads=2))
+clean("text", sys.argv[4:], sys.argv[3], options=OPTIONS, job=JobOptions(num_threads=2))
 """
 
 

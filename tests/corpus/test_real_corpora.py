@@ -146,7 +146,7 @@ def test_posts(shared, tmp_path):
         for segment in html_to_text(body):
             if segment.verbatim and id in texts:
                 assert segment.text in texts[id]["text"]
-    without = clean("stackexchange", source, tmp_path / "without", CleanOptions(keep_code=False))
+    without = clean("stackexchange", source, tmp_path / "without", options=CleanOptions(keep_code=False))
     assert without.removed_by_kind["tag"] > report.removed_by_kind["tag"]
     assert without.bytes_out < report.bytes_out
 
@@ -166,7 +166,7 @@ def test_fineweb_stays_as_it_is(shared, tmp_path):
 
 def test_fineweb_with_the_rules_of_ddtokens(shared, tmp_path):
     source = shared / "corpus" / "fineweb-schema-sample.parquet"
-    report = clean("fineweb", source, tmp_path / "out", CleanOptions(filters=("ddtokens",), min_chars=100))
+    report = clean("fineweb", source, tmp_path / "out", options=CleanOptions(filters=("ddtokens",), min_chars=100))
     assert report.documents_in == 4000
     assert report.dropped == {"under 100 characters": 7}
     for document in documents_of(tmp_path / "out"):

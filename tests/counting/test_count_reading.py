@@ -34,7 +34,7 @@ def items(counts):
 def plain(tmp_path_factory):
     path = tmp_path_factory.mktemp("plain") / "a.txt"
     path.write_bytes(TEXT)
-    return items(count(path, WORDS))
+    return items(count(path, split=WORDS))
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -42,7 +42,7 @@ def test_compressed_files_count_like_plain_ones(tmp_path, plain, suffix):
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(PACKERS[suffix](TEXT))
     seen = []
-    counts = count(path, WORDS, progress=lambda *now: seen.append(now))
+    counts = count(path, split=WORDS, progress=lambda *now: seen.append(now))
     assert items(counts) == plain
     assert counts.total_bytes == len(TEXT)
     assert seen[-1] == ("count", path.stat().st_size, path.stat().st_size)
@@ -52,7 +52,7 @@ def test_compressed_files_count_like_plain_ones(tmp_path, plain, suffix):
 def test_several_compressed_streams_in_one_file(tmp_path, plain, suffix):
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(b"".join(PACKERS[suffix](TEXT[i : i + 100_000]) for i in range(0, len(TEXT), 100_000)))
-    assert items(count(path, WORDS)) == plain
+    assert items(count(path, split=WORDS)) == plain
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -64,7 +64,7 @@ def test_a_file_that_was_cut_off_is_an_error(tmp_path, suffix, keep):
     with pytest.raises(
         InputError, match=r"cut\.txt.*: damaged or cut off after .* \((it ends in the middle|it is empty)"
     ):
-        count(path, WORDS)
+        count(path, split=WORDS)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -74,7 +74,7 @@ def test_a_file_with_damage_inside_is_an_error(tmp_path, suffix):
     packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\x55" * 64
     path.write_bytes(packed)
     with pytest.raises(InputError, match=r"bad\.txt.*: damaged or cut off after"):
-        count(path, WORDS)
+        count(path, split=WORDS)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -82,14 +82,14 @@ def test_a_plain_file_under_a_compressed_name_is_an_error(tmp_path, suffix):
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(TEXT)
     with pytest.raises(InputError, match=r"a\.txt.*damaged"):
-        count(path, WORDS)
+        count(path, split=WORDS)
 
 
 def test_a_bomb_is_read_in_blocks(tmp_path):
     path = tmp_path / "bomb.txt.zst"
     path.write_bytes(zstandard.ZstdCompressor(level=19).compress(b" a" * 100_000_000))
     assert path.stat().st_size < 50_000
-    assert items(count(path, WORDS)) == {b" a": 100_000_000}
+    assert items(count(path, split=WORDS)) == {b" a": 100_000_000}
 
 
 def test_json_lines(tmp_path):
@@ -97,7 +97,7 @@ def test_json_lines(tmp_path):
     texts = ["a b", "", "é\n漢", "\ud800 x", "line\u2028separator"]
     lines = [json.dumps({"id": i, "text": text}) for i, text in enumerate(texts)]
     path.write_bytes(gzip.compress(("\r\n".join(lines) + "\n\n  \n").encode()))
-    counts = count(path, WORDS)
+    counts = count(path, split=WORDS)
     expected = {
         b"a": 1,
         b" b": 1,
@@ -114,7 +114,7 @@ def test_json_lines_in_small_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK", 100)
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({"content": "word " * i}) for i in range(60)))
-    counts = count(path, WORDS, CountOptions(read=ReadOptions(field="content")), num_threads=3)
+    counts = count(path, split=WORDS, options=CountOptions(read=ReadOptions(field="content")), num_threads=3)
     assert counts.documents == 60
     assert counts.total_bytes == sum(5 * i for i in range(60))
     assert items(counts) == {b"word": 59, b" word": sum(range(59)), b" ": 59}
@@ -135,18 +135,18 @@ def test_a_bad_json_line_is_named(tmp_path, line, message):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "fine"}\n\n' + line + '\n{"text": "fine"}', errors="surrogateescape")
     with pytest.raises(InputError, match=message):
-        count(path, WORDS)
+        count(path, split=WORDS)
 
 
 def test_invalid_utf8_is_counted_as_bytes_where_binary_files_are(tmp_path):
     path = tmp_path / "latin1.txt"
     data = "un café à la crème ".encode("latin-1") * 10 + b"\xff \xed\xa0\x80 \xc3"
     path.write_bytes(data)
-    counts = count(path, WORDS, CountOptions(binary="count"))
+    counts = count(path, split=WORDS, options=CountOptions(binary="count"))
     assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data)
     assert items(counts)[" café".encode("latin-1")] == 10
     with pytest.raises(InputError, match="not UTF-8: the byte 0xe9 at 6"):
-        count(path, WORDS)
+        count(path, split=WORDS)
 
 
 @pytest.mark.parametrize(
@@ -161,23 +161,23 @@ def test_a_binary_file_is_an_error_unless_asked_for(tmp_path, data, message):
     path = tmp_path / "data.bin"
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"data\.bin: looks binary: .*" + message):
-        count(path, WORDS)
-    counts = count(path, WORDS, CountOptions(binary="count"))
+        count(path, split=WORDS)
+    counts = count(path, split=WORDS, options=CountOptions(binary="count"))
     assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data) == counts.total_bytes
     (tmp_path / "text.txt").write_text("some text")
-    counts = count(tmp_path, WORDS, CountOptions(binary="skip"))
+    counts = count(tmp_path, split=WORDS, options=CountOptions(binary="skip"))
     assert items(counts) == {b"some": 1, b" text": 1}
     assert counts.documents == 1
 
 
 def test_a_nul_far_inside_is_text(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a" * 100_000 + b" \0 b")
-    assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 100_000: 1, b" \0": 1, b" b": 1}
+    assert items(count(tmp_path / "a.txt", split=WORDS)) == {b"a" * 100_000: 1, b" \0": 1, b" b": 1}
 
 
 def test_a_text_without_any_cut_is_one_pretoken(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a" * 5_000_000)
-    assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 5_000_000: 1}
+    assert items(count(tmp_path / "a.txt", split=WORDS)) == {b"a" * 5_000_000: 1}
 
 
 def test_a_large_bz2_of_many_streams(tmp_path):
@@ -186,7 +186,7 @@ def test_a_large_bz2_of_many_streams(tmp_path):
     path.write_bytes(bz2.compress(TEXT) + b"".join(packed))
     assert path.stat().st_size > 1 << 20  # read on all cores
     (tmp_path / "b.txt").write_bytes(bz2.decompress(path.read_bytes()))
-    assert items(count(path, WORDS)) == items(count(tmp_path / "b.txt", WORDS))
+    assert items(count(path, split=WORDS)) == items(count(tmp_path / "b.txt", split=WORDS))
 
 
 def test_urls_are_sources(tmp_path):
@@ -200,22 +200,22 @@ def test_urls_are_sources(tmp_path):
     (tmp_path / "b.txt").write_bytes(TEXT[200_000:])
     (tmp_path / "c.txt").write_bytes(b"zst")
     seen = []
-    counts = count("memory://corpus", WORDS, progress=lambda *now: seen.append(now))
-    assert items(counts) == items(count(tmp_path, WORDS))
+    counts = count("memory://corpus", split=WORDS, progress=lambda *now: seen.append(now))
+    assert items(counts) == items(count(tmp_path, split=WORDS))
     assert counts.documents == 3
     assert seen[-1][1] == seen[-1][2] > 200_000
 
 
 def test_missing_and_forbidden_files(tmp_path):
     with pytest.raises(InputError, match=r"nothing\.txt"):
-        count(tmp_path / "nothing.txt", WORDS)
+        count(tmp_path / "nothing.txt", split=WORDS)
     path = tmp_path / "secret.txt"
     path.write_text("x")
     path.chmod(0)
     if os.access(path, os.R_OK):
         pytest.skip("this user may read everything")
     with pytest.raises(InputError, match=r"secret\.txt: cannot be read: Permission denied"):
-        count(path, WORDS)
+        count(path, split=WORDS)
 
 
 def test_a_folder_without_permission_stops_or_is_left_out(tmp_path, monkeypatch):
@@ -231,9 +231,9 @@ def test_a_folder_without_permission_stops_or_is_left_out(tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "scandir", refusing)
     with pytest.raises(InputError, match="b: the folder cannot be read: Permission denied"):
-        count(tmp_path, WORDS)
+        count(tmp_path, split=WORDS)
     skips = []
-    assert count(tmp_path, WORDS, on_skip=skips.append).total_bytes == 10
+    assert count(tmp_path, split=WORDS, on_skip=skips.append).total_bytes == 10
     assert [str(skip).removeprefix(f"{tmp_path}/") for skip in skips] == [
         "b: the folder cannot be read: Permission denied"
     ]
@@ -243,5 +243,5 @@ def test_empty_files_are_empty_documents(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"")
     (tmp_path / "b.jsonl").write_bytes(b"")
     (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b""))
-    counts = count(tmp_path, WORDS)
+    counts = count(tmp_path, split=WORDS)
     assert (len(counts), counts.documents, counts.total_bytes) == (0, 2, 0)

@@ -41,9 +41,9 @@ def test_parquet(tmp_path, monkeypatch, kind):
     column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column
     pq.write_table(pa.table({"id": range(len(TEXTS)), "text": column}), tmp_path / "a.parquet", row_group_size=50)
     kept = [text for text in values if text is not None]
-    expected = count_iterator(kept, WORDS)
+    expected = count_iterator(kept, split=WORDS)
     for num_threads in (1, 3):
-        found = count(tmp_path / "a.parquet", WORDS, num_threads=num_threads)
+        found = count(tmp_path / "a.parquet", split=WORDS, num_threads=num_threads)
         assert items(found) == items(expected)
         assert (found.documents, found.total_bytes) == (len(kept), expected.total_bytes)
 
@@ -51,13 +51,15 @@ def test_parquet(tmp_path, monkeypatch, kind):
 def test_parquet_mistakes(tmp_path):
     pq.write_table(pa.table({"body": ["a"], "text": [1]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"column 'text' holds int64, not text"):
-        count(tmp_path / "a.parquet", WORDS)
+        count(tmp_path / "a.parquet", split=WORDS)
     with pytest.raises(InputError, match=r"no column 'content'; the columns are body, text"):
-        count(tmp_path / "a.parquet", WORDS, CountOptions(read=ReadOptions(field="content")))
-    assert items(count(tmp_path / "a.parquet", WORDS, CountOptions(read=ReadOptions(field="body")))) == {b"a": 1}
+        count(tmp_path / "a.parquet", split=WORDS, options=CountOptions(read=ReadOptions(field="content")))
+    assert items(count(tmp_path / "a.parquet", split=WORDS, options=CountOptions(read=ReadOptions(field="body")))) == {
+        b"a": 1
+    }
     (tmp_path / "b.parquet").write_bytes(b"PAR1 this is not so")
     with pytest.raises(InputError, match=r"b\.parquet: not a readable Parquet file"):
-        count(tmp_path / "b.parquet", WORDS)
+        count(tmp_path / "b.parquet", split=WORDS)
 
 
 def damaged_parquet(path):
@@ -77,9 +79,9 @@ def test_what_cannot_be_read_is_left_out_and_told_of(tmp_path):
     packed = zstandard.ZstdCompressor().compress(b"word " * 1_000_000)
     (tmp_path / "c.txt.zst").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(InputError):
-        count(tmp_path, WORDS)
+        count(tmp_path, split=WORDS)
     skips = []
-    counts = count(tmp_path, WORDS, on_skip=skips.append)
+    counts = count(tmp_path, split=WORDS, on_skip=skips.append)
     told = sorted(map(str, skips))
     assert len(told) == 4
     assert "a.parquet, row 1001 to row 2000: row group 1 cannot be read" in told[0]
@@ -92,7 +94,7 @@ def test_what_cannot_be_read_is_left_out_and_told_of(tmp_path):
     assert all(found[text.encode()] == 1 for text in texts[:1000] + texts[2000:])
     assert found[b"fine"] == 2
     assert b" word" not in found
-    summary = count_to_folder(tmp_path, tmp_path / "counts", WORDS, on_skip=skips.append)
+    summary = count_to_folder(tmp_path, tmp_path / "counts", split=WORDS, on_skip=skips.append)
     assert summary.skipped == 4
 
 
@@ -105,7 +107,7 @@ def test_damage_is_met_at_the_same_place_however_blocks_fall(tmp_path, monkeypat
         for block in (1 << 20, 70_001, 65_536, 300_007):
             monkeypatch.setattr(reading, "BLOCK", block)
             options = CountOptions(read=ReadOptions("line"))
-            seen.add(count(path, WORDS, options, on_skip=lambda skip: None).total_bytes)
+            seen.add(count(path, split=WORDS, options=options, on_skip=lambda skip: None).total_bytes)
         assert len(seen) == 1 and seen != {0}
 
 

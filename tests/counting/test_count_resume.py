@@ -40,7 +40,7 @@ def count(self, block, group):
 threads.Counter.count = count
 import pyarrow.parquet
 print("begin", flush=True)
-summary = count_to_folder(sys.argv[1], sys.argv[2], r" [^ ]*|[^ ]+", job=JobOptions(num_threads=2, checkpoint_every=0.01))
+summary = count_to_folder(sys.argv[1], sys.argv[2], split=r" [^ ]*|[^ ]+", job=JobOptions(num_threads=2, checkpoint_every=0.01))
 print(summary.resumed_bytes)
 """
 
@@ -61,7 +61,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory, corpus):
     folder = tmp_path_factory.mktemp("expected") / "c"
-    count(corpus, WORDS).save(folder)
+    count(corpus, split=WORDS).save(folder)
     return folder_bytes(folder)
 
 
@@ -113,14 +113,14 @@ def interrupted(corpus, output, monkeypatch, after):
         patch.setattr(threads.Counter, "count", failing)
         patch.setattr("tokenmill.sources.blocks.BLOCK", 3000)
         with pytest.raises(RuntimeError, match="power cut"):
-            count_to_folder(corpus, output, WORDS, job=JobOptions(num_threads=1, checkpoint_every=0))
+            count_to_folder(corpus, output, split=WORDS, job=JobOptions(num_threads=1, checkpoint_every=0))
     return sum(seen)
 
 
 @pytest.mark.parametrize("after", [1, 30, 70, 90, 110])
 def test_the_place_in_every_kind_of_source_is_kept(tmp_path, corpus, expected, monkeypatch, after):
     counted = interrupted(corpus, tmp_path / "c", monkeypatch, after)
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS)
+    summary = count_to_folder(corpus, tmp_path / "c", split=WORDS)
     assert 0 < summary.resumed_bytes <= counted
     assert folder_bytes(tmp_path / "c") == expected
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
@@ -140,8 +140,8 @@ def test_interrupted_after_runs_were_merged_it_resumes(tmp_path, corpus, expecte
     with monkeypatch.context() as patch:
         patch.setattr(count_jobs, "write_counts", failing)
         with pytest.raises(RuntimeError, match="power cut"):
-            count_to_folder(corpus, tmp_path / "c", WORDS)
-    assert count_to_folder(corpus, tmp_path / "c", WORDS).resumed_bytes > 0
+            count_to_folder(corpus, tmp_path / "c", split=WORDS)
+    assert count_to_folder(corpus, tmp_path / "c", split=WORDS).resumed_bytes > 0
     assert folder_bytes(tmp_path / "c") == expected
 
 
@@ -154,15 +154,15 @@ def test_a_finished_count_is_only_moved(tmp_path, corpus, expected, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(working_folder, "publish", failing)
         with pytest.raises(RuntimeError, match="power cut"):
-            count_to_folder(corpus, tmp_path / "c", WORDS)
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS)
+            count_to_folder(corpus, tmp_path / "c", split=WORDS)
+    summary = count_to_folder(corpus, tmp_path / "c", split=WORDS)
     assert summary.resumed_bytes == summary.total_bytes > 0
     assert folder_bytes(tmp_path / "c") == expected
 
 
 def test_resume_can_be_refused(tmp_path, corpus, expected, monkeypatch):
     interrupted(corpus, tmp_path / "c", monkeypatch, 30)
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, job=JobOptions(resume=False))
+    summary = count_to_folder(corpus, tmp_path / "c", split=WORDS, job=JobOptions(resume=False))
     assert summary.resumed_bytes == 0
     assert folder_bytes(tmp_path / "c") == expected
 
@@ -171,14 +171,14 @@ def test_an_unfinished_count_of_something_else_is_not_mixed_in(tmp_path, corpus,
     output = tmp_path / "c"
     interrupted(corpus, output, monkeypatch, 30)
     with pytest.raises(UsageError, match=r"unfinished job with different sources.*delete .*\.c\.unfinished"):
-        count_to_folder(corpus / "a.txt", output, WORDS)
+        count_to_folder(corpus / "a.txt", output, split=WORDS)
     with pytest.raises(UsageError, match="unfinished job with different options"):
-        count_to_folder(corpus, output, r"\S+")
+        count_to_folder(corpus, output, split=r"\S+")
     with pytest.raises(UsageError, match="unfinished job with different options"):
-        count_to_folder(corpus, output, WORDS, CountOptions(min_count=2))
+        count_to_folder(corpus, output, split=WORDS, options=CountOptions(min_count=2))
     (tmp_path / ".c.unfinished" / "manifest.json").write_text("{")
     with pytest.raises(UsageError, match=r"manifest\.json cannot be read"):
-        count_to_folder(corpus, output, WORDS)
+        count_to_folder(corpus, output, split=WORDS)
 
 
 def test_a_source_that_changed_is_noticed(tmp_path, monkeypatch):
@@ -187,14 +187,14 @@ def test_a_source_that_changed_is_noticed(tmp_path, monkeypatch):
     interrupted(source, tmp_path / "c", monkeypatch, 3)
     source.write_text("four five six " * 3000)
     with pytest.raises(UsageError, match="different sources"):
-        count_to_folder(source, tmp_path / "c", WORDS)
+        count_to_folder(source, tmp_path / "c", split=WORDS)
 
 
 def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     (tmp_path / "b.txt").write_bytes(b"\0")
     with pytest.raises(InputError):
-        count_to_folder([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "c", WORDS)
+        count_to_folder([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "c", split=WORDS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
 
 
@@ -207,9 +207,9 @@ def test_two_counts_into_one_folder_do_not_meet(tmp_path, corpus):
             time.sleep(0.01)
         time.sleep(0.1)
         with pytest.raises(UsageError, match="another process is writing"):
-            count_to_folder(corpus, output, WORDS)
+            count_to_folder(corpus, output, split=WORDS)
     finally:
         process.kill()
         process.communicate()
-    count_to_folder(corpus, output, WORDS)
+    count_to_folder(corpus, output, split=WORDS)
     assert len(WordCounts.load(output)) > 0

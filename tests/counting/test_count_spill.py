@@ -51,17 +51,21 @@ def no_thread_left():
 
 @pytest.mark.parametrize("num_threads", [1, 2, 5])
 def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
-    whole = count(corpus, WORDS, memory_limit="1GB")
+    whole = count(corpus, split=WORDS, memory_limit="1GB")
     whole.save(tmp_path / "whole")
     summary = count_to_folder(
-        corpus, tmp_path / "spilled", WORDS, CountOptions(memory_limit=1), job=JobOptions(num_threads=num_threads)
+        corpus,
+        tmp_path / "spilled",
+        split=WORDS,
+        options=CountOptions(memory_limit=1),
+        job=JobOptions(num_threads=num_threads),
     )
     assert summary.spills >= 10
     assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
     assert (summary.documents, summary.total_bytes) == (whole.documents, whole.total_bytes)
     assert (summary.distinct, summary.pretokens) == (len(whole), int(whole.counts.sum()))
     assert summary.resumed_bytes == 0
-    again = count(corpus, WORDS, num_threads=num_threads, memory_limit=1)
+    again = count(corpus, split=WORDS, num_threads=num_threads, memory_limit=1)
     assert list(again.items()) == list(whole.items())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["spilled", "whole"]
     assert no_thread_left()
@@ -69,8 +73,8 @@ def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
 
 def test_many_runs_are_merged_in_turns(tmp_path, corpus, tiny, monkeypatch):
     monkeypatch.setattr(Spill, "MANY", 3)
-    count(corpus, WORDS, memory_limit="1GB").save(tmp_path / "whole")
-    summary = count_to_folder(corpus, tmp_path / "spilled", WORDS, CountOptions(memory_limit=1))
+    count(corpus, split=WORDS, memory_limit="1GB").save(tmp_path / "whole")
+    summary = count_to_folder(corpus, tmp_path / "spilled", split=WORDS, options=CountOptions(memory_limit=1))
     assert summary.spills > 12
     assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
 
@@ -79,8 +83,8 @@ def test_an_iterator_spills_too(tiny, monkeypatch, tmp_path, corpus):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     texts = [path.read_text() for path in sorted(corpus.iterdir())]
-    expected = count_iterator(texts, WORDS, memory_limit="1GB")
-    found = count_iterator((text for text in texts), WORDS, memory_limit=1, num_threads=3)
+    expected = count_iterator(texts, split=WORDS, memory_limit="1GB")
+    found = count_iterator((text for text in texts), split=WORDS, memory_limit=1, num_threads=3)
     assert list(found.items()) == list(expected.items())
     assert list(tmp_path.iterdir()) == []  # the temporary folder is gone
 
@@ -88,18 +92,18 @@ def test_an_iterator_spills_too(tiny, monkeypatch, tmp_path, corpus):
 def test_a_block_with_more_new_pretokens_than_a_table_takes(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK", 1 << 20)
     (tmp_path / "a.txt").write_text(" ".join(map(str, range(50_000))))
-    counts = count(tmp_path / "a.txt", WORDS, memory_limit=1, num_threads=2)
+    counts = count(tmp_path / "a.txt", split=WORDS, memory_limit=1, num_threads=2)
     assert len(counts) == 50_000
     assert set(counts.counts.tolist()) == {1}
 
 
 def test_min_count_is_exact(tmp_path, corpus, tiny):
-    whole = count(corpus, WORDS, memory_limit="1GB")
+    whole = count(corpus, split=WORDS, memory_limit="1GB")
     kept = {pretoken: n for pretoken, n in whole.items() if n >= 3}
     assert 0 < len(kept) < len(whole)
-    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1, min_count=3))
+    count_to_folder(corpus, tmp_path / "c", split=WORDS, options=CountOptions(memory_limit=1, min_count=3))
     assert dict(WordCounts.load(tmp_path / "c").items()) == kept
-    assert dict(count(corpus, WORDS, memory_limit=1).prune(3).items()) == kept
+    assert dict(count(corpus, split=WORDS, memory_limit=1).prune(3).items()) == kept
 
 
 def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
@@ -112,7 +116,9 @@ def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
 
     monkeypatch.setattr(threads.Counter, "make_room", watching)
     monkeypatch.setattr(threads, "BUFFERS", 0)
-    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1 << 20), job=JobOptions(num_threads=2))
+    count_to_folder(
+        corpus, tmp_path / "c", split=WORDS, options=CountOptions(memory_limit=1 << 20), job=JobOptions(num_threads=2)
+    )
     assert max(seen) <= (1 << 20) // 2 + 4000  # and a block's long pretokens, which is more than was foreseen
 
 
@@ -120,7 +126,7 @@ def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
 def test_limits_that_make_no_sense(tmp_path, limit):
     (tmp_path / "a.txt").write_text("a")
     with pytest.raises(UsageError, match=r"is not a whole number|must be at least 100MB"):
-        count(tmp_path / "a.txt", WORDS, memory_limit=limit)
+        count(tmp_path / "a.txt", split=WORDS, memory_limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +190,9 @@ def test_a_full_disk_while_spilling_is_one_error_and_nothing_else_is_touched(ful
     output = full_disk / "counts"
     WordCounts.from_mapping({b"old": 1}).save(output)
     with pytest.raises(OutputError, match="No space left on device"):
-        count_to_folder(corpus, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(overwrite=True))
+        count_to_folder(
+            corpus, output, split=WORDS, options=CountOptions(memory_limit=1), job=JobOptions(overwrite=True)
+        )
     assert dict(WordCounts.load(output).items()) == {b"old": 1}
     assert no_thread_left()
 
@@ -198,12 +206,14 @@ def test_a_count_goes_on_when_the_disk_has_room_again(full_disk, corpus, tiny, t
         (small / name).write_text((corpus / name).read_text()[:20_000])
     filler.write_bytes(bytes(200_000))
     with pytest.raises(OutputError, match="No space left on device"):
-        count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_threads=1))
+        count_to_folder(small, output, split=WORDS, options=CountOptions(memory_limit=1), job=JobOptions(num_threads=1))
     assert not output.exists()
     filler.unlink()
-    summary = count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_threads=1))
+    summary = count_to_folder(
+        small, output, split=WORDS, options=CountOptions(memory_limit=1), job=JobOptions(num_threads=1)
+    )
     assert summary.resumed_bytes > 0
-    count(small, WORDS).save(tmp_path / "whole")
+    count(small, split=WORDS).save(tmp_path / "whole")
     assert folder_bytes(output) == folder_bytes(tmp_path / "whole")
     assert [path.name for path in full_disk.iterdir()] == ["counts"]
 
@@ -212,8 +222,8 @@ def test_an_output_that_cannot_be_written_is_told_before_counting(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     (tmp_path / "b.txt").write_text("b")
     with pytest.raises(OutputError, match="a file has that name"):
-        count_to_folder(tmp_path / "a.txt", tmp_path / "b.txt", WORDS)
+        count_to_folder(tmp_path / "a.txt", tmp_path / "b.txt", split=WORDS)
     with pytest.raises(UsageError, match="one of the sources"):
-        count_to_folder(tmp_path / "a.txt", tmp_path / "a.txt", WORDS)
+        count_to_folder(tmp_path / "a.txt", tmp_path / "a.txt", split=WORDS)
     with pytest.raises(OutputError, match="cannot write"):
-        count_to_folder(tmp_path / "a.txt", "/proc/nowhere/c", WORDS)
+        count_to_folder(tmp_path / "a.txt", "/proc/nowhere/c", split=WORDS)

@@ -83,7 +83,7 @@ def many(n, seed):
 
 def test_adding_up_is_the_same_as_merging_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
-    parts = [WordCounts.from_mapping(many(30_000, seed), ("p",)) for seed in range(3)]
+    parts = [WordCounts.from_mapping(many(30_000, seed), split_patterns=("p",)) for seed in range(3)]
     expected = WordCounts.merge(parts)
     expected.save(tmp_path / "expected")
     parts[0].save(tmp_path / "a")
@@ -130,8 +130,8 @@ def test_min_count_is_of_the_sum(tmp_path):
 
 
 def test_what_cannot_be_added(tmp_path):
-    WordCounts.from_mapping({b"a": 1}, ("p",)).save(tmp_path / "a")
-    WordCounts.from_mapping({b"a": 1}, ("q",)).save(tmp_path / "b")
+    WordCounts.from_mapping({b"a": 1}, split_patterns=("p",)).save(tmp_path / "a")
+    WordCounts.from_mapping({b"a": 1}, split_patterns=("q",)).save(tmp_path / "b")
     (tmp_path / "x.txt").write_text("text")
     with pytest.raises(UsageError, match="split by different patterns"):
         add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "c")

@@ -55,12 +55,12 @@ RIGHT = {"a.txt": Fraction(3, 2), "b.txt": Fraction(1), "more/c.txt": Fraction(1
 def test_counts_are_weighted_exactly(corpus, pattern, num_threads, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK", 2000)
     monkeypatch.setattr(threads, "WORK", 1)
-    counts = count(corpus, pattern, CountOptions(weights=WEIGHTS), num_threads=num_threads)
+    counts = count(corpus, split=pattern, options=CountOptions(weights=WEIGHTS), num_threads=num_threads)
     assert counts.scale == 6
     if pattern == WORDS:
         assert dict(counts.items()) == expected(RIGHT, 6)
     else:
-        plain = {name: dict(count([name], pattern).items()) for name in corpus}
+        plain = {name: dict(count([name], split=pattern).items()) for name in corpus}
         for word, times in counts.items():
             assert times == sum(6 * RIGHT[name] * plain[name].get(word, 0) for name in corpus)
     assert [(part.source, part.weight) for part in counts.mixture] == [
@@ -73,7 +73,7 @@ def test_counts_are_weighted_exactly(corpus, pattern, num_threads, monkeypatch):
 
 def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
     options = CountOptions(weights=WEIGHTS, min_count=2)
-    summary = count_to_folder(corpus, "whole", WORDS, options)
+    summary = count_to_folder(corpus, "whole", split=WORDS, options=options)
     assert sum(each["share"] for each in summary.shares) == pytest.approx(1, abs=1e-5)  # each is rounded
     assert summary.shares[0]["share"] == pytest.approx(
         1.5 * summary.shares[0]["bytes"] / sum(Fraction(each["weight"]) * each["bytes"] for each in summary.shares),
@@ -84,7 +84,9 @@ def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(count_options, "LEAST_MEMORY", 1)
     monkeypatch.setattr(threads, "PER_THREAD", 0)
     monkeypatch.setattr(reading, "BLOCK", 2000)
-    spilled = count_to_folder(corpus, "spilled", WORDS, CountOptions(weights=WEIGHTS, min_count=2, memory_limit=1))
+    spilled = count_to_folder(
+        corpus, "spilled", split=WORDS, options=CountOptions(weights=WEIGHTS, min_count=2, memory_limit=1)
+    )
     assert spilled.spills
 
     original = threads.Counter.count
@@ -97,9 +99,9 @@ def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(threads.Counter, "count", fail_at_last)
     job = JobOptions(num_threads=1, checkpoint_every=0.0)
     with pytest.raises(KeyboardInterrupt):
-        count_to_folder(corpus, "resumed", WORDS, options, job=job)
+        count_to_folder(corpus, "resumed", split=WORDS, options=options, job=job)
     monkeypatch.setattr(threads.Counter, "count", original)
-    resumed = count_to_folder(corpus, "resumed", WORDS, options, job=job)
+    resumed = count_to_folder(corpus, "resumed", split=WORDS, options=options, job=job)
     assert resumed.resumed_bytes > 0
     assert resumed.shares == summary.shares
     for other in ("spilled", "resumed"):
@@ -109,8 +111,8 @@ def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
 
 def test_saved_counts_are_weighted_too(corpus, tmp_path):
     for name in ("a", "b"):
-        count_to_folder([f"{name}.txt"], name, WORDS)
-    count_to_folder(["a.txt", "b.txt"], "text", WORDS, CountOptions(weights={"b.txt": 0.25}))
+        count_to_folder([f"{name}.txt"], name, split=WORDS)
+    count_to_folder(["a.txt", "b.txt"], "text", split=WORDS, options=CountOptions(weights={"b.txt": 0.25}))
     WordCounts.from_mapping(dict(WordCounts.load("b").items())).save("foreign", overwrite=True)
     for number, inputs in enumerate((["a", "b"], ["b", "a"])):
         summary = add_up(inputs, f"sum{number}", weights={"b": "1/4"})
@@ -134,7 +136,9 @@ def test_training_follows_the_weights(corpus):
     options = {"special_tokens": ["12"], "min_count": 2, "min_pair_count": 3}
     tok = tokenmill.train(corpus, 300, split=WORDS, weights=WEIGHTS, **options)
     splitter = Splitter(WORDS, special_tokens=["12"])
-    naive = WordCounts.from_mapping(dict(count(corpus, splitter, CountOptions(weights=WEIGHTS)).items()), (WORDS,))
+    naive = WordCounts.from_mapping(
+        dict(count(corpus, split=splitter, options=CountOptions(weights=WEIGHTS)).items()), split_patterns=(WORDS,)
+    )
     options |= {"min_count": 12, "min_pair_count": 18}
     assert tok.vocabulary.events.tolist() == train_from_counts(naive, 300, **options).events.tolist()
     assert tok != tokenmill.train(corpus, 300, split=WORDS, **(options | {"min_count": 2, "min_pair_count": 3}))
@@ -146,10 +150,10 @@ def test_min_count_is_of_the_weighted_count(tmp_path):
     (tmp_path / "a").write_text("xxy")
     (tmp_path / "b").write_text("xzzz")
     options = CountOptions(weights={str(tmp_path / "b"): "1/2"}, min_count=2)
-    counts = count([tmp_path / "a", tmp_path / "b"], "[a-z]", options)
+    counts = count([tmp_path / "a", tmp_path / "b"], split="[a-z]", options=options)
     assert dict(counts.items()) == {b"x": 5}  # 2 1/2 times; z: 1 1/2 times
     counts.save(tmp_path / "saved")
-    assert dict(WordCounts.load(tmp_path / "saved", 3).items()) == {}
+    assert dict(WordCounts.load(tmp_path / "saved", min_count=3).items()) == {}
     assert len(counts.prune(3)) == 0
 
 
@@ -172,22 +176,22 @@ def test_min_count_is_of_the_weighted_count(tmp_path):
 def test_wrong_weights(corpus, weights, message, tmp_path):
     (tmp_path / "corpus.txt").write_text("x")
     with pytest.raises(UsageError, match=message):
-        count(corpus, WORDS, CountOptions(weights=weights))
+        count(corpus, split=WORDS, options=CountOptions(weights=weights))
 
 
 def test_what_weights_do_not_go_with(corpus):
     with pytest.raises(UsageError, match="not used by superwords"):
         tokenmill.train(corpus, 400, weights={"a.txt": 2}, superwords="superbpe", stage1_size=300)
-    counts = count(corpus, "cl100k", CountOptions(weights={"a.txt": 2}))
+    counts = count(corpus, split="cl100k", options=CountOptions(weights={"a.txt": 2}))
     with pytest.raises(UsageError, match="not for weighted word counts"):
         tokenmill.train_from_counts(counts, 400, text=corpus, superwords="superbpe", stage1_size=300)
 
 
 def test_extend_compares_weighted_counts_with_its_limits(corpus):
-    plain = count(corpus, WORDS)
+    plain = count(corpus, split=WORDS)
     tok = tokenmill.train_from_counts(plain, 270)
     weights = CountOptions(weights=dict.fromkeys(corpus, "1/2"))
-    half = tokenmill.extend(tok, count(corpus, WORDS, weights), 300, min_count=2, min_pair_count=10)
+    half = tokenmill.extend(tok, count(corpus, split=WORDS, options=weights), 300, min_count=2, min_pair_count=10)
     assert half == tokenmill.extend(tok, plain, 300, min_count=4, min_pair_count=20)
 
 
@@ -195,7 +199,7 @@ def test_counts_that_pass_64_bits_are_an_error(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("x " * 10)
     monkeypatch.setattr("tokenmill.counting.weights.MOST", 2**62)
     with pytest.raises(UsageError, match="may pass 2"):
-        count(tmp_path / "a.txt", WORDS, CountOptions(weights={str(tmp_path / "a.txt"): 2**60}))
+        count(tmp_path / "a.txt", split=WORDS, options=CountOptions(weights={str(tmp_path / "a.txt"): 2**60}))
 
 
 def test_damaged_weights_of_saved_counts(tmp_path):

@@ -58,7 +58,7 @@ TEXT = "low lower  lowest\nnew newer   newest  " * 40 + "é漢字 " * 50 + "x" *
 @pytest.mark.parametrize("num_threads", [1, 2, 7])
 def test_a_file_in_many_blocks(tmp_path, small_blocks, num_threads):
     (tmp_path / "a.txt").write_text(TEXT)
-    counts = count(tmp_path / "a.txt", WORDS, num_threads=num_threads)
+    counts = count(tmp_path / "a.txt", split=WORDS, num_threads=num_threads)
     assert dict(counts.items()) == pretokens(TEXT)
     assert (counts.documents, counts.total_bytes) == (1, len(TEXT.encode()))
     assert counts.split_patterns == (WORDS,)
@@ -67,23 +67,23 @@ def test_a_file_in_many_blocks(tmp_path, small_blocks, num_threads):
 def test_the_same_bytes_for_any_threads_and_blocks(tmp_path, monkeypatch):
     for i in range(9):
         (tmp_path / f"{i}.txt").write_text(TEXT[i * 7 :] * (i + 1))
-    first = count(tmp_path, WORDS, num_threads=1)
+    first = count(tmp_path, split=WORDS, num_threads=1)
     assert dict(first.items()) == pretokens(*(TEXT[i * 7 :] * (i + 1) for i in range(9)))
     for num_threads, block in ((2, 100), (7, 1000), (3, 50)):
         monkeypatch.setattr(reading, "BLOCK", block)
-        assert same(first, count(tmp_path, WORDS, num_threads=num_threads))
+        assert same(first, count(tmp_path, split=WORDS, num_threads=num_threads))
 
 
 def test_one_file_or_its_documents_in_many_files(tmp_path):
     texts = [TEXT[i:] for i in range(0, 500, 50)]
     for i, text in enumerate(texts):
         (tmp_path / f"{i}.txt").write_text(text)
-    assert same(count(tmp_path, WORDS), count_iterator(texts, WORDS))
+    assert same(count(tmp_path, split=WORDS), count_iterator(texts, split=WORDS))
 
 
 def test_an_end_of_a_document_is_an_end_of_a_pretoken(small_blocks):
     texts = ["one", "two three", "", "four", "x" * 300, "five"] * 30
-    counts = count_iterator(texts, WORDS)
+    counts = count_iterator(texts, split=WORDS)
     assert dict(counts.items()) == pretokens(*texts)
     assert counts.documents == len(texts)
     assert counts.total_bytes == sum(map(len, texts))
@@ -93,12 +93,12 @@ def test_an_end_of_a_document_is_an_end_of_a_pretoken(small_blocks):
 @given(st.lists(st.text(max_size=50), max_size=30), st.integers(1, 3))
 def test_any_texts(texts, num_threads):
     encoded = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
-    counts = count_iterator(texts, WORDS, num_threads=num_threads)
+    counts = count_iterator(texts, split=WORDS, num_threads=num_threads)
     assert dict(counts.items()) == pretokens(*encoded)
 
 
 def test_surrogates_are_encoded_as_tiktoken_does():
-    counts = count_iterator(["a\ud83d\ude00b", "\ud800", b"\xff\xfe"], WORDS)
+    counts = count_iterator(["a\ud83d\ude00b", "\ud800", b"\xff\xfe"], split=WORDS)
     assert dict(counts.items()) == {"a😀b".encode(): 1, "\ufffd".encode(): 1, b"\xff\xfe": 1}
 
 
@@ -109,7 +109,7 @@ def test_an_exception_of_the_iterator_is_passed_on(small_blocks):
         raise LookupError("the corpus ended badly")
 
     with pytest.raises(LookupError, match="ended badly"):
-        count_iterator(texts(), WORDS)
+        count_iterator(texts(), split=WORDS)
     assert not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
 
 
@@ -121,7 +121,7 @@ def test_an_exception_of_the_progress_callback_stops_everything(tmp_path, small_
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        count(tmp_path / "a.txt", WORDS, progress=progress)
+        count(tmp_path / "a.txt", split=WORDS, progress=progress)
     assert not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
 
 
@@ -129,7 +129,7 @@ def test_progress_counts_the_bytes_of_the_files(tmp_path):
     for i in range(5):
         (tmp_path / f"{i}.txt").write_text(TEXT)
     total, seen = 5 * len(TEXT.encode()), []
-    count(tmp_path, WORDS, progress=lambda *now: seen.append(now))
+    count(tmp_path, split=WORDS, progress=lambda *now: seen.append(now))
     assert seen[-1] == ("count", total, total)
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
 
@@ -139,15 +139,15 @@ def test_a_failure_in_one_file_stops_the_others_and_leaves_no_thread(tmp_path, s
         (tmp_path / f"{i:02}.txt").write_text(TEXT * 20)
     (tmp_path / "10.txt").write_bytes(b"\0" * 1000)
     with pytest.raises(Exception, match=r"10\.txt: looks binary"):
-        count(tmp_path, WORDS, num_threads=4)
+        count(tmp_path, split=WORDS, num_threads=4)
     assert not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
 
 
 def test_nothing_to_count():
-    counts = count_iterator([], WORDS)
+    counts = count_iterator([], split=WORDS)
     assert (len(counts), counts.documents, counts.total_bytes) == (0, 0, 0)
-    assert list(count_iterator([""], WORDS).items()) == []
-    assert count_iterator(["", ""], WORDS).documents == 2
+    assert list(count_iterator([""], split=WORDS).items()) == []
+    assert count_iterator(["", ""], split=WORDS).documents == 2
 
 
 def test_a_pattern_that_is_no_automaton_gives_the_same_counts(tmp_path, small_blocks, monkeypatch):
@@ -160,8 +160,8 @@ def test_a_pattern_that_is_no_automaton_gives_the_same_counts(tmp_path, small_bl
             return [m.end() for m in regex.finditer(WORDS.encode(), data)]
 
     (tmp_path / "a.txt").write_text(TEXT)
-    assert same(count(tmp_path / "a.txt", Slow(WORDS)), count(tmp_path / "a.txt", WORDS))
-    assert same(count_iterator([TEXT, "a b"], Slow(WORDS)), count_iterator([TEXT, "a b"], WORDS))
+    assert same(count(tmp_path / "a.txt", split=Slow(WORDS)), count(tmp_path / "a.txt", split=WORDS))
+    assert same(count_iterator([TEXT, "a b"], split=Slow(WORDS)), count_iterator([TEXT, "a b"], split=WORDS))
 
 
 @pytest.mark.parametrize("num_threads", [0, -1])
@@ -191,7 +191,7 @@ def test_threads_share_one_file(tmp_path, small_blocks, monkeypatch):
         original(self, block, group)
 
     monkeypatch.setattr(threads.Counter, "count", counting)
-    count(tmp_path / "a.txt", WORDS, num_threads=2)
+    count(tmp_path / "a.txt", split=WORDS, num_threads=2)
     assert len(seen) == 2
 
 

@@ -95,7 +95,7 @@ def test_word_counts_cannot_be_changed():
 
 def test_every_flipped_bit_of_a_file_is_noticed(tmp_path):
     """Parquet's own checksums cover the pages, not their headers nor the footer."""
-    WordCounts.from_mapping(many(300), ("p",)).save(tmp_path / "c")
+    WordCounts.from_mapping(many(300), split_patterns=("p",)).save(tmp_path / "c")
     (path,) = (tmp_path / "c").iterdir()
     good = path.read_bytes()
     whole = WordCounts.load(tmp_path / "c")
@@ -145,8 +145,8 @@ def test_prune():
 
 
 def test_counts_add_up():
-    a = WordCounts.from_mapping({b"a": 2**40, b"b": 1}, ("p",))
-    b = WordCounts.from_mapping({b"a": 1, b"c" * 50: 7}, ("p",))
+    a = WordCounts.from_mapping({b"a": 2**40, b"b": 1}, split_patterns=("p",))
+    b = WordCounts.from_mapping({b"a": 1, b"c" * 50: 7}, split_patterns=("p",))
     both = a + b
     assert dict(both.items()) == {b"a": 2**40 + 1, b"b": 1, b"c" * 50: 7}
     assert both.split_patterns == ("p",)
@@ -158,7 +158,9 @@ def test_counts_add_up():
 
 def test_counts_that_cannot_be_added():
     with pytest.raises(UsageError, match="split by different patterns"):
-        WordCounts.from_mapping({b"a": 1}, ("p",)) + WordCounts.from_mapping({b"a": 1}, ("q",))
+        WordCounts.from_mapping({b"a": 1}, split_patterns=("p",)) + WordCounts.from_mapping(
+            {b"a": 1}, split_patterns=("q",)
+        )
     with pytest.raises(UsageError, match="passes 2"):
         WordCounts.from_mapping({b"a": 1}) + WordCounts.from_mapping({b"a": 2**64 - 1})
 
@@ -167,7 +169,7 @@ def test_counts_that_cannot_be_added():
 @given(st.dictionaries(st.binary(max_size=30), st.integers(0, 2**20), max_size=30))
 def test_any_counts_survive_the_disk(tmp_path_factory, mapping):
     folder = tmp_path_factory.mktemp("counts") / "c"
-    counts = WordCounts.from_mapping(mapping, (r"\s+", "é"))
+    counts = WordCounts.from_mapping(mapping, split_patterns=(r"\s+", "é"))
     counts.save(folder)
     loaded = WordCounts.load(folder)
     assert dict(loaded.items()) == mapping
@@ -222,7 +224,7 @@ def test_files_that_get_no_rows_are_empty(tmp_path):
 
 
 def test_the_files_are_plain_parquet(tmp_path):
-    WordCounts.from_mapping(COUNTS, (r"\p{L}+",)).save(tmp_path / "c")
+    WordCounts.from_mapping(COUNTS, split_patterns=(r"\p{L}+",)).save(tmp_path / "c")
     (path,) = (tmp_path / "c").iterdir()
     assert path.name == "counts-00000-of-00001.parquet"
     table = pq.read_table(path)

@@ -46,6 +46,9 @@ def json_file(loaders, layout, **members):
         ("gguf-nested", "it.gguf", "an array of arrays"),
         ("gguf-texts", "it.gguf", "expected a text, found a list of 2 texts"),
         ("byte-id", "tokenizer.json", "the id 1.5 of"),
+        ("gguf-kinds", "it.gguf", "token types are whole numbers"),
+        ("gguf-nan", "it.gguf", "piece 3: its score is not a number"),
+        ("sentencepiece-nan", "it.model", "piece 3: its score is not a number"),
         ("affix", "tokenizer.json", r"at \$.model.end_of_word_suffix"),
         ("added", "tokenizer.json", "cannot read this file: Cannot instantiate Tokenizer from buffer: invalid type: integer `0` at"),
         ("library-id", "tokenizer.json", "the id 2147483648 is not from 0 to"),
@@ -55,9 +58,14 @@ def json_file(loaders, layout, **members):
 def test_damage_in_structure_is_one_error(loaders, tmp_path, layout, name, said):
     vocab = {text: id for id, text in enumerate(["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))])}
     head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + loaders._gguf_text("tokenizer.ggml.tokens")
+    llama = loaders.GGUF_VALUES["gguf-llama"]
+    scores = [*llama["scores"][:3], float("nan"), *llama["scores"][4:]]
     data = {
         "gguf-nested": lambda: head + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 50_000,
         "gguf-texts": lambda: loaders.gguf(loaders.GGUF_VALUES["gguf-llama"] | {"model": ["a", "b"]}),
+        "gguf-kinds": lambda: loaders.gguf(llama | {"token_type": [1.5] * len(scores)}),
+        "gguf-nan": lambda: loaders.gguf(llama | {"scores": scores}),
+        "sentencepiece-nan": lambda: loaders._sentencepiece(2, scores),
         "byte-id": lambda: json_file(
             loaders, "huggingface-characters", model={"vocab": vocab | {"<0x41>": 1.5}, "merges": []}
         ),

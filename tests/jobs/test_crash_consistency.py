@@ -46,7 +46,7 @@ def test_count(root_folder, source, monkeypatch, is_old):
         WordCounts.from_mapping({b"old": 1}).save(root_folder / "counts")
 
     def job():
-        count_to_folder(source, root_folder / "counts", WORDS, CountOptions(memory_limit=1), job=FORCED)
+        count_to_folder(source, root_folder / "counts", split=WORDS, options=CountOptions(memory_limit=1), job=FORCED)
 
     for when, old, now, new in replay(root_folder, job, ["counts"]):
         assert now in (old, new, [None]), when
@@ -62,10 +62,10 @@ def test_token_file(root_folder, source, monkeypatch, format, is_old):
     names = [path.name, f"{path.name}.json"] + [f"{path.name}.offsets.npy"] * (format != "parquet")
     if is_old:
         (root_folder.parent / "old.txt").write_text("1 2")
-        tokenmill.encode_files(tok, root_folder.parent / "old.txt", path, format)
+        tokenmill.encode_files(tok, root_folder.parent / "old.txt", path, format=format)
 
     def job():
-        tokenmill.encode_files(tok, source, path, format, job=FORCED)
+        tokenmill.encode_files(tok, source, path, format=format, job=FORCED)
 
     for when, old, now, new in replay(root_folder, job, names, every=3):
         if now not in (
@@ -110,7 +110,7 @@ def test_clean(root_folder, tmp_path, monkeypatch):
     options = CleanOptions("text", filters=(), shard_bytes=6000)
 
     def job():
-        clean("text", source, root_folder / "out", options, job=JobOptions(num_threads=1))
+        clean("text", source, root_folder / "out", options=options, job=JobOptions(num_threads=1))
 
     for when, _, (folder, report), (shards, new_report) in replay(
         root_folder, job, ["out", "out.report.json"], every=4

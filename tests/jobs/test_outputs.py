@@ -204,7 +204,7 @@ def test_token_files_and_tokenizers_go_to_devices(tmp_path, monkeypatch):
         reader = threading.Thread(target=lambda into=received: into.append(Path("pipe").read_bytes()))
         reader.start()
         for name in ("/dev/null", "pipe"):
-            summary = tokenmill.encode_files(tok, "a.txt", name, format)
+            summary = tokenmill.encode_files(tok, "a.txt", name, format=format)
             assert summary.path == Path(name) and summary.documents == 1
         reader.join()
         assert len(received[0]) == bytes_before + 2 * summary.tokens

@@ -35,3 +35,14 @@ def test_an_unknown_size_has_no_total():
 
 def test_nobody_listens():
     Meter(None, [1]).at(1)
+
+
+def test_progress_true_draws_bars(tmp_path, capsys):
+    import tokenmill
+
+    path = tmp_path / "a.txt"
+    path.write_text("low lower lowest " * 50)
+    tok = tokenmill.train(path, vocab_size=260, progress=True)
+    tokenmill.inspect(tok, text=path, progress=True)
+    printed = capsys.readouterr().out
+    assert "Counting" in printed and "Reaching tokens" in printed and "100%" in printed

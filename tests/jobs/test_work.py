@@ -211,7 +211,7 @@ def test_what_is_left_of_another_pipe_is_not_taken_up(tmp_path, monkeypatch):
         encode("first " * 2_000_000, stop_at_the_second_call)
     assert list(path_beside(output).glob("encode-*.json")), "there is something to take up"
     encode("second")
-    assert [tok.decode(ids) for ids in tokenmill.load_tokens(output, tok)] == ["second"]
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(output, tok=tok)] == ["second"]
 
 
 KILLED = """

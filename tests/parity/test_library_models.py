@@ -3,6 +3,7 @@
 import json
 import pickle
 import sys
+from random import Random
 
 import pytest
 from family_examples import NASTY, SWEEP, content_of, differences, engine_of, random_texts
@@ -180,7 +181,7 @@ def test_verbs_take_them(file_of, tmp_path):
     tokens = tokenmill.compare(named, text).table("compression").column("tokens of the text")
     assert tokens == [tok.count_tokens(text.read_text()) for tok in named.values()]
     with pytest.raises(UsageError):
-        tokenmill.prune(named["BERT"], [5])
+        tokenmill.prune(named["BERT"], ids=[5])
     with pytest.raises(UsageError):
         tokenmill.extend(named["BERT"], text, 400)
 
@@ -213,6 +214,25 @@ def test_streams_give_the_text_of_decode(file_of, name):
         ids = tok.encode_ordinary(text[:100])
         stream = tok.stream_decoder()
         assert "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids) == tok.decode_with_offsets(ids)[0]
+
+
+def test_a_stream_waits_for_the_end_of_a_run_of_byte_tokens(tmp_path):
+    """A run that is not UTF-8 becomes U+FFFD as a whole, so that its first byte cannot be given out alone."""
+    pieces = [("<unk>", 0.0), ("\u2581low", -1.0), *((f"<0x{byte:02X}>", -9.0) for byte in range(256))]
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 0, byte_fallback=True))
+    decoders = tokenizers.decoders
+    made.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    made.save(str(tmp_path / "tokenizer.json"))
+    tok, chosen = tokenmill.load(tmp_path / "tokenizer.json"), Random(3)
+    dash, bad = tok.token_to_id("<0x2D>"), tok.token_to_id("<0xD5>")
+    for ids in [
+        [dash, bad],
+        [dash, bad, 1],
+        *(chosen.choices([1, dash, bad, *range(2, 258)], k=4) for _ in range(100)),
+    ]:
+        stream = tok.stream_decoder()
+        assert "".join(map(stream.feed, ids)) + stream.finish() == tok.decode(ids) == made.decode(ids), ids
+    assert stream.feed([dash, 1]) == "- low"
 
 
 SENTENCEPIECE = {

@@ -61,7 +61,7 @@ def test_nanogpt_trains(sources, tmp_path):
     pytest.importorskip("torch")
     shutil.copytree(trainer("nanoGPT"), tmp_path / "nanoGPT")
     for name in ("train", "val"):
-        tokenmill.encode_files(tokenizer(), sources[0], tmp_path / f"nanoGPT/data/ours/{name}.bin", "nanogpt")
+        tokenmill.encode_files(tokenizer(), sources[0], tmp_path / f"nanoGPT/data/ours/{name}.bin", format="nanogpt")
     small = "--block_size=32 --batch_size=2 --n_layer=1 --n_head=1 --n_embd=16 --gradient_accumulation_steps=1"
     options = f"--dataset=ours --device=cpu --compile=False --eval_iters=1 --max_iters=1 {small}"
     result = subprocess.run(
@@ -89,7 +89,7 @@ def test_llmc_reads_its_shards(sources, tmp_path):
     command = ["gcc", "-O1", "-w", "-shared", "-fPIC", "-I", trainer("llm.c"), tmp_path / "reader.c", "-lm"]
     subprocess.run([*command, "-o", tmp_path / "reader.so"], check=True)
     reader, tok = ctypes.CDLL(str(tmp_path / "reader.so")), tokenizer()
-    tokenmill.encode_files(tok, sources[0], tmp_path / "web.bin", "llmc", SHARDS)
+    tokenmill.encode_files(tok, sources[0], tmp_path / "web.bin", format="llmc", options=SHARDS)
     files = [tokenmill.load_tokens(path).ids for path in sorted(tmp_path.glob("web_train_*.bin"))]
     if len(files[-1]) < 33:  # shorter than a batch
         sorted(tmp_path.glob("web_train_*.bin"))[-1].unlink()
@@ -118,11 +118,11 @@ def test_nanochat_reads_what_clean_writes(sources, tmp_path, monkeypatch):
     monkeypatch.setenv("NANOCHAT_BASE_DIR", str(tmp_path / "base"))
     folder = tmp_path / "base" / "base_data_climbmix"
     options = tokenmill.CleanOptions("parquet", filters=())
-    tokenmill.clean("text", sources[0], folder, options)
+    tokenmill.clean("text", sources[0], folder, options=options)
     shutil.copy(next(folder.glob("*.parquet")), folder / "zz.parquet")  # the last file is for validation
     dataset = pytest.importorskip("nanochat.dataset")
     texts = [text for batch in dataset.parquets_iter_batched("train") for text in batch]
-    tokenmill.clean("text", sources[0], tmp_path / "jsonl", tokenmill.CleanOptions("jsonl", filters=()))
+    tokenmill.clean("text", sources[0], tmp_path / "jsonl", options=tokenmill.CleanOptions("jsonl", filters=()))
     assert texts == [document.text for document in tokenmill.read_documents(tmp_path / "jsonl")] and len(texts) > 700
     parts = [[*dataset.parquets_iter_batched("train", rank, 2)] for rank in range(2)]
     assert sorted(text for part in parts for batch in part for text in batch) == sorted(texts)
@@ -136,7 +136,7 @@ def megatron(monkeypatch):
 
 
 def test_megatron_reads_our_index(megatron, tok, sources, tmp_path):
-    tokenmill.encode_files(tok, sources[0], tmp_path / "web", "megatron")
+    tokenmill.encode_files(tok, sources[0], tmp_path / "web", format="megatron")
     dataset = megatron.IndexedDataset(str(tmp_path / "web"))
     expected = [[*tok.encode_ordinary(text), tok.eot_token] for text in sources[1]]
     assert [dataset[number].tolist() for number in range(len(dataset))] == expected
@@ -146,7 +146,7 @@ def test_megatron_reads_our_index(megatron, tok, sources, tmp_path):
 def test_megatron_writes_the_same_bytes(megatron, tok, sources, tmp_path):
     """Its writer makes our .bin and .idx; its merge makes what `join` makes."""
     for name, paths in (("a", sources[0][:3]), ("b", sources[0][3:])):
-        tokenmill.encode_files(tok, paths, tmp_path / name, "megatron")
+        tokenmill.encode_files(tok, paths, tmp_path / name, format="megatron")
         ours = tokenmill.load_tokens(tmp_path / f"{name}.bin")
         kind = megatron.DType.optimal_dtype(tok.n_vocab)
         builder = megatron.IndexedDatasetBuilder(str(tmp_path / f"{name}-theirs.bin"), dtype=kind)
@@ -171,7 +171,7 @@ def test_megatron_writes_the_same_bytes(megatron, tok, sources, tmp_path):
 def test_olmo_reads_ids_and_documents(tok, sources, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(trainer("OLMo-core", "src"))
     utils = pytest.importorskip("olmo_core.data.utils")
-    tokenmill.encode_files(tok, sources[0], tmp_path / "web.npy", "olmo")
+    tokenmill.encode_files(tok, sources[0], tmp_path / "web.npy", format="olmo")
     tokens, dtype = tokenmill.load_tokens(tmp_path / "web.npy"), np.uint16 if tok.n_vocab < 65_536 else np.uint32
     expected = expected_ids(tok, sources[1], tok.eot_token)
     assert utils.load_array_slice(tmp_path / "web.npy", 0, len(expected), dtype).tolist() == expected
@@ -192,7 +192,7 @@ def test_files_that_dolma_writes(tmp_path):
 def test_datatrove_reads_ours(tok, sources, tmp_path):
     pytest.importorskip("torch")
     dataset = pytest.importorskip("datatrove.utils.dataset")
-    tokenmill.encode_files(tok, sources[0], tmp_path / "web.ds", "datatrove")
+    tokenmill.encode_files(tok, sources[0], tmp_path / "web.ds", format="datatrove")
     width = 2 if tok.n_vocab < 65_536 else 4
     theirs = dataset.DatatroveFolderDataset(str(tmp_path), 63, token_size=width, return_positions=True)
     expected = expected_ids(tok, sources[1], tok.eot_token)
@@ -215,7 +215,7 @@ def test_a_step_of_datatrove(tok, tmp_path):
     for _ in step.run(iter([data.Document(text=text, id=str(n)) for n, text in enumerate(texts)])) or ():
         pass
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / "a.ds", "datatrove")
+    tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / "a.ds", format="datatrove")
     for suffix in (".ds", ".ds.index"):
         (theirs,) = (tmp_path / "theirs").glob(f"*{suffix}")
         assert theirs.read_bytes() == (tmp_path / f"a{suffix}").read_bytes()

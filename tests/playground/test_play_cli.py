@@ -54,7 +54,7 @@ def test_export_with_counts(tmp_path):
     from tokenmill.counting import WordCounts
     from trained import train_from_counts
 
-    counts = WordCounts.from_mapping({b"low": 5, b" lower": 2, b" newest": 6}, (PATTERNS["gpt2"],))
+    counts = WordCounts.from_mapping({b"low": 5, b" lower": 2, b" newest": 6}, split_patterns=(PATTERNS["gpt2"],))
     counts.save(tmp_path / "counts")
     formats.write(train_from_counts(counts, 262), tmp_path / "tokenizer")
     done = run(tmp_path / "tokenizer", "--counts", tmp_path / "counts", "--export", tmp_path / "site")

@@ -20,7 +20,9 @@ def vocabulary():
     from tokenmill.counting import WordCounts
 
     words = {f"w{i % 50}o{i}r{'d' * (i % 4)}".encode(): i + 1 for i in range(3000)}
-    return train_from_counts(WordCounts.from_mapping(words, (PATTERNS["cl100k"],)), 2000, special_tokens=("<|end|>",))
+    return train_from_counts(
+        WordCounts.from_mapping(words, split_patterns=(PATTERNS["cl100k"],)), 2000, special_tokens=("<|end|>",)
+    )
 
 
 def read(packed):

@@ -61,7 +61,7 @@ def test_of_each_family(tmp_path, kind):
     assert usage.characters == len(TEXT) and int(usage.by_id.sum()) == usage.tokens
     found = tokenmill.compare({"one": tok}, tmp_path / "text.txt")
     assert found.table("compression").column("bytes per token") == [by_hand(tok, TEXT)]
-    found = tokenmill.inspect(tok, tmp_path / "text.txt")
+    found = tokenmill.inspect(tok, text=tmp_path / "text.txt")
     assert found.table("domains").column("bytes per token") == [by_hand(tok, TEXT)]
 
 

@@ -17,7 +17,7 @@ COUNTS = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3, b"": 1})
 
 
 def test_worked_example():
-    smaller = prune(OLD, [257])
+    smaller = prune(OLD, ids=[257])
     found = certify(OLD, smaller.tok, smaller.id_map, COUNTS)
     # 258 ids stay; 259 old and new tokens and 4 pretokens; "how" (3) and "" (1) keep their tokens; "low" is "l" and "ow" now
     assert found == Certificate(258, 263, 11, 4, 5 + 4 + 6, 10 + 6 + 6)

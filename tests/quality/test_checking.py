@@ -33,10 +33,10 @@ TH_THE = merges([b"th", b"the"], [(116, 104, 256), (256, 101, 257)], added_token
 
 def test_texts_are_texts_or_pairs_with_their_source():
     for texts, source in ((["he"], "text"), ([("a.txt", "he")], "a.txt")):
-        found = check(Tokenizer(ranks([b"he"])), Tokenizer(ranks([b"eh"])), texts, fuzz=0)
+        found = check(Tokenizer(ranks([b"he"])), Tokenizer(ranks([b"eh"])), texts=texts, fuzz=0)
         assert (found.difference.source, found.difference.text) == (source, "he")
     with pytest.raises(UsageError, match="one string"):
-        check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), "he")
+        check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), texts="he")
     with pytest.raises(UsageError, match="expected a Tokenizer"):
         check(Tokenizer(ranks([])), "gpt2")
 
@@ -152,7 +152,7 @@ def test_the_offset_is_where_the_tokens_part():
     def encode(text):
         return (library if text == "ababcd" else agreeing).encode(text)
 
-    found = check(agreeing, library, [("t", "ababcd")], library=LibraryEncoder("other", encode), fuzz=0)
+    found = check(agreeing, library, texts=[("t", "ababcd")], library=LibraryEncoder("other", encode), fuzz=0)
     assert found.difference.text == "ababcd" and found.difference.offset == 4
 
 
@@ -181,7 +181,7 @@ def test_text_without_control_tokens_is_encoded_once(monkeypatch, text, modes):
         return encode_documents(core, *arguments)
 
     monkeypatch.setattr(type(tokenizer._core), "encode_documents", counted)
-    tried = _Trial(tokenizer, tokenizer, None).size_if_same(text)
+    tried = _Trial(tokenizer, tokenizer, None, 1).size_if_same(text)
     assert tried == (
         len(text.encode()),
         len(tokenizer.encode(text, allowed_special="all" if modes == 1 else set(), disallowed_special=())),
@@ -201,10 +201,10 @@ def test_a_library_that_leaves_out_a_byte_does_not_differ_from_a_refusal():
     lacking = Tokenizer(dataclasses.replace(lacking, tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:])))
     texts = [("t", "b"), ("t", "bAb"), ("t", "A")]
     leaves_out = LibraryEncoder("other", lambda text: list(text.replace("A", "").encode()))
-    found = check(lacking, lacking, texts, library=leaves_out, fuzz=0)
+    found = check(lacking, lacking, texts=texts, library=leaves_out, fuzz=0)
     assert found.difference is None and found.refused >= 2
     has_a_token = LibraryEncoder("other", lambda text: list(text.replace("A", "B").encode()))
-    assert check(Tokenizer(ranks([])), lacking, texts, library=has_a_token, fuzz=0).difference.text == "A"
+    assert check(Tokenizer(ranks([])), lacking, texts=texts, library=has_a_token, fuzz=0).difference.text == "A"
 
 
 def test_more_of_the_same_seed_is_more_of_the_same():

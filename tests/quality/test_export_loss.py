@@ -141,7 +141,7 @@ def test_a_sample_that_cannot_be_measured(sample):
 
 
 def test_a_sample_of_word_counts():
-    counts = WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}, ("x",))
+    counts = WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}, split_patterns=("x",))
     assert sample_counts(counts, 902) is counts
     share = sample_counts(counts, 3)
     assert dict(share.items()) == {b"the": 2, b"low": 1} and share.split_patterns == ("x",)

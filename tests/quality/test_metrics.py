@@ -194,7 +194,7 @@ def test_text_is_searched_for_added_tokens(tmp_path, patterns):
 
 def test_counts_of_another_split_are_refused():
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
-    counts = WordCounts.from_mapping({b"low": 1}, (r"\w+",))
+    counts = WordCounts.from_mapping({b"low": 1}, split_patterns=(r"\w+",))
     with pytest.raises(UsageError, match="cut by"):
         EvaluationText(counts).counts("word counts", tok)
     assert EvaluationText(counts).words("word counts") is None

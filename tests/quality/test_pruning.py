@@ -19,9 +19,9 @@ def test_worked_example():
     """low needs ow; with low gone, ow may go too."""
     vocabulary = make_vocabulary([*BYTES, b"ow", b"low", b"er"], [(111, 119, 256), (108, 256, 257), (101, 114, 258)])
     tok = Tokenizer(vocabulary)
-    asked = prune(tok, [256])
+    asked = prune(tok, ids=[256])
     assert asked.needed == [256] and asked.dropped == 0 and asked.tok == tok
-    both = prune(tok, [256, 257])
+    both = prune(tok, ids=[256, 257])
     assert both.needed == [] and both.dropped == 2 and both.id_map[258] == 256 and both.id_map[257] == -1
     assert both.tok.encode("lower") == [108, 111, 119, 256]
     assert both.tok.events == [("merge", 101, 114, 256)]
@@ -29,9 +29,9 @@ def test_worked_example():
 
 def test_unused():
     vocabulary = make_vocabulary([*BYTES, b"ow", b"low", b"er"], [(111, 119, 256), (108, 256, 257), (101, 114, 258)])
-    result = shrink(Tokenizer(vocabulary), WordCounts.from_mapping({b"low": 3, b"e": 1}))
+    result = shrink(Tokenizer(vocabulary), text=WordCounts.from_mapping({b"low": 3, b"e": 1}))
     assert result.needed == [256] and result.id_map.tolist()[256:] == [256, 257, -1]
-    rare = shrink(Tokenizer(vocabulary), WordCounts.from_mapping({b"low": 3, b"er": 9}), min_uses=4)
+    rare = shrink(Tokenizer(vocabulary), text=WordCounts.from_mapping({b"low": 3, b"er": 9}), min_uses=4)
     assert rare.id_map.tolist()[256:] == [-1, -1, 256]
 
 
@@ -45,7 +45,7 @@ def test_text_is_encoded_as_before(order):
         )
         tok = Tokenizer(vocabulary)
         pretokens = random_pretokens(rng, b"abc", 6)
-        result = shrink(tok, WordCounts.from_mapping(pretokens))
+        result = shrink(tok, text=WordCounts.from_mapping(pretokens))
         for pretoken in pretokens:
             before = tok.encode_bytes(pretoken)
             assert result.tok.encode_bytes(pretoken) == result.id_map[before].tolist(), (seed, pretoken)
@@ -59,7 +59,7 @@ def test_what_stays_can_be_built(order):
         tokens, events = random_events(rng, b"abc", 30, 0.0)
         tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pretokens=False))
         asked = rng.sample(range(256, len(tokens)), 8)
-        result = prune(tok, asked)
+        result = prune(tok, ids=asked)
         assert set(np.flatnonzero(result.id_map < 0)) == set(asked) - set(result.needed)
         for old, new in enumerate(result.id_map.tolist()):
             if new >= 0:
@@ -76,20 +76,20 @@ def test_added_tokens_keep_their_place_in_the_order():
         [(98, 98, 257), (99, 99, 259)],
         added_tokens=(AddedToken("<pad>", 0), AddedToken("<eot>", 258)),
     )
-    result = prune(Tokenizer(vocabulary), [257])
+    result = prune(Tokenizer(vocabulary), ids=[257])
     assert result.id_map[[0, 256, 257, 258, 259]].tolist() == [0, 256, -1, 257, 258]
     assert result.tok.vocabulary.special_tokens == {"<pad>": 0, "<eot>": 257}
     assert result.tok.encode("bb<eot>", allowed_special="all") == [258, 257]
-    assert prune(Tokenizer(vocabulary), [258]).tok.special_tokens_set == {"<pad>"}
+    assert prune(Tokenizer(vocabulary), ids=[258]).tok.special_tokens_set == {"<pad>"}
 
 
 def test_characters():
     tokens = [b"?", "é".encode(), b"a", "éa".encode()]
     tok = Tokenizer(make_vocabulary(tokens, [(1, 2, 3)], alphabet="characters", unknown=0, whole_pretokens=False))
-    result = prune(tok, [3])
+    result = prune(tok, ids=[3])
     assert result.tok.encode("éaü") == [1, 2, 0] and result.tok.n_vocab == 3
     with pytest.raises(UsageError, match="alphabet"):
-        prune(tok, [1])
+        prune(tok, ids=[1])
 
 
 def test_wrong_calls():
@@ -97,11 +97,11 @@ def test_wrong_calls():
     with pytest.raises(UsageError, match="give either"):
         prune(tok)
     with pytest.raises(UsageError, match="give either"):
-        prune(tok, [256], ios=0.9)
+        prune(tok, ids=[256], ios=0.9)
     with pytest.raises(UsageError, match="300 is not an id"):
-        prune(tok, [300])
+        prune(tok, ids=[300])
     with pytest.raises(UsageError, match="alphabet"):
-        prune(tok, [97])
+        prune(tok, ids=[97])
 
 
 def test_shrink_to_scripts():
@@ -121,7 +121,7 @@ def test_shrink_to_scripts():
     assert cyrillic.tok.encode(" да12ab") == [260, 259, 97, 98]
     latin = shrink(tok, scripts=["Latn"])
     assert np.flatnonzero(latin.id_map < 0).tolist() == [256, 257, 258, 261, 262]
-    both = shrink(tok, WordCounts.from_mapping({" да".encode(): 3}), scripts=["Latin"])
+    both = shrink(tok, text=WordCounts.from_mapping({" да".encode(): 3}), scripts=["Latin"])
     assert np.flatnonzero(both.id_map < 0).tolist() == [261] and both.needed == [256, 257, 258]
     with pytest.raises(UsageError, match="not a Unicode script"):
         shrink(tok, scripts=["Klingon"])
@@ -145,7 +145,7 @@ def test_byte_tokens_and_decode_only_keep_their_meaning():
             decode_only=((260, b"<unused>"),),
         )
     )
-    result = prune(tok, [3])
+    result = prune(tok, ids=[3])
     assert result.tok.encode("abé") == [1, 2, 3 + 0xC3, 3 + 0xA9] and result.tok.decode([259]) == "<unused>"
 
 
@@ -157,7 +157,7 @@ def test_what_stays_of_a_picky_vocabulary_is_encoded_alike():
         tok = Tokenizer(make_vocabulary(tokens, events, "events"))
         present = [id for id in range(256, len(tokens)) if id not in tok.vocabulary.removed]
         asked = rng.sample(present, min(3, len(present)))
-        result = prune(tok, asked)
+        result = prune(tok, ids=asked)
         assert result.needed == [] and result.tok.n_vocab == tok.n_vocab - len(asked) - len(
             [id for id in tok.vocabulary.removed if id < tok.n_vocab]
         )

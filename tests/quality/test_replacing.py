@@ -35,7 +35,7 @@ def test_worked_example():
         (259, 1),
         (256, 8),
     ]
-    result = replace(tok, text, 2)
+    result = replace(tok, text, number=2)
     assert result.id_map.tolist() == [*range(257), -1, -1, 259]
     assert result.new_rows == {257: [108, 111], 258: [108, 111, 119]}
     assert result.tok.encode("low") == [258] and result.tok.encode("lo") == [257]
@@ -82,7 +82,7 @@ def test_ids_that_stay_mean_the_same(order, tmp_path):
         rng = random.Random(seed)
         tok = trained(seed, order)
         other = tokenmill.count_iterator([random_text(seed + 50, 500)])
-        result = replace(tok, other, 12)
+        result = replace(tok, other, number=12)
         assert (result.id_map[: tok.n_vocab] < 0).sum() == len(result.new_rows) == 12
         assert result.tok.n_vocab == tok.n_vocab and result.tok.special_tokens_set == tok.special_tokens_set
         result.tok.save(tmp_path / "tok", overwrite=True)
@@ -122,7 +122,7 @@ def test_random_vocabularies():
             )
         )
         pretokens = random_pretokens(rng, b"abc", 8)
-        result = replace(tok, WordCounts.from_mapping(random_pretokens(rng, b"abc", 8)), rng.randrange(1, 5))
+        result = replace(tok, WordCounts.from_mapping(random_pretokens(rng, b"abc", 8)), number=rng.randrange(1, 5))
         for pretoken in pretokens:
             before, after = tok.encode_bytes(pretoken), result.tok.encode_bytes(pretoken)
             assert result.tok.decode_bytes(after) == pretoken
@@ -134,15 +134,15 @@ def test_more_text_whose_tokens_are_kept():
     tokens = [*BYTES, b"ab", b"cd", b"ef"]
     tok = Tokenizer(make_vocabulary(tokens, [(97, 98, 256), (99, 100, 257), (101, 102, 258)]))
     text, keep = WordCounts.from_mapping({b"low": 9, b"ab": 2}), WordCounts.from_mapping({b"cd": 1, b"ef": 5})
-    assert np.flatnonzero(replace(tok, text, 1).id_map < 0) == [258]
-    assert np.flatnonzero(replace(tok, text, 1, keep=keep).id_map < 0) == [257]
+    assert np.flatnonzero(replace(tok, text, number=1).id_map < 0) == [258]
+    assert np.flatnonzero(replace(tok, text, number=1, keep=keep).id_map < 0) == [257]
 
 
 def test_a_text_that_runs_out_of_pairs_leaves_ids_without_a_token():
     tokens = [*BYTES, b"ab", b"cd", b"ef"]
     special = (AddedToken("<end>", 259),)
     tok = Tokenizer(make_vocabulary(tokens, [(97, 98, 256), (99, 100, 257), (101, 102, 258)], added_tokens=special))
-    result = replace(tok, WordCounts.from_mapping({b"xy": 3}), 3)
+    result = replace(tok, WordCounts.from_mapping({b"xy": 3}), number=3)
     assert result.new_rows == {256: [120, 121]} and result.id_map.tolist()[256:] == [-1, -1, -1, 259]
     assert result.tok.encode("xyab<end>", allowed_special="all") == [256, 97, 98, 259]
 
@@ -152,15 +152,18 @@ def test_wrong_calls():
     special = (AddedToken("<end>", 257),)
     tok = Tokenizer(make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)], added_tokens=special))
     with pytest.raises(UsageError, match="only 1 tokens"):
-        replace(tok, text, 9)
+        replace(tok, text, number=9)
     for wrong in (0, 1.5, "2"):
         with pytest.raises(UsageError, match="at least 1"):
-            replace(tok, text, wrong)
-    for change in (tokenmill.extend, tokenmill.prune, tokenmill.shrink, tokenmill.export_loss, replace):
+            replace(tok, text, number=wrong)
+    for change in (tokenmill.extend, tokenmill.export_loss, replace):
         with pytest.raises(UsageError, match="expected a Tokenizer, not 'gpt2'"):
             change("gpt2", text, **{"vocab_size": 300} if change is tokenmill.extend else {})
+    for change in (tokenmill.prune, tokenmill.shrink):
+        with pytest.raises(UsageError, match="expected a Tokenizer, not 'gpt2'"):
+            change("gpt2")
     with pytest.raises(UsageError, match="not 3"):
-        tokenmill.inspect(tok, 3)
+        tokenmill.inspect(tok, text=3)
     characters = Tokenizer(make_vocabulary([b"?", b"a"], [], alphabet="characters", unknown=0, order="merges"))
     with pytest.raises(UsageError, match="characters"):
-        replace(characters, text, 1)
+        replace(characters, text, number=1)

@@ -100,11 +100,11 @@ def _one_date(monkeypatch):
 
 
 def test_inspection(hostile, counts):
-    found = inspect(hostile, {NAME: counts, "plain": counts})
+    found = inspect(hostile, text={NAME: counts, "plain": counts})
     page = found.to_html()
     checker = check(page)
     assert "<script>alert(1)</script>" in "".join(checker.text).replace("·", " ")
-    assert page == inspect(hostile, {NAME: counts, "plain": counts}).to_html()
+    assert page == inspect(hostile, text={NAME: counts, "plain": counts}).to_html()
     assert {a["id"] for tag, a in checker.tags if tag == "figure"} == {f"c-{chart.key}" for chart in found.charts}
     assert len(page.encode()) < 1_000_000
     text = "".join(checker.text)
@@ -135,7 +135,7 @@ def test_axe_finds_nothing_in_either_report(hostile, counts, tmp_path, chromium,
     if not axe.exists():
         pytest.skip("needs axe-core: npm ci in web/")
     plain = Tokenizer(make_vocabulary(BYTES, []), name="bytes")
-    inspect(hostile, {NAME: counts, "b": counts}).save(tmp_path / "inspect.html")
+    inspect(hostile, text={NAME: counts, "b": counts}).save(tmp_path / "inspect.html")
     compare([hostile, plain], {NAME: counts, "b": counts}).save(tmp_path / "compare.html")
     context = chromium.new_context(color_scheme=theme, reduced_motion="reduce")
     page = context.new_page()
@@ -167,16 +167,16 @@ def test_the_shares_of_a_chart_have_the_same_decimals():
 
 
 def test_lists_are_cut(hostile, counts, tmp_path):
-    inspect(hostile, counts).save(tmp_path / "report.html", top=30)
+    inspect(hostile, text=counts).save(tmp_path / "report.html", top=30)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "The first 30 of 265." in page
 
 
 def test_a_page_is_below_a_megabyte(monkeypatch, hostile, counts):
     """Lists are cut further where it would be larger, unless all rows are asked for."""
-    found = inspect(hostile, counts)
-    monkeypatch.setattr(reporting, "LARGEST_PAGE", len(found.to_html(50).encode()) + 100)
-    assert found.to_html() == found.to_html(50) != found.to_html(None)
+    found = inspect(hostile, text=counts)
+    monkeypatch.setattr(reporting, "LARGEST_PAGE", len(found.to_html(top=50).encode()) + 100)
+    assert found.to_html() == found.to_html(top=50) != found.to_html(top=None)
 
 
 def test_comparison_tables(hostile, counts):
@@ -195,7 +195,7 @@ def test_comparison_tables(hostile, counts):
 
 def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium):
     """By keyboard alone, under the page's own policy."""
-    inspect(hostile, counts).save(tmp_path / "report.html")
+    inspect(hostile, text=counts).save(tmp_path / "report.html")
     page = chromium.new_page()
     complaints, requests = [], []
     page.on("console", lambda message: complaints.append(message.text))
@@ -222,7 +222,7 @@ def test_columns_without_values_and_terms_that_do_not_occur_are_left_out(tmp_pat
     text.write_text(random_text(1), encoding="utf-8")
     plain = train_from_iterator([random_text(1)], 400)
     picky = train_from_iterator([random_text(1)], 400, refine=0.6)
-    pages = [inspect(tok, text).to_html() for tok in (plain, picky)]
+    pages = [inspect(tok, text=text).to_html() for tok in (plain, picky)]
     heads = [re.search('id="t-longest".*?</thead>', page, re.S)[0] for page in (*pages, inspect(plain).to_html())]
     assert [">used<" in head for head in heads] == [True, True, False]
     assert '<td class="num" data-value="">–</td>' in pages[1]  # a token that is no text has no characters
@@ -238,7 +238,7 @@ def test_labels_tiles_and_forms_in_a_browser(hostile, counts, tmp_path, chromium
     longest = Tokenizer(
         make_vocabulary([*BYTES, b"-" * 80, "é".encode() * 80, "e\u0301".encode() * 80], []), name="cl100k_base"
     )
-    inspect(longest, counts).save(tmp_path / "report.html")
+    inspect(longest, text=counts).save(tmp_path / "report.html")
     page = chromium.new_page(viewport={"width": 1280, "height": 900})
     page.goto((tmp_path / "report.html").as_uri())
     tops = page.evaluate(
@@ -254,7 +254,7 @@ def test_labels_tiles_and_forms_in_a_browser(hostile, counts, tmp_path, chromium
 def test_a_printed_report_is_short_and_light(tmp_path, chromium):
     """On paper lists are cut, whatever the page shows, and the colours are those of the light theme."""
     tokens = [*BYTES, *(b"%d" % number * 2 for number in range(2000))]
-    inspect(Tokenizer(make_vocabulary(tokens, [])), WordCounts.from_mapping({b"low": 3})).save(tmp_path / "a.html")
+    inspect(Tokenizer(make_vocabulary(tokens, [])), text=WordCounts.from_mapping({b"low": 3})).save(tmp_path / "a.html")
     context = chromium.new_context(color_scheme="dark")
     page = context.new_page()
     page.goto((tmp_path / "a.html").as_uri())
@@ -266,7 +266,7 @@ def test_a_printed_report_is_short_and_light(tmp_path, chromium):
 
 def test_rows_are_whole_pixels_high(hostile, counts, tmp_path, chromium):
     """A first column that sticks is drawn apart: its rules meet those of the other columns only at whole pixels."""
-    inspect(hostile, counts).save(tmp_path / "report.html")
+    inspect(hostile, text=counts).save(tmp_path / "report.html")
     page = chromium.new_page()
     page.goto((tmp_path / "report.html").as_uri())
     for width in (400, 800, 1280):
@@ -278,7 +278,7 @@ def test_rows_are_whole_pixels_high(hostile, counts, tmp_path, chromium):
 
 def test_a_command_in_the_verdict_wraps(tmp_path, chromium):
     (tmp_path / "text.txt").write_text(random_text(1, 30) * 1500, encoding="utf-8")
-    found = inspect(train_from_iterator([random_text(1)], 400), tmp_path / "text.txt")
+    found = inspect(train_from_iterator([random_text(1)], 400), text=tmp_path / "text.txt")
     assert any("`tokenmill " in finding.advice for finding in found.findings)
     found.save(tmp_path / "report.html")
     page = chromium.new_page(viewport={"width": 400, "height": 900})
@@ -355,7 +355,7 @@ def test_exchanged_tokens_with_their_uses(tmp_path):
         assert token is None or used == picky.encode(path.read_text()).count(token.id)
     assert table.key in {key for *_, keys in report.sections() for key in keys}
 
-    removed = tokenmill.inspect(picky, path).table("removed")
+    removed = tokenmill.inspect(picky, text=path).table("removed")
     assert {token.id for token in removed.column("removed")} == set(picky.vocabulary.removed)
     assert all(ios >= 0.9 for ios in removed.column("IoS"))
     made = [new for _, right, new in picky.vocabulary.events.tolist() if right >= 0]

@@ -57,7 +57,7 @@ def test_inspect_judges_superwords_of_whole_pretokens(tmp_path):
     """Their tokens cannot be replaced, so no table says which are worth it."""
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
     tok = tokenmill.train_from_iterator([TEXT], 280, superwords="boundless")
-    found = tokenmill.inspect(tok, tmp_path / "text.txt")
+    found = tokenmill.inspect(tok, text=tmp_path / "text.txt")
     keys = {table.key for table in found.tables}
     assert "worth_replacing" not in keys and "text" in keys
     assert dict(found.table("text").rows)["tokens"].value == len(tok.encode(TEXT))

@@ -17,7 +17,7 @@ def tables(tmp_path_factory):
         f"tokenizer-{size}": tokenmill.train_from_iterator([random_text(1)], size, superwords="boundless")
         for size in (300, 500)
     }
-    found = tokenmill.inspect(toks["tokenizer-500"], path), tokenmill.compare(toks, path)
+    found = tokenmill.inspect(toks["tokenizer-500"], text=path), tokenmill.compare(toks, path)
     wide = Table("w", "漢字", (Column("字", "sample"), Column("n", "number", digits=3)), [("漢字" * 40, 1234567.891)])
     return [table.head(5) for report in found for table in report.tables] + [wide]
 

@@ -31,7 +31,7 @@ def finding(found, key):
 
 
 def test_three_to_five_findings_the_most_expensive_first(tok):
-    found = tokenmill.inspect(tok, {"text": tokenmill.count_iterator([TEXT])})
+    found = tokenmill.inspect(tok, text={"text": tokenmill.count_iterator([TEXT])})
     levels = [finding.level for finding in found.findings]
     costs = [finding.cost for finding in found.findings]
     assert 3 <= len(levels) <= 5 and costs == sorted(costs, reverse=True)
@@ -45,7 +45,9 @@ def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at():
     tok = tokenmill.train_from_iterator([TEXT + random_text(1)], 400)
     long, short = (
         finding(
-            tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": times}, tok.vocabulary.split_patterns)}),
+            tokenmill.inspect(
+                tok, text={"x": WordCounts.from_mapping({b"low": times}, split_patterns=tok.vocabulary.split_patterns)}
+            ),
             "unused",
         )
         for times in (10**6, 3)
@@ -60,12 +62,14 @@ def test_unused_tokens_that_must_stay_are_no_complaint(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("low lower " * 4000)
     tok = tokenmill.train_from_iterator([TEXT + random_text(1)], 400)
-    before = finding(tokenmill.inspect(tok, path), "unused")
-    smaller = tokenmill.shrink(tok, path)
-    assert before.level == "look" and f"drops {smaller.dropped:,} rows, and this text keeps its tokens" in before.advice
-    after = finding(tokenmill.inspect(smaller.tok, path), "unused")
+    before = finding(tokenmill.inspect(tok, text=path), "unused")
+    smaller = tokenmill.shrink(tok, text=path)
+    assert (
+        before.level == "look" and f"drops {smaller.dropped:,} tokens, and this text keeps its tokens" in before.advice
+    )
+    after = finding(tokenmill.inspect(smaller.tok, text=path), "unused")
     assert after.level == "good" and not after.advice
-    assert "cannot be removed" in after.statement  # the single bytes
+    assert "none of them can be removed" in after.statement  # the single bytes
 
 
 def test_advice_is_measured(tmp_path):
@@ -74,14 +78,16 @@ def test_advice_is_measured(tmp_path):
     path.write_text(random_text(1, 30) * 300, encoding="utf-8")
     tokenmill.train_from_iterator([random_text(1)], 1000).save(tmp_path / "tok")
     tok = tokenmill.load(tmp_path / "tok")
-    advice = finding(tokenmill.inspect(tok, path), "swallowed").advice
+    advice = finding(tokenmill.inspect(tok, text=path), "swallowed").advice
     text = path.read_text("utf-8")
     pruned = tokenmill.prune(tok, ios=0.9, counts=path)
     more = 100 * (len(pruned.tok.encode(text)) / len(tok.encode(text)) - 1)
-    assert f"`tokenmill prune {tmp_path / 'tok'} '{path}' --ios 0.9 -o pruned` drops {pruned.dropped:,} rows" in advice
+    assert (
+        f"`tokenmill prune {tmp_path / 'tok'} '{path}' --ios 0.9 -o pruned` drops {pruned.dropped:,} tokens" in advice
+    )
     cost = re.search(r"takes ([\d.]+) % more", advice)
     assert float(cost[1]) == pytest.approx(more, abs=0.006) if cost else more < 0.01
-    unused = finding(tokenmill.inspect(tok, path), "unused").advice
+    unused = finding(tokenmill.inspect(tok, text=path), "unused").advice
     replaced = tokenmill.replace(tok, path)
     fewer = 1 - len(replaced.tok.encode(text)) / len(tok.encode(text))
     assert ("tokenmill extend" in unused) == (fewer >= 0.001)
@@ -95,7 +101,17 @@ def test_unreachable_tokens():
     vocabulary = make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))
     more = finding(tokenmill.inspect(Tokenizer(vocabulary)), "unreachable")
     assert more.level == "look" and more.statement.startswith("14 tokens") and "1 of them not in" in more.statement
-    assert "tokenmill prune TOKENIZER --ids FILE" in more.advice
+    assert more.advice == "`tokenmill prune TOKENIZER --unreachable -o smaller` drops 1 tokens."
+
+
+def test_prune_unreachable(tmp_path):
+    folder, text = tmp_path / "tok", tmp_path / "text.txt"
+    Tokenizer(make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))).save(folder)
+    text.write_text("never say never")
+    for number, sources in enumerate([(), (str(text),)]):
+        job = tokenmill.Prune(tokenizer=folder, sources=sources, unreachable=True, output=tmp_path / f"out{number}")
+        changed = job.run()
+        assert changed.dropped == 1 and changed.tok.n_vocab == 256
 
 
 KINDS = {
@@ -111,10 +127,10 @@ def test_advice_names_only_commands_that_take_the_vocabulary(kind, tmp_path):
     path = tmp_path / "other.txt"
     tok = tokenmill.train_from_iterator([random_text(1)], 1000, **KINDS[kind])
     path.write_text(random_text(1, 30) * 1500, encoding="utf-8")
-    found = tokenmill.inspect(tok, path)
+    found = tokenmill.inspect(tok, text=path)
     commands = {
         ("swallowed", "prune"): lambda: tokenmill.prune(tok, ios=0.9, counts=path),
-        ("unused", "prune"): lambda: tokenmill.shrink(tok, path),
+        ("unused", "prune"): lambda: tokenmill.shrink(tok, text=path),
         ("unused", "extend"): lambda: tokenmill.replace(tok, path, number=1),
     }
     for (key, command), run in commands.items():
@@ -131,7 +147,7 @@ def test_advice_names_only_commands_that_take_the_vocabulary(kind, tmp_path):
     assert f"A training with `{refined}`" in finding(found, "swallowed").advice
     published = Tokenizer(dataclasses.replace(tok.vocabulary, event_counts=()))
     if tok.vocabulary.order == "merges":  # nothing says that the user trained it
-        assert "training" not in finding(tokenmill.inspect(published, path), "swallowed").advice
+        assert "training" not in finding(tokenmill.inspect(published, text=path), "swallowed").advice
 
 
 def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
@@ -179,7 +195,7 @@ def test_a_vocabulary_without_some_characters_of_the_sample(tmp_path):
 def test_no_break_spaces_are_not_superwords():
     words = "n\u00b0\u00a012 est\u00a0: \u00ab\u00a0bon\u00a0\u00bb jour " * 50
     tok = tokenmill.train_from_iterator([words], 330, split=r"\S+|[^\S\u00a0]+|\u00a0", special_tokens=[])
-    found = tokenmill.inspect(tok, {"text": tokenmill.count_iterator([words], split=tok.split_pattern)})
+    found = tokenmill.inspect(tok, text={"text": tokenmill.count_iterator([words], split=tok.split_pattern)})
     assert "boundless" not in finding(found, "swallowed").advice
     joined = dataclasses.replace(tok.vocabulary, tokens=(*tok.vocabulary.tokens, "a\u00a0b".encode()))
     assert superwords_of(Tokenizer(joined)) == []
@@ -189,7 +205,10 @@ def test_no_break_spaces_are_not_superwords():
 def test_empty_text_is_refused(tok, tmp_path, texts):
     for number, text in enumerate(texts):
         (tmp_path / f"{number}.txt").write_text(text)
-    for judge in (tokenmill.inspect, lambda tok, text: tokenmill.compare([tok, tok], text)):
+    for judge in (
+        lambda tok, text: tokenmill.inspect(tok, text=text),
+        lambda tok, text: tokenmill.compare([tok, tok], text),
+    ):
         with pytest.raises((UsageError, tokenmill.errors.InputError), match=r"empty|no file|nothing"):
             judge(tok, tmp_path)
 
@@ -198,7 +217,7 @@ def test_provenance_in_every_form(tok, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt").write_text(TEXT + name, encoding="utf-8")
-    found = tokenmill.inspect(tok, {"both": [tmp_path / "a.txt", tmp_path / "b.txt"]}, name="mine")
+    found = tokenmill.inspect(tok, text={"both": [tmp_path / "a.txt", tmp_path / "b.txt"]}, name="mine")
     data = (tmp_path / "a.txt").read_bytes() + (tmp_path / "b.txt").read_bytes()
     (text,) = found.provenance.texts
     assert (text.name, text.files, text.nbytes) == ("both", 2, len(data)) and text.sha256 == hashlib.sha256(
@@ -223,11 +242,11 @@ def test_provenance_in_every_form(tok, tmp_path, monkeypatch):
 
 
 def test_notebooks_and_charts(tok):
-    found = tokenmill.report(tok, {"x": tokenmill.count_iterator([random_text(1)])})
+    found = tokenmill.report(tok, text={"x": tokenmill.count_iterator([random_text(1)])})
     assert isinstance(found, tokenmill.Inspection)
     shown = found._repr_html_()
     assert shown.startswith("<iframe sandbox=") and "<script" not in shown and "&lt;script" in shown
-    both = tokenmill.report([tok, tok], {"x": tokenmill.count_iterator([TEXT])})
+    both = tokenmill.report([tok, tok], text={"x": tokenmill.count_iterator([TEXT])})
     assert isinstance(both, tokenmill.Comparison) and "<iframe" in both._repr_html_()
     with pytest.raises(KeyError, match="no chart 'nothing'; there are"):
         found.chart("nothing")

@@ -97,13 +97,15 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
     """What each verb makes of the documents: their texts, in order where the verb has one."""
     options = {"unit": read.unit, "separator": read.separator, "field": read.field, "max_document_bytes": None}
     yield "read_documents", [d.text for d in read_documents(path, on_skip=on_skip, **options)]
-    counts = count(path, WHOLE, CountOptions(read=read), on_skip=on_skip)
+    counts = count(path, split=WHOLE, options=CountOptions(read=read), on_skip=on_skip)
     counted = collections.Counter({text.decode(): n for text, n in counts.items()})
     yield "count", sorted(counted.elements()) + [""] * (counts.documents - counted.total())
-    count_to_folder(path, folder / "counts", WHOLE, CountOptions(read=read), on_skip=on_skip)
+    count_to_folder(path, folder / "counts", split=WHOLE, options=CountOptions(read=read), on_skip=on_skip)
     assert dict(tokenmill.WordCounts.load(folder / "counts").items()) == dict(counts.items())
     for format in ("bin", "parquet"):
-        made = encode_files(tok, path, folder / f"t.{format}", format, EncodeOptions(read=read), on_skip=on_skip)
+        made = encode_files(
+            tok, path, folder / f"t.{format}", format=format, options=EncodeOptions(read=read), on_skip=on_skip
+        )
         yield (
             f"encode to {format}",
             [tok.decode(ids).removesuffix("<|endoftext|>") for ids in tokenmill.load_tokens(made.path)],
@@ -111,7 +113,7 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
     if read.unit == "line":
         plain = CleanOptions(filters=(), min_chars=0, read=read)
         kind = "wikipedia" if path.suffix == ".xml" else "text"
-        clean(kind, path, folder / "clean", plain)
+        clean(kind, path, folder / "clean", options=plain)
         yield "clean", [d.text for d in read_documents((folder / "clean").glob("shard-*"))]
     elif read.unit == "file" and on_skip is None:
         domain = EvaluationText([path])
@@ -185,10 +187,10 @@ def outputs(folder, paths, tok, threads):
     """The bytes of all files that the verbs write."""
     job = JobOptions(num_threads=threads)
     read = ReadOptions("line")
-    count_to_folder(paths, folder / "counts", "cl100k", CountOptions(read=read), job=job)
-    encode_files(tok, paths, folder / "t.bin", "bin", EncodeOptions(read=read), job=job)
-    encode_files(tok, paths, folder / "t.parquet", "parquet", EncodeOptions(read=read), job=job)
-    clean("text", paths, folder / "clean", CleanOptions(read=read), job=job)
+    count_to_folder(paths, folder / "counts", split="cl100k", options=CountOptions(read=read), job=job)
+    encode_files(tok, paths, folder / "t.bin", format="bin", options=EncodeOptions(read=read), job=job)
+    encode_files(tok, paths, folder / "t.parquet", format="parquet", options=EncodeOptions(read=read), job=job)
+    clean("text", paths, folder / "clean", options=CleanOptions(read=read), job=job)
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -239,7 +241,7 @@ def test_an_empty_file_is_an_empty_document_or_none(tmp_path, tok):
         (tmp_path / unit / name).mkdir(parents=True)
         options = {"unit": unit, "max_document_bytes": None}
         assert [d.text for d in read_documents(path, **options)] == expected
-        assert count(path, WHOLE, CountOptions(read=ReadOptions(unit))).documents == len(expected)
+        assert count(path, split=WHOLE, options=CountOptions(read=ReadOptions(unit))).documents == len(expected)
         made = encode_files(tok, path, tmp_path / unit / name / "t.bin", options=EncodeOptions(read=ReadOptions(unit)))
         assert made.documents == len(expected)
 
@@ -256,7 +258,7 @@ def test_a_file_that_was_cut_off(tmp_path, tok, name):
     assert_alike(path, tok, tmp_path, ReadOptions(), expected, skips.append)
     assert len({str(skip) for skip in skips}) == 1
     with pytest.raises(tokenmill.errors.InputError, match="damaged or cut off"):
-        count(path, WHOLE)
+        count(path, split=WHOLE)
 
 
 def test_lone_surrogates(tmp_path, tok):
@@ -266,8 +268,8 @@ def test_lone_surrogates(tmp_path, tok):
     assert {"1 lone surrogates in JSON became U+FFFD" in str(skip) for skip in skips} == {True}
     assert not any(skip.left_out for skip in skips)
     with pytest.warns(UnicodeWarning, match="line 1: 1 lone surrogates"):
-        assert count(path, WHOLE).documents == 2
-    report = clean("text", path, tmp_path / "out", CleanOptions(min_chars=0))
+        assert count(path, split=WHOLE).documents == 2
+    report = clean("text", path, tmp_path / "out", options=CleanOptions(min_chars=0))
     assert report.removed_by_kind == {"lone surrogate": 1}
 
 
@@ -305,12 +307,15 @@ def test_a_file_name_that_is_not_utf8(tmp_path, tok):
     name = os.fsdecode(b"caf\xe9.jsonl")
     write(tmp_path / name, JSONL + "no json\n")
     report = clean(
-        "text", tmp_path / name, tmp_path / "out", CleanOptions(min_chars=0, read=ReadOptions(skip_damaged=True))
+        "text",
+        tmp_path / name,
+        tmp_path / "out",
+        options=CleanOptions(min_chars=0, read=ReadOptions(skip_damaged=True)),
     )
     assert report.documents_kept == 4
     assert report.skipped[0].source.endswith("caf\\xe9.jsonl")
     assert "caf\\\\xe9" in (tmp_path / "out.report.json").read_text(encoding="utf-8")
-    made = encode_files(tok, tmp_path / name, tmp_path / "t.parquet", "parquet", on_skip=lambda skip: None)
+    made = encode_files(tok, tmp_path / name, tmp_path / "t.parquet", format="parquet", on_skip=lambda skip: None)
     assert pq.read_table(made.path)["source"][0].as_py().endswith("caf\\xe9.jsonl")
 
 
@@ -339,16 +344,16 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     message = f"bad.txt.*: not UTF-8: the byte 0xe5 at {len(text):,} \\(unexpected end of data\\)"
     verbs = {
         "read_documents": lambda on_skip: list(read_documents(folder, max_document_bytes=None, on_skip=on_skip)),
-        "count": lambda on_skip: count(folder, "cl100k", on_skip=on_skip),
-        "count to a folder": lambda on_skip: count_to_folder(folder, tmp_path / "c", "cl100k", on_skip=on_skip),
+        "count": lambda on_skip: count(folder, split="cl100k", on_skip=on_skip),
+        "count to a folder": lambda on_skip: count_to_folder(folder, tmp_path / "c", split="cl100k", on_skip=on_skip),
         "encode": lambda on_skip: encode_files(tok, folder, tmp_path / "t.bin", on_skip=on_skip),
     }
     loud = {
         "train": lambda: tokenmill.train(folder, 300),
-        "inspect": lambda: tokenmill.inspect(tok, [folder]),
+        "inspect": lambda: tokenmill.inspect(tok, text=[folder]),
         "compare": lambda: tokenmill.compare([tok, tok], [folder]),
         "check": lambda: list(document_texts([folder])),
-        "clean": lambda: clean("text", folder, tmp_path / "clean", CleanOptions()),
+        "clean": lambda: clean("text", folder, tmp_path / "clean", options=CleanOptions()),
     }
     for verb in [*(lambda do=do: do(None) for do in verbs.values()), *loud.values()]:
         with pytest.raises(tokenmill.errors.InputError, match=message):
@@ -361,7 +366,9 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     (folder / "good.txt").unlink()
     write(bad, b"good\nb\xe5d\nalso good\n")
     skips = []
-    assert count(folder, WHOLE, CountOptions(read=ReadOptions("line")), on_skip=skips.append).documents == 2
+    assert (
+        count(folder, split=WHOLE, options=CountOptions(read=ReadOptions("line")), on_skip=skips.append).documents == 2
+    )
     assert [str(skip).rpartition("/")[2] for skip in skips] == [
         "bad.txt, line 2: not UTF-8: the byte 0xe5 at 1 (invalid continuation byte)"
     ]

@@ -82,7 +82,7 @@ def tok():
 
 
 def ids_of(tok, source, output, options=OPTIONS, **job):
-    made = tokenmill.encode_files(tok, source, output, "bin", options, job=tokenmill.JobOptions(**job))
+    made = tokenmill.encode_files(tok, source, output, format="bin", options=options, job=tokenmill.JobOptions(**job))
     return made.path.read_bytes()
 
 

@@ -156,7 +156,7 @@ def test_a_file_that_is_replaced_is_one_error(server, tmp_path, same_size, tags)
     if same_size and not tags:
         return  # nothing tells the two files apart
     with pytest.raises(InputError, match=r"was replaced while it was read: its (ETag|size) was "):
-        tokenmill.encode_files(tok, f"{server.address}/a.jsonl", tmp_path / "a.npy", "npy", OPTIONS)
+        tokenmill.encode_files(tok, f"{server.address}/a.jsonl", tmp_path / "a.npy", format="npy", options=OPTIONS)
     assert not (tmp_path / "a.npy").exists()
 
 

@@ -37,7 +37,7 @@ def lengths_of(tok, documents):
 
 def test_llmc(tok, sources, tmp_path):
     paths, documents = sources
-    tokenmill.encode_files(tok, paths, tmp_path / "t.bin", "llmc")
+    tokenmill.encode_files(tok, paths, tmp_path / "t.bin", format="llmc")
     data = (tmp_path / "t.bin").read_bytes()
     magic, version, n, *zeros = struct.unpack_from("<256i", data)
     assert (magic, version) == LLMC[dtype_of(tok)] and not any(zeros)
@@ -49,17 +49,17 @@ def test_llmc(tok, sources, tmp_path):
 def test_nanogpt(sources, tmp_path):
     paths, documents = sources
     tok = tokenizer()
-    tokenmill.encode_files(tok, paths, tmp_path / "train.bin", "nanogpt")
+    tokenmill.encode_files(tok, paths, tmp_path / "train.bin", format="nanogpt")
     ids = np.memmap(tmp_path / "train.bin", np.uint16, "r")
     assert ids.tolist() == expected_ids(tok, documents, tok.eot_token)
     with pytest.raises(UsageError, match=r"ids of 16 bits, and the tokenizer has 70,000 of them.*format='bin'"):
-        tokenmill.encode_files(wide_tokenizer(70_000), paths, tmp_path / "wide.bin", "nanogpt")
+        tokenmill.encode_files(wide_tokenizer(70_000), paths, tmp_path / "wide.bin", format="nanogpt")
     assert not list(tmp_path.glob("*wide*"))
 
 
 def test_olmo(tok, sources, tmp_path):
     paths, documents = sources
-    assert tokenmill.encode_files(tok, paths, tmp_path / "t", "olmo").path == tmp_path / "t.npy"
+    assert tokenmill.encode_files(tok, paths, tmp_path / "t", format="olmo").path == tmp_path / "t.npy"
     ids = np.memmap(tmp_path / "t.npy", WIDTHS[dtype_of(tok)], "r")
     assert ids.tolist() == expected_ids(tok, documents, tok.eot_token)
     with gzip.open(tmp_path / "t.csv.gz", "rt") as file:
@@ -71,7 +71,7 @@ def test_olmo(tok, sources, tmp_path):
 
 def test_datatrove(tok, sources, tmp_path):
     paths, documents = sources
-    made = tokenmill.encode_files(tok, paths, tmp_path / "t.ds", "datatrove")
+    made = tokenmill.encode_files(tok, paths, tmp_path / "t.ds", format="datatrove")
     ids = np.fromfile(tmp_path / "t.ds", WIDTHS[dtype_of(tok)])
     assert ids.tolist() == expected_ids(tok, documents, tok.eot_token)
     ends = np.fromfile(tmp_path / "t.ds.index", "<u8")
@@ -95,7 +95,7 @@ def test_datatrove_counts_for_people(tmp_path, tokens, short):
 def test_megatron_has_wide_ids_from_65_500_on(tmp_path, n_vocab, dtype):
     (tmp_path / "a.txt").write_text("abc")
     tok = wide_tokenizer(n_vocab)
-    assert tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t", "megatron").dtype == dtype
+    assert tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t", format="megatron").dtype == dtype
     assert read_megatron(tmp_path / "t") == [[*tok.encode_ordinary("abc"), n_vocab - 1]]
 
 
@@ -106,7 +106,9 @@ def test_a_token_before_and_one_after_each_document(sources, tmp_path, format, m
     tok = tokenizer(["<|bos|>", "<|endoftext|>"])
     before, after = (tok.vocabulary.special_tokens[name] for name in ("<|bos|>", "<|endoftext|>"))
     options = EncodeOptions(begin_of_text="<|bos|>", end_of_text="<|endoftext|>")
-    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, tmp_path / "t", format, options).path, tok)
+    tokens = tokenmill.load_tokens(
+        tokenmill.encode_files(tok, paths, tmp_path / "t", format=format, options=options).path, tok=tok
+    )
     wanted = [[before, *tok.encode_ordinary(document), after] for document in documents]
     assert np.array_equal(tokens.ids, np.concatenate(wanted))
     assert np.diff(tokens.offsets).tolist() == [*map(len, wanted)]
@@ -119,7 +121,7 @@ def test_a_file_of_llmc_has_less_than_2_to_the_31_tokens(sources, tmp_path, monk
     assert FORMATS["llmc"].most_tokens == (1 << 31) - 1
     monkeypatch.setitem(FORMATS, "llmc", FORMATS["llmc"]._replace(most_tokens=5000))
     with pytest.raises(UsageError, match="a file of the format llmc has at most 5,000 tokens"):
-        tokenmill.encode_files(tokenizer(), sources[0], tmp_path / "t.bin", "llmc")
+        tokenmill.encode_files(tokenizer(), sources[0], tmp_path / "t.bin", format="llmc")
     assert not (tmp_path / "t.bin").exists()
 
 

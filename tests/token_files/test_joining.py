@@ -28,7 +28,9 @@ def sources(tmp_path_factory):
 
 def encode_parts(tok, paths, output, format, of=5, **options):
     return [
-        tokenmill.encode_files(tok, paths, output, format, EncodeOptions(part=f"{n}/{of}", **options)).path
+        tokenmill.encode_files(
+            tok, paths, output, format=format, options=EncodeOptions(part=f"{n}/{of}", **options)
+        ).path
         for n in range(1, of + 1)
     ]
 
@@ -53,7 +55,7 @@ def test_parts_become_the_files_of_one_encoding(tok, sources, tmp_path, monkeypa
     (tmp_path / "joined").mkdir()
     suffix = settings.FORMATS[format].suffix
     whole = tokenmill.encode_files(
-        tok, sources[0], tmp_path / "one" / f"t{suffix}", format, EncodeOptions(begin_of_text=begin)
+        tok, sources[0], tmp_path / "one" / f"t{suffix}", format=format, options=EncodeOptions(begin_of_text=begin)
     )
     parts = encode_parts(tok, sources[0], tmp_path / f"t{suffix}", format, begin_of_text=begin)
     summary = tokenmill.Join(files=parts[::-1], output=tmp_path / "joined" / f"t{suffix}").run()
@@ -67,8 +69,14 @@ def test_numbered_files_become_one_and_parts_become_numbered_files(tok, sources,
     for name in ("one", "numbered", "joined", "again"):
         (tmp_path / name).mkdir()
     encode = tokenmill.encode_files
-    encode(tok, sources[0], tmp_path / "one" / "t.bin", format)
-    encode(tok, sources[0], tmp_path / "numbered" / "t.bin", format, EncodeOptions(shard_tokens=4000, val_shard=True))
+    encode(tok, sources[0], tmp_path / "one" / "t.bin", format=format)
+    encode(
+        tok,
+        sources[0],
+        tmp_path / "numbered" / "t.bin",
+        format=format,
+        options=EncodeOptions(shard_tokens=4000, val_shard=True),
+    )
     numbered = [*(tmp_path / "numbered").glob("*.bin")]
     assert len(numbered) > 3
     joined = tokenmill.Join(files=[str(tmp_path / "numbered" / "*.bin")], output=tmp_path / "joined" / "t.bin").run()
@@ -76,7 +84,7 @@ def test_numbered_files_become_one_and_parts_become_numbered_files(tok, sources,
     metadata = json.loads(whole.pop("t.bin.json"))
     assert metadata == json.loads(one.pop("t.bin.json")) | {"text_bytes": None}
     assert whole == one and joined.documents == metadata["documents"]
-    parts = encode_parts(tok, sources[0], tmp_path / "t.bin", format)
+    parts = encode_parts(tok, sources[0], tmp_path / "t.bin", format=format)
     job = tokenmill.Join(files=parts, output=tmp_path / "again" / "t.bin", shard_tokens=4000, val_shard=True)
     assert job.run().files == len(numbered)
     assert files_of(tmp_path / "again") == files_of(tmp_path / "numbered")
@@ -100,7 +108,7 @@ def test_missing_double_and_strange_parts_are_named(tok, sources, tmp_path):
     tokenmill.encode_files(other, sources[0], tmp_path / "o.bin")
     with pytest.raises(UsageError, match="have different tokenizers"):
         join(files=[parts[0], tmp_path / "o.bin"], output=output).run()
-    tokenmill.encode_files(tok, sources[0], tmp_path / "p.parquet", "parquet")
+    tokenmill.encode_files(tok, sources[0], tmp_path / "p.parquet", format="parquet")
     with pytest.raises(UsageError, match="readers take a folder of them"):
         join(files=[tmp_path / "p.parquet"], output=tmp_path / "q.parquet").run()
     with pytest.raises(UsageError, match="name the token files"):
@@ -124,11 +132,11 @@ def test_damage_is_named_and_nothing_is_written(tok, sources, tmp_path):
 def test_files_in_any_order_without_metadata(tok, sources, tmp_path, block):
     """As Megatron's merge_datasets.py does it: ids and lengths in the order given, documents counted on."""
     for name, paths in (("a", sources[0][:3]), ("b", sources[0][3:])):
-        tokenmill.encode_files(tok, paths, tmp_path / name, "megatron")
+        tokenmill.encode_files(tok, paths, tmp_path / name, format="megatron")
         (tmp_path / f"{name}.bin.json").unlink()
     tokenmill.Join(files=[tmp_path / "b.bin", tmp_path / "a.bin"], output=tmp_path / "c.bin").run()
     assert not (tmp_path / "c.bin.json").exists()
-    tokenmill.encode_files(tok, [*sources[0][3:], *sources[0][:3]], tmp_path / "d", "megatron")
+    tokenmill.encode_files(tok, [*sources[0][3:], *sources[0][:3]], tmp_path / "d", format="megatron")
     for suffix in (".bin", ".idx"):
         assert (tmp_path / f"c{suffix}").read_bytes() == (tmp_path / f"d{suffix}").read_bytes()
 
@@ -212,7 +220,7 @@ def test_files_without_documents(tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_glob_may_find_the_files_beside(tok, sources, tmp_path, format):
     for name in ("a", "a.b"):
-        tokenmill.encode_files(tok, sources[0], tmp_path / f"{name}{settings.FORMATS[format].suffix}", format)
+        tokenmill.encode_files(tok, sources[0], tmp_path / f"{name}{settings.FORMATS[format].suffix}", format=format)
     summary = tokenmill.Join(files=[str(tmp_path / "a*")], output=tmp_path / "all", overwrite=True).run()
     assert summary.documents == 2 * len(sources[1])
 

@@ -33,10 +33,10 @@ def sources(tmp_path_factory):
 def test_parts_in_order_have_the_documents_of_the_whole(tok, sources, tmp_path, of, format):
     paths, documents = sources
     made = [
-        tokenmill.encode_files(tok, paths, tmp_path / "t", format, EncodeOptions(part=f"{n}/{of}"))
+        tokenmill.encode_files(tok, paths, tmp_path / "t", format=format, options=EncodeOptions(part=f"{n}/{of}"))
         for n in range(1, of + 1)
     ]
-    files = [tokenmill.load_tokens(each.path, tok) for each in made]
+    files = [tokenmill.load_tokens(each.path, tok=tok) for each in made]
     assert [tok.decode(ids) for tokens in files for ids in tokens] == documents
     assert sum(each.text_bytes for each in made) == sum(len(document.encode()) for document in documents)
     suffix = ".bin" if format == "megatron" else ""
@@ -47,7 +47,7 @@ def test_parts_in_order_have_the_documents_of_the_whole(tok, sources, tmp_path, 
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        whole = tokenmill.encode_files(tok, paths, tmp_path / "whole", format)
+        whole = tokenmill.encode_files(tok, paths, tmp_path / "whole", format=format)
         tables = [pq.read_table(tokens.path) for tokens in files]
         assert pa.concat_tables(tables).equals(pq.read_table(whole.path))
     elif of > 1:
@@ -90,7 +90,7 @@ def test_the_hashes_are_those_of_the_ids_and_of_the_lengths(tok, sources, tmp_pa
     for format in ("bin", "llmc", "npy", "parquet"):
         for options in (EncodeOptions(), EncodeOptions(begin_of_text="<|endoftext|>", end_of_text=False)):
             path = tokenmill.encode_files(
-                tok, sources[0], tmp_path / f"{format}{options.end_of_text}", format, options
+                tok, sources[0], tmp_path / f"{format}{options.end_of_text}", format=format, options=options
             ).path
             tokens = tokenmill.load_tokens(path)
             data = {"ids": np.asarray(tokens.ids).tobytes(), "lengths": np.diff(tokens.offsets).tobytes()}

@@ -23,7 +23,7 @@ def tok():
 def test_a_pickle_holds_the_path_and_not_the_ids(tok, tmp_path, monkeypatch, kind):
     paths, _ = corpus(tmp_path / "sources")
     monkeypatch.chdir(tmp_path)
-    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, "t", kind).path, tok)
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, "t", format=kind).path, tok=tok)
     assert len(tokens.ids) > 10_000
     data = pickle.dumps(tokens)
     assert len(data) < 1000
@@ -39,7 +39,7 @@ def test_a_pickle_of_a_file_that_is_gone_is_one_error(tok, tmp_path):
     tokens = tokenmill.load_tokens(tmp_path / "t.npy.bin", dtype="uint16")
     assert pickle.loads(pickle.dumps(tokens)).ids.tolist() == list(range(10))
     (tmp_path / "a.txt").write_text("low")
-    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin").path, tok)
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin").path, tok=tok)
     data = pickle.dumps(tokens)
     (tmp_path / "t.bin").unlink()
     with pytest.raises(FormatError, match=r"t\.bin is missing"):
@@ -49,7 +49,7 @@ def test_a_pickle_of_a_file_that_is_gone_is_one_error(tok, tmp_path):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_slices_are_lists_of_documents(tok, tmp_path, kind):
     paths, documents = corpus(tmp_path / "sources")
-    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, tmp_path / "t", kind).path, tok)
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, tmp_path / "t", format=kind).path, tok=tok)
     assert [tok.decode(ids) for ids in tokens[1:8:3]] == documents[1:8:3]
     assert [tok.decode(ids) for ids in tokens[-2:]] == documents[-2:]
     assert tokens[5:2] == [] and tok.decode(tokens[np.int64(2)]) == documents[2]
@@ -78,17 +78,17 @@ def test_decode_refuses_other_types_too(tok, tmp_path):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_token_file_is_renamed_with_its_companions(tok, tmp_path, kind):
     paths, documents = corpus(tmp_path / "sources")
-    tokenmill.encode_files(tok, paths, tmp_path / "train", kind)
+    tokenmill.encode_files(tok, paths, tmp_path / "train", format=kind)
     for path in tmp_path.glob("train*"):
         path.rename(tmp_path / path.name.replace("train", "val"))
     (path,) = {path for path in tmp_path.glob("val*") if (tmp_path / f"{path.name}.json").exists()}
-    tokens = tokenmill.load_tokens(path, tok)
+    tokens = tokenmill.load_tokens(path, tok=tok)
     assert [tok.decode(ids) for ids in tokens] == documents
     for companion in (tmp_path / "val.bin.offsets.npy", tmp_path / "val.idx"):
         if companion.exists():
             companion.unlink()
             with pytest.raises(FormatError, match=f"{path.name}: {companion.name} is missing"):
-                tokenmill.load_tokens(path, tok)
+                tokenmill.load_tokens(path, tok=tok)
 
 
 def test_the_suffix_of_another_format_is_refused(tok, tmp_path):
@@ -101,4 +101,4 @@ def test_the_suffix_of_another_format_is_refused(tok, tmp_path):
         ("x.bin", "parquet"),
     ):
         with pytest.raises(UsageError, match="suffix of another format"):
-            tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / name, format)
+            tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / name, format=format)

@@ -27,7 +27,7 @@ def sources(tmp_path_factory):
 
 def encoded(tok, sources, path, format, force=False, **options):
     job = JobOptions(overwrite=force)
-    return tokenmill.encode_files(tok, sources, path, format, EncodeOptions(**options), job=job)
+    return tokenmill.encode_files(tok, sources, path, format=format, options=EncodeOptions(**options), job=job)
 
 
 def loaded(folder, suffix):

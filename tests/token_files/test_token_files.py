@@ -38,7 +38,7 @@ def test_bin_and_npy_are_the_ids_of_all_documents_with_the_end_after_each(tok, s
     assert (made.dtype, made.documents, made.tokens) == ("uint16", len(documents), len(wanted))
     assert made.text_bytes == sum(len(document.encode()) for document in documents)
     assert stream_of(tmp_path / "t.bin", "<u2") == wanted
-    tokenmill.encode_files(tok, paths, tmp_path / "t.npy", "npy")
+    tokenmill.encode_files(tok, paths, tmp_path / "t.npy", format="npy")
     array = np.load(tmp_path / "t.npy", mmap_mode="r")
     assert array.dtype == np.uint16 and array.ndim == 1 and array.tolist() == wanted
     for name in ("t.bin", "t.npy"):
@@ -49,7 +49,7 @@ def test_bin_and_npy_are_the_ids_of_all_documents_with_the_end_after_each(tok, s
 
 def test_megatron_reads_as_described(tok, sources, tmp_path):
     paths, documents = sources
-    made = tokenmill.encode_files(tok, paths, tmp_path / "data", "megatron")
+    made = tokenmill.encode_files(tok, paths, tmp_path / "data", format="megatron")
     assert made.path == tmp_path / "data.bin"
     assert read_megatron(tmp_path / "data") == [[*tok.encode_ordinary(d), tok.eot_token] for d in documents]
 
@@ -59,7 +59,7 @@ def test_parquet_has_a_row_for_each_document(tok, sources, tmp_path):
     import pyarrow.parquet as pq
 
     paths, documents = sources
-    tokenmill.encode_files(tok, paths, tmp_path / "t.parquet", "parquet")
+    tokenmill.encode_files(tok, paths, tmp_path / "t.parquet", format="parquet")
     table = pq.read_table(tmp_path / "t.parquet")
     assert table.schema.field("ids").type.value_type == pa.uint16()
     assert table.column("ids").to_pylist() == [tok.encode_ordinary(document) for document in documents]
@@ -70,8 +70,8 @@ def test_parquet_has_a_row_for_each_document(tok, sources, tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_loading_gives_the_documents_back(tok, sources, tmp_path, format):
     paths, documents = sources
-    made = tokenmill.encode_files(tok, paths, tmp_path / "t.out", format)
-    tokens = tokenmill.load_tokens(made.path, tok)
+    made = tokenmill.encode_files(tok, paths, tmp_path / "t.out", format=format)
+    tokens = tokenmill.load_tokens(made.path, tok=tok)
     assert [tok.decode(ids) for ids in tokens] == documents
     assert len(tokens) == len(documents) and tok.decode(tokens[-1]) == documents[-1]
     assert tok.decode(tokens[300]) == documents[300]
@@ -93,11 +93,11 @@ def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, t
     outputs = []
     for threads in (1, 2, 5):
         folder = tmp_path / str(threads)
-        tokenmill.encode_files(tok, paths, folder / "t.x", format, job=JobOptions(num_threads=threads))
+        tokenmill.encode_files(tok, paths, folder / "t.x", format=format, job=JobOptions(num_threads=threads))
         outputs.append(files_in(folder))
     monkeypatch.setattr(encoding, "TASK_BYTES", 10_000)
     monkeypatch.setattr("tokenmill.jobs.ray.finished_tasks", here)
-    tokenmill.encode_files(tok, paths, tmp_path / "parts" / "t.x", format, job=JobOptions("ray"))
+    tokenmill.encode_files(tok, paths, tmp_path / "parts" / "t.x", format=format, job=JobOptions("ray"))
     outputs.append(files_in(tmp_path / "parts"))
     assert outputs[0] == outputs[1] == outputs[2] == outputs[3]
 
@@ -106,12 +106,12 @@ def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, t
 @pytest.mark.parametrize("unit", ["file", "line", "blank"])
 def test_blocks_of_any_size_give_the_same_bytes(tok, sources, tmp_path, monkeypatch, block, unit):
     options = EncodeOptions(read=ReadOptions(unit))
-    tokenmill.encode_files(tok, sources[0], tmp_path / "whole" / "t.parquet", "parquet", options)
+    tokenmill.encode_files(tok, sources[0], tmp_path / "whole" / "t.parquet", format="parquet", options=options)
     monkeypatch.setattr(blocks, "BLOCK", block)
     monkeypatch.setattr(jsonl, "BLOCK", block)
     monkeypatch.setattr(parquet, "BLOCK", block)
     monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
-    tokenmill.encode_files(tok, sources[0], tmp_path / "small" / "t.parquet", "parquet", options)
+    tokenmill.encode_files(tok, sources[0], tmp_path / "small" / "t.parquet", format="parquet", options=options)
     assert files_in(tmp_path / "small") == files_in(tmp_path / "whole")
 
 
@@ -125,10 +125,10 @@ def test_ids_never_wrap(tmp_path, n_vocab, dtype):
     for format in FORMATS:
         if format == "nanogpt" and dtype == "uint32":
             with pytest.raises(UsageError, match=r"65,537 of them. Write 32 bits \(format='bin'\)"):
-                tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format, options)
+                tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format=format, options=options)
             continue
-        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format, options)
-        tokens = tokenmill.load_tokens(made.path, tok)
+        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format=format, options=options)
+        tokens = tokenmill.load_tokens(made.path, tok=tok)
         assert made.dtype == dtype_for(n_vocab, format)
         assert tokens.ids.tolist() == [*tok.encode_ordinary(text), n_vocab - 1]
         assert tok.decode(tokens[0]) == text
@@ -155,7 +155,7 @@ def test_units_and_fields(tok, tmp_path):
             options=EncodeOptions(read=ReadOptions(unit, **options)),
             job=JobOptions(overwrite=True),
         )
-        return [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)]
+        return [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok=tok)]
 
     assert documents("a.txt") == ["one\ntwo\n\nthree\n"]
     assert documents("a.txt", unit="line") == ["one", "two", "three"]
@@ -204,15 +204,17 @@ def test_the_token_between_documents_is_that_of_the_tokenizer(tmp_path, specials
     ids = tok.vocabulary.special_tokens
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, ids[end]]
-    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "l.bin", "llmc").path)
+    tokens = tokenmill.load_tokens(
+        tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "l.bin", format="llmc").path
+    )
     assert tokens.ids.tolist() == [ids[begin], 97]
 
 
 def test_no_documents_at_all(tok, tmp_path):
     (tmp_path / "a.jsonl").write_text("\n")
     for format in FORMATS:
-        made = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / format, format)
-        tokens = tokenmill.load_tokens(made.path, tok)
+        made = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / format, format=format)
+        tokens = tokenmill.load_tokens(made.path, tok=tok)
         assert (len(tokens), len(tokens.ids), list(tokens)) == (0, 0, [])
 
 
@@ -240,10 +242,10 @@ def test_rows_without_a_text_are_left_out_and_counted(tok, tmp_path, kind, texts
         pq.write_table(pa.table({"text": pa.array(texts, pa.string()).cast(type)}), tmp_path / "a.parquet")
     except pa.ArrowNotImplementedError:
         pytest.skip("this pyarrow cannot write such a column")
-    made = tokenmill.encode_files(tok, tmp_path / "a.parquet", tmp_path / "t.parquet", "parquet")
+    made = tokenmill.encode_files(tok, tmp_path / "a.parquet", tmp_path / "t.parquet", format="parquet")
     rows = {str(n): text for n, text in enumerate(texts, 1) if text is not None}
     assert (made.documents, made.skipped) == (len(rows), texts.count(None))
-    assert [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)] == [*rows.values()]
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok=tok)] == [*rows.values()]
     assert pq.read_table(made.path).column("id").to_pylist() == [*rows]
     read = [(document.id, document.text) for document in tokenmill.read_documents(tmp_path / "a.parquet")]
     assert read == [*rows.items()]
@@ -253,24 +255,24 @@ def test_another_tokenizer_is_refused(tok, tmp_path):
     (tmp_path / "a.txt").write_text("the lowest")
     other = tokenizer(["<|endoftext|>", "<|other|>"])
     for format in FORMATS:
-        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format)
+        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format=format)
         with pytest.raises(FormatError, match="made with another tokenizer"):
-            tokenmill.load_tokens(made.path, other)
-        assert len(tokenmill.load_tokens(made.path, other, any_tokenizer=True)) == 1
+            tokenmill.load_tokens(made.path, tok=other)
+        assert len(tokenmill.load_tokens(made.path, tok=other, any_tokenizer=True)) == 1
         assert len(tokenmill.load_tokens(made.path)) == 1
 
 
 def test_damage_is_one_error(tok, tmp_path):
     (tmp_path / "a.txt").write_text(text(1, 300))
-    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t", "megatron").path
+    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t", format="megatron").path
     index = path.with_suffix(".idx").read_bytes()
     cut = path.read_bytes()[:-2]
     path.write_bytes(cut)
     with pytest.raises(FormatError, match=r"t.bin has [\d,]+ bytes; t.bin.json says"):
-        tokenmill.load_tokens(path, tok)
+        tokenmill.load_tokens(path, tok=tok)
     (tmp_path / "t.bin.json").unlink()
     with pytest.raises(FormatError, match="no metadata"):
-        tokenmill.load_tokens(path, tok)
+        tokenmill.load_tokens(path, tok=tok)
     with pytest.raises(FormatError, match="its offsets do not end there"):
         tokenmill.load_tokens(path)
     for damaged in (index[:20], b"X" + index[1:], index[:-1], index[:9] + b"\2" + index[10:], index[:-1] + b"\1"):
@@ -326,7 +328,7 @@ def test_offsets_that_go_back_are_refused(tok, tmp_path):
     offsets[1] = offsets[2] + 1
     np.save(tmp_path / "t.bin.offsets.npy", offsets)
     with pytest.raises(FormatError, match="ends before it starts"):
-        tokenmill.load_tokens(path, tok)
+        tokenmill.load_tokens(path, tok=tok)
 
 
 def test_arrays_have_the_headers_that_numpy_writes():

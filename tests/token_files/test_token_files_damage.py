@@ -39,7 +39,7 @@ def changed(chosen: random.Random, data: bytes) -> bytes:
 def test_changed_files(tmp_path, format):
     tok = tokenizer()
     paths, _ = corpus(tmp_path / "sources")
-    made = tokenmill.encode_files(tok, paths, tmp_path / "whole" / "t", format).path
+    made = tokenmill.encode_files(tok, paths, tmp_path / "whole" / "t", format=format).path
     names = [path.name for path in made.parent.iterdir()]
     chosen = random.Random(f"{format} {SWEEP}")
     refused = 0
@@ -52,7 +52,7 @@ def test_changed_files(tmp_path, format):
             (tmp_path / "t" / f"{made.name}.json").unlink()
         try:
             tokens = tokenmill.load_tokens(
-                tmp_path / "t" / made.name, tok, any_tokenizer=chosen.random() < 0.5, dtype="uint16"
+                tmp_path / "t" / made.name, tok=tok, any_tokenizer=chosen.random() < 0.5, dtype="uint16"
             )
             for ids in tokens:
                 tok.decode(ids)

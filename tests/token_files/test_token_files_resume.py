@@ -37,7 +37,7 @@ parts.PartWriter.append = append
 tok = tokenmill.load(sys.argv[1])
 import pyarrow.parquet
 print("begin", flush=True)
-tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], sys.argv[5], job=JobOptions(num_threads=2, checkpoint_every=0.01))
+tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], format=sys.argv[5], job=JobOptions(num_threads=2, checkpoint_every=0.01))
 """
 
 # Dies without a word at the n-th of the calls that change the disk, for every n or every fourth; and each time goes on to the end.
@@ -58,7 +58,7 @@ options = tokenmill.EncodeOptions(shard_tokens=None if part == "join" else shard
 def encode():
     if part == "join":
         return tokenmill.Join(files=[f"{sys.argv[2]}-{format}-*"], output=folder / "out", shard_tokens=shard_tokens, overwrite=force).run()
-    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=force))
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format=format, options=options, job=JobOptions(num_threads=2, checkpoint_every=0, overwrite=force))
 
 def files():
     return {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -120,7 +120,7 @@ def made(tmp_path_factory):
     corpus(folder / "sources")
     expected = {}
     for format in FORMATS:
-        tokenmill.encode_files(tok, str(folder / "sources" / "*"), folder / format / "out", format)
+        tokenmill.encode_files(tok, str(folder / "sources" / "*"), folder / format / "out", format=format)
         expected[format] = files_in(folder / format)
     return tok, folder, expected
 
@@ -167,7 +167,9 @@ def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens, p
     (tmp_path / "out").mkdir()
     for n in (1, 2, 3) if part == "join" else ():
         options = EncodeOptions(part=f"{n}/3")
-        tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / f"parts-{format}", format, options)
+        tokenmill.encode_files(
+            tok, str(folder / "sources" / "*"), tmp_path / f"parts-{format}", format=format, options=options
+        )
     source = tmp_path / "parts" if part == "join" else folder / "sources"
     arguments = [folder / "tok", source, tmp_path / "out", format, 1 if SWEEP > 1 else 7, shard_tokens, part]
     result = subprocess.run(
@@ -270,4 +272,4 @@ def test_a_full_disk_is_one_error_and_there_is_a_way_on(made, tmp_path, full_dis
     assert not (full_disk / "t.bin").exists()
     (full_disk / "filler").unlink()
     tokenmill.encode_files(tok, tmp_path / "big.txt", full_disk / "t.bin")
-    assert tok.decode_bytes(tokenmill.load_tokens(full_disk / "t.bin", tok)[0]) == text
+    assert tok.decode_bytes(tokenmill.load_tokens(full_disk / "t.bin", tok=tok)[0]) == text

@@ -25,9 +25,9 @@ def sources(tmp_path_factory):
 @pytest.mark.parametrize("format", [*settings.FORMATS])
 @pytest.mark.parametrize("options", [{}, {"begin_of_text": "<|endoftext|>"}, {"end_of_text": False}, {"special": True}])
 def test_whole_files_hold_what_they_say(tok, sources, tmp_path, format, options):
-    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format, EncodeOptions(**options)).path
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format=format, options=EncodeOptions(**options)).path
     text = sources[0] if format != "parquet" else ()
-    result = tokenmill.verify(path, tok, text)
+    result = tokenmill.verify(path, tok=tok, sources=text)
     assert result.tokens == len(tokenmill.load_tokens(path).ids) and result.documents == len(sources[1])
     assert result.checks[:3] == ("sizes", "SHA-256 of the ids and of the lengths", "ids below 320")
     assert bool(text) == (result.checks[-1] == "the sources")
@@ -36,13 +36,13 @@ def test_whole_files_hold_what_they_say(tok, sources, tmp_path, format, options)
 def test_parts_and_numbered_files(tok, sources, tmp_path):
     for n in (1, 2, 3):
         options = EncodeOptions(part=f"{n}/3")
-        path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", "llmc", options).path
-        assert "the sources" in tokenmill.verify(path, tok, sources[0]).checks
-    tokenmill.encode_files(tok, sources[0], tmp_path / "s.bin", "llmc", EncodeOptions(shard_tokens=900))
+        path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format="llmc", options=options).path
+        assert "the sources" in tokenmill.verify(path, tok=tok, sources=sources[0]).checks
+    tokenmill.encode_files(tok, sources[0], tmp_path / "s.bin", format="llmc", options=EncodeOptions(shard_tokens=900))
     for path in tmp_path.glob("s_*.bin"):
-        assert "a token before each document" in tokenmill.verify(path, tok).checks
+        assert "a token before each document" in tokenmill.verify(path, tok=tok).checks
         with pytest.raises(UsageError, match="only a whole token file or a part"):
-            tokenmill.verify(path, tok, sources[0])
+            tokenmill.verify(path, tok=tok, sources=sources[0])
 
 
 def test_each_fault_has_its_place(tok, sources, tmp_path, monkeypatch):
@@ -75,7 +75,7 @@ def test_each_fault_has_its_place(tok, sources, tmp_path, monkeypatch):
     fault("the lengths of documents from document 0 on", offsets, move)
     other = tokenizer(["<|endoftext|>", "<|x|>"])
     with pytest.raises(FormatError, match="another tokenizer"):
-        tokenmill.verify(path, other)
+        tokenmill.verify(path, tok=other)
     rewritten = json.loads(written[metadata])
     rewritten["hashes"] = {"ids": [], "lengths": [7]}
     metadata.write_text(json.dumps(rewritten))
@@ -95,7 +95,7 @@ def test_a_document_that_does_not_end_where_the_offsets_say(tok, sources, tmp_pa
     metadata["hashes"]["lengths"] = hashes.digests()
     (tmp_path / "t.bin.json").write_text(json.dumps(metadata))
     with pytest.raises(FormatError, match="document 2 does not have the token 319 after it"):
-        tokenmill.verify(path, tok)
+        tokenmill.verify(path, tok=tok)
 
 
 def test_other_sources_are_named_by_the_first_document_that_differs(tok, sources, tmp_path):
@@ -107,21 +107,21 @@ def test_other_sources_are_named_by_the_first_document_that_differs(tok, sources
     names = [*sources[0][:2], other, *sources[0][3:]]
     start = int(tokenmill.load_tokens(path).offsets[2 + 5])
     with pytest.raises(FormatError, match=rf"from byte {2 * start:,}? on, in document 7, it has other ids") as error:
-        tokenmill.verify(path, tok, names)
+        tokenmill.verify(path, tok=tok, sources=names)
     assert "sources give" in str(error.value)
     with pytest.raises(FormatError, match="other ids than the sources give"):
-        tokenmill.verify(path, tok, sources[0][:-1])
+        tokenmill.verify(path, tok=tok, sources=sources[0][:-1])
     with pytest.raises(UsageError, match="name the tokenizer"):
         tokenmill.verify(path, sources=sources[0])
 
 
 def test_files_of_other_programs(tmp_path, tok):
     np.array([1, 2, 319, 5], np.uint16).tofile(tmp_path / "a.raw")
-    result = tokenmill.verify(tmp_path / "a.raw", tok, dtype="uint16")
+    result = tokenmill.verify(tmp_path / "a.raw", tok=tok, dtype="uint16")
     assert result.documents is None and result.checks == ("ids below 320",)
     np.array([1, 2, 320, 5], np.uint16).tofile(tmp_path / "a.raw")
     with pytest.raises(FormatError, match="id number 2 is 320"):
-        tokenmill.verify(tmp_path / "a.raw", tok, dtype="uint16")
+        tokenmill.verify(tmp_path / "a.raw", tok=tok, dtype="uint16")
 
 
 def test_the_file_of_a_newer_tokenmill_is_called_that(tok, sources, tmp_path):

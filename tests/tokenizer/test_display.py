@@ -40,7 +40,7 @@ def test_the_tokens_as_text(tok):
     above, below = repr(tok.show("low lower")).split("\n")
     assert above.split() == [label.strip() for label in tok.show("low lower").labels]
     assert [int(id) for id in below.split()] == tok.encode("low lower")
-    assert len(tok.show(TEXT).lines(40)) > 2 and repr(tok.show("")) == ""
+    assert len(tok.show(TEXT).lines(width=40)) > 2 and repr(tok.show("")) == ""
 
 
 def test_characters_without_a_picture_are_all_shown_as_codes():

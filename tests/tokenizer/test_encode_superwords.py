@@ -136,6 +136,6 @@ def test_many_documents_at_once(tok, tmp_path):
     lines = [TEXT.replace("\n", " ")[:n] for n in range(1, 80)] * 20
     (tmp_path / "text.txt").write_text("\n".join(lines))
     options = tokenmill.EncodeOptions(read=tokenmill.ReadOptions(unit="line"), end_of_text=False)
-    tokenmill.encode_files(tok, tmp_path / "text.txt", tmp_path / "ids.npy", "npy", options)
+    tokenmill.encode_files(tok, tmp_path / "text.txt", tmp_path / "ids.npy", format="npy", options=options)
     tokens = tokenmill.load_tokens(tmp_path / "ids.npy")
     assert list(tokens.ids) == [id for line in lines for id in tok.encode(line)]

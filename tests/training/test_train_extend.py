@@ -85,7 +85,7 @@ def test_a_corpus_that_runs_out():
 
 
 def test_what_cannot_be_extended():
-    counts = WordCounts.from_mapping({b"abc": 9, b"ab": 1}, ("x",))
+    counts = WordCounts.from_mapping({b"abc": 9, b"ab": 1}, split_patterns=("x",))
     plain = train_from_counts(counts, 258, special_tokens=["<s>"])
     ids, offsets = encoded(plain, counts)
     letters = train_from_counts(counts, 5, alphabet="characters")

@@ -275,7 +275,7 @@ def test_real_text(corpus_bytes):
     for pretoken in regex.findall(r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+", text):
         words[pretoken.encode()] = words.get(pretoken.encode(), 0) + 1
     vocabulary = train_from_counts(
-        WordCounts.from_mapping(words, (r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+",)), 3000, refine=0.7
+        WordCounts.from_mapping(words, split_patterns=(r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+",)), 3000, refine=0.7
     )
     assert vocabulary.n_vocab == 3000
     assert len(vocabulary.removed) > 50

@@ -150,7 +150,7 @@ def test_ids_of_removed_tokens_may_stand_anywhere():
 
 
 def test_the_folder_keeps_the_threshold(tmp_path):
-    counts = WordCounts.from_mapping({b"abc": 9, b"ab": 1, b"xyz": 9, b"xy": 1}, ("[a-z]+",))
+    counts = WordCounts.from_mapping({b"abc": 9, b"ab": 1, b"xyz": 9, b"xy": 1}, split_patterns=("[a-z]+",))
     start = train_from_counts(counts, 258, refine=0.9)
     write(start, tmp_path / "start")
     loaded = read(tmp_path / "start")

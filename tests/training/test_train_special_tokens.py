@@ -53,7 +53,7 @@ def test_it_may_be_learned_as_text_but_never_whole():
 
 @pytest.mark.parametrize("refine", [None, 0.9])
 def test_no_merge_spells_a_special_token(refine):
-    counts = WordCounts.from_mapping({b"<end>": 50, b"a<end>b<end>": 9, b"<en": 3, b"ab": 1}, ("x",))
+    counts = WordCounts.from_mapping({b"<end>": 50, b"a<end>b<end>": 9, b"<en": 3, b"ab": 1}, split_patterns=("x",))
     cut = counts.cut_out([b"<end>"])
     assert dict(cut.items()) == {b"a": 9, b"b": 9, b"<en": 3, b"ab": 1} and cut.split_patterns == ("x",)
     assert counts.cut_out([b"<end>>", b"zz"]) is counts

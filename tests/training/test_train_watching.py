@@ -103,7 +103,7 @@ def test_counts_stay_with_their_events(tmp_path):
     assert added.event_counts.tolist() == tok.vocabulary.event_counts.tolist()
     others = dataclasses.replace(tok.vocabulary, events=tok.vocabulary.events[:5], tokens=tok.vocabulary.tokens[:261])
     assert others.event_counts.shape == (0, 2)
-    smaller = tokenmill.shrink(tok, WordCounts.from_mapping({b"aa": 1})).tok.vocabulary
+    smaller = tokenmill.shrink(tok, text=WordCounts.from_mapping({b"aa": 1})).tok.vocabulary
     assert 0 < len(smaller.event_counts) == len(smaller.events) < len(tok.events)
 
 

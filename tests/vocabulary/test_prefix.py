@@ -77,6 +77,6 @@ def test_what_cannot_be_cut(shared):
     published = tokenmill.load(shared / "vocab" / "cl100k_base.tiktoken", split="cl100k")
     with pytest.raises(UsageError, match="only one that training made in one go"):
         published.prefix(1000)
-    more = WordCounts.from_mapping({b"slow": 9, b"slower": 8}, tok.vocabulary.split_patterns)
+    more = WordCounts.from_mapping({b"slow": 9, b"slower": 8}, split_patterns=tok.vocabulary.split_patterns)
     with pytest.raises(UsageError, match="only one that training made in one go"):
         tokenmill.extend(tok, more, 280).prefix(262)

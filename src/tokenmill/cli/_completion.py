@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-ENVIRONMENT = "_TOKENMILL_COMPLETE"
 SCRIPTS = {
     "bash": """_tokenmill() {
     local IFS=$'\\n'

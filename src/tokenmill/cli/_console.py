@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, bars
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,19 +23,7 @@ if TYPE_CHECKING:
 SHOWN_SKIPS = 20
 SAMPLE_PRETOKENS = 1 << 18  # of the training text, to measure the cost of an export; takes about 100 ms
 LONG_DOCUMENT = 10_000_000  # bytes; a note says that --unit cuts longer ones
-STAGES = {
-    "clean": "Cleaning",
-    "count": "Counting",
-    "encode": "Encoding",
-    "segment": "Encoding pretokens",
-    "replay": "Replaying merges",
-    "reachable tokens": "Reaching tokens",
-    "load": "Loading",
-    "merge": "Merging",
-    "index": "Indexing",
-}
 UNITS = {"mb": "MB", "mib": "MiB"}
-BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
 
 
 @dataclass
@@ -121,38 +109,10 @@ def progress_bar(below: Any = None) -> Iterator[Progress | None]:
     if verbosity.quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich import progress as rich
-
-    class Bars(rich.Progress):
-        def get_renderables(self) -> Iterator[Any]:
-            yield from super().get_renderables()
-            if below is not None:
-                yield below
-
-    columns = (
-        rich.TextColumn("{task.description:<18}"),
-        rich.BarColumn(bar_width=24),
-        rich.TaskProgressColumn(),
-        rich.TextColumn("{task.fields[speed]:>10}"),
-        rich.TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with Bars(*columns, console=console()) as bars:
-        tasks: dict = {}
-
-        def progress(stage: str, done: int, total: int | None) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(STAGES.get(stage, stage.capitalize()), total=total, speed="")
-            task = bars.tasks[tasks[stage]]
-            speed = task.finished_speed or task.speed
-            if stage in BYTES:
-                shown = f"{speed / 1e6:,.1f} MB/s" if speed else f"{done / 1e6:,.1f} MB"
-            bars.update(task.id, completed=done, total=total, speed=shown if stage in BYTES else f"{done:,}")
-
-        verbosity.live = bars.console
+    with bars(console(), below) as (progress, drawn):
+        verbosity.live = drawn
         try:
             yield progress
-            for task in bars.tasks:  # a stage is done, though its total was an estimate
-                bars.update(task.id, completed=task.total)
         finally:
             verbosity.live = None
 

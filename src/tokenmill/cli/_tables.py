@@ -50,14 +50,14 @@ class Forms(Options):
             from ..jobs.outputs import atomic_file
 
             with atomic_file(self.html, "w") as file:
-                file.write(report.to_html((200 if top is None else top) or None))
+                file.write(report.to_html(top=(200 if top is None else top) or None))
             say(f"wrote {self.html}")
         if self.json:
             import json
 
-            print(json.dumps(report.to_json(length), ensure_ascii=False, indent=1))
+            print(json.dumps(report.to_json(top=length), ensure_ascii=False, indent=1))
         elif self.markdown:
-            print(report.to_markdown(length), end="")
+            print(report.to_markdown(top=length), end="")
         elif self.html is None:
             print_report(report, length, first)
 

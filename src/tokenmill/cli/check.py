@@ -46,7 +46,7 @@ def check(
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
         texts = document_texts(sources, read)
-        result = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encoder, progress=progress)
+        result = check_tokenizers(first, other, texts=texts, fuzz=fuzz, seed=seed, library=encoder, progress=progress)
     rows = agreement_rows(result)
     if json:
         report({"agree": result.difference is None, **rows, "difference": difference_json(result.difference)}, True)
@@ -107,7 +107,7 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
 
 def convert(job: Convert, *, json: opt.Json = False) -> int:
     with progress_bar() as progress:
-        result = job.run(progress)
+        result = job.run(progress=progress)
     for note in result.notes:
         say(f"note: {note}")
     certificate: dict[str, Any] = {"from": job.tokenizer, "to": str(job.output), "format": job.to}

@@ -20,7 +20,7 @@ def clean(job: Clean, *, json: opt.Json = False) -> None:
     if job.kind == "text":
         say_long_documents(job.sources, job.options.read.unit, "is cut into documents of some megabytes")
     with resumable(job.output, job.output / ".unfinished"), progress_bar() as progress:
-        report = job.run(progress)
+        report = job.run(progress=progress)
     if json:
         print_report(report.to_json(), True)
     else:

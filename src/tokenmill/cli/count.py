@@ -19,7 +19,7 @@ def count(job: Count, *, json: opt.Json = False) -> None:
         say_long_documents(job.sources, job.options.read.unit)
     skips: list[Skip] = []
     with resumable(job.folder), progress_bar() as progress:
-        summary = job.run(progress, skips.append)
+        summary = job.run(progress=progress, on_skip=skips.append)
     say_skips(skips)
     report(
         {"word_counts": str(job.output), **_counted(summary, job.merge, json), **shares_row(summary.shares, json)}, json

@@ -30,14 +30,14 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
             raise UsageError(OptionName("json"), " is not used by encoding to lines of ids: leave it out")
         if not job.sources and sys.stdin.isatty():
             return _converse(job.opening.load(job.tokenizer), job.options.special)
-        job.run(None, skips.append)
+        job.run(on_skip=skips.append)
         return say_skips(skips)
     from ..token_files.settings import output_path
 
     assert job.output is not None
     say_long_documents(job.sources, job.options.read.unit)
     with resumable(output_path(job.output, job.chosen_format, job.options.part_number)), progress_bar() as progress:
-        summary = job.run(progress, skips.append)
+        summary = job.run(progress=progress, on_skip=skips.append)
     say_skips(skips)
     assert summary is not None
     rows: dict[str, Any] = {
@@ -83,7 +83,7 @@ def decode(
     with contextlib.ExitStack() as open_files:
         documents: Iterable[Any]
         if source is not None and is_token_file(source):
-            documents = load_tokens(source, tok, any_tokenizer=any_tokenizer, dtype=dtype)
+            documents = load_tokens(source, tok=tok, any_tokenizer=any_tokenizer, dtype=dtype)
         else:
             lines = open_files.enter_context(_opened(source)) if source else sys.stdin
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
@@ -112,7 +112,7 @@ def _converse(tok: Tokenizer, special: bool) -> None:
             out.print()
             return
         view = tok.show(text, allowed_special="all" if special else (), disallowed_special=())
-        for line in view.lines(min(out.width, 110)):
+        for line in view.lines(width=min(out.width, 110)):
             out.print(line, soft_wrap=True)
         size = len(text.encode(errors="replace"))
         out.print(f"{len(text)} characters, {size} bytes, {len(view.ids)} tokens", style="dim")

@@ -49,7 +49,9 @@ def inspect(
     named, path = given_name(tokenizer)
     tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
-        report = inspect_tokenizer(tok, text, name=name, options=options, num_threads=num_threads, progress=progress)
+        report = inspect_tokenizer(
+            tok, text=text, name=name, options=options, num_threads=num_threads, progress=progress
+        )
     forms.show(report, top, None if everything else FIRST)
 
 

@@ -17,7 +17,7 @@ from ._console import progress_bar, report
 
 def join(job: Join, *, json: opt.Json = False) -> None:
     with progress_bar() as progress:
-        summary = job.run(progress)
+        summary = job.run(progress=progress)
     rows = {"token_file": str(summary.path), "documents": summary.documents, "tokens": summary.tokens}
     report({**rows, "files": summary.files, "dtype": summary.dtype, "seconds": round(summary.seconds, 3)}, json)
 
@@ -44,6 +44,8 @@ def verify(
 
     tok = opening.load(tokenizer) if tokenizer is not None else None
     with progress_bar() as progress:
-        result = verify_file(path, tok, list(sources), dtype=dtype, num_threads=num_threads, progress=progress)
+        result = verify_file(
+            path, tok=tok, sources=list(sources), dtype=dtype, num_threads=num_threads, progress=progress
+        )
     rows = {"token_file": str(result.path), "documents": result.documents, "tokens": result.tokens}
     report(rows | {"verified": list(result.checks) if json else ", ".join(result.checks)}, json)

@@ -39,7 +39,7 @@ def _run(job: Prune | Extend, sample: Any, as_json: bool) -> tuple[Changed, dict
     job.check()
     check_sample(sample)
     with progress_bar() as progress:
-        changed = job.run(progress)
+        changed = job.run(progress=progress)
     rows: dict[str, Any] = {"tokenizer": str(job.output)}
     if changed.certificate is not None:
         say(str(changed.certificate))

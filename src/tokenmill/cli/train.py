@@ -75,7 +75,7 @@ def train(
     latest = _LatestEvents() if verbosity.verbose else None
     live = _live_page() if watch else None
     with progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
-        result = job.run(progress, say, keep_counts=compares or not _is_plain(job))
+        result = job.run(progress=progress, note=say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
     for note in result.notes:
         say(f"note: {note}")
@@ -97,7 +97,7 @@ def train(
         "seconds": {stage: round(seconds, 3) for stage, seconds in result.seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
-    if job.superwords is not None:
+    if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
         rows["bytes_per_token"] = _density(job, tok)
     if counted.mixture:
         from ..counting.weights import shares
@@ -220,7 +220,12 @@ def _watching(
 def _is_plain(job: Train) -> bool:
     """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
     unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap"
-    return job.alphabet == "bytes" and job.min_count == 1 and not unusual and not job.parity
+    return (
+        (job.alphabet == "bytes" or job.target == "sentencepiece")
+        and job.min_count == 1
+        and not unusual
+        and not job.parity
+    )
 
 
 def _density(job: Train, tok: Tokenizer) -> float | None:
@@ -252,7 +257,7 @@ def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any
 
     note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."
     text: Any = list(held_out or job.text or job.sources)
-    if not held_out and job.superwords is None:  # word counts do not record the tokens that span words
+    if not held_out and job.superwords is None and job.target != "sentencepiece":  # whose tokens may span words
         text = result.counts
     with progress_bar() as progress:
         domains = EvaluationText(text, job.num_threads, job.read, job.special_tokens)

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError, OptionName, OutputError, require
+from ..errors import InputError, OptionName, OutputError, require, suggests_options
 from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
-from ..jobs.progress import Meter, Progress
+from ..jobs.progress import Meter, Progress, draws_progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
@@ -42,13 +42,16 @@ COLUMNS = ["text", "id", "source", "title"]  # of Parquet
 ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; a block more in the bytes
 
 
+@draws_progress
+@suggests_options
 def clean(
     kind: str,
     sources: str | os.PathLike | Iterable[str | os.PathLike],
     output: str | os.PathLike,
-    options: CleanOptions | None = None,
     *,
+    options: CleanOptions | None = None,
     job: JobOptions | None = None,
+    num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> CleaningReport:
     """Clean a corpus into shards in the folder `output`, with a report beside it (`output`.report.json).
@@ -56,10 +59,11 @@ def clean(
     A call with the same sources and options resumes an interrupted one.
 
     kind: wikipedia (pages-articles XML), stackexchange (Posts.xml), fineweb (Parquet or JSON lines) or text.
+    num_threads: the processes, in place of `num_threads` of `job`.
     job: with `overwrite` the output of another run is removed. Without it that is an OutputError.
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """
-    options, job = options or CleanOptions(), job or JobOptions()
+    options, job = options or CleanOptions(), JobOptions.of(job, num_threads)
     check_kind(kind, options.format)
     options = options.for_kind(kind)
     skipped: list[Skip] = []

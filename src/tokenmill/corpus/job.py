@@ -35,10 +35,10 @@ class Clean(Options):
     options: CleanOptions = field(default_factory=CleanOptions)
     job: JobOptions = field(default_factory=JobOptions)
 
-    def run(self, progress: Progress | None = None) -> CleaningReport:
+    def run(self, *, progress: Progress | None = None) -> CleaningReport:
         """Clean, or resume an interrupted run."""
         from .cleaning import clean
 
         read = replace(self.options.read, max_document_bytes=self.max_document_bytes)
         options = replace(self.options, read=read)
-        return clean(self.kind, self.sources, self.output, options, job=self.job, progress=progress)
+        return clean(self.kind, self.sources, self.output, options=options, job=self.job, progress=progress)

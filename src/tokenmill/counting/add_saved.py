@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FormatError, InputError, UsageError
+from ..errors import FormatError, InputError, UsageError, suggests_options
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ROW = 100  # bytes of memory for a row while it is sorted, at most, on average
 
 
+@suggests_options
 def add_up(
     inputs: Iterable[str | os.PathLike],
     output: str | os.PathLike,
@@ -45,6 +46,8 @@ def add_up(
     progress: Progress | None = None,
 ) -> CountSummary:
     """Add up word counts: folders and .ddfreq files. With one input, this converts it to another format.
+
+    One thread does it: it is one merge of sorted files.
 
     output: a folder, or a file whose name ends with .ddfreq.
     min_count: leave out pretokens that were seen fewer times in all, as weighted.

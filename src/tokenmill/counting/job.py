@@ -57,7 +57,7 @@ class Count(Options):
         as_file = self.output.suffix == SUFFIX and not self.merge
         return self.output.with_name(f".{self.output.name}.counts") if as_file else self.output
 
-    def run(self, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary:
+    def run(self, *, progress: Progress | None = None, on_skip: OnSkip | None = None) -> CountSummary:
         """Count or add up. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
         from ..split import Splitter
         from ..split.patterns import DEFAULT
@@ -76,7 +76,9 @@ class Count(Options):
             if as_file:
                 refuse_existing(self.output, overwrite=job.overwrite)
                 job = replace(job, overwrite=True)
-            summary = count_to_folder(sources, self.folder, splitter, options, on_skip=skip, job=job, progress=progress)
+            summary = count_to_folder(
+                sources, self.folder, split=splitter, options=options, on_skip=skip, job=job, progress=progress
+            )
             sources, least = [self.folder], 1
         if self.merge or as_file:
             from .add_saved import add_up

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ..errors import require
+from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Block, Span
@@ -39,22 +39,27 @@ SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than
 MAX_SHARDS = 4096
 
 
+@draws_progress
+@suggests_options
 def count_to_folder(
     sources: Paths,
     output: str | os.PathLike,
+    *,
     split: str | Iterable[str] | Splitter = DEFAULT,
     options: CountOptions | None = None,
-    *,
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
+    num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> CountSummary:
     """Count into a folder of Parquet files, as `count` does, but the result is never in memory whole.
 
     The bytes written are the same for any memory limit, number of threads and engine, and however often the work was
     interrupted: a call with the same sources and options resumes an interrupted one.
+
+    num_threads: in place of `num_threads` of `job`.
     """
-    options, job, output = options or CountOptions(), job or JobOptions(), named(output)
+    options, job, output = options or CountOptions(), JobOptions.of(job, num_threads), named(output)
     on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)

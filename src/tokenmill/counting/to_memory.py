@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from ..errors import UsageError
-from ..jobs.progress import Meter, Progress
+from ..errors import UsageError, suggests_options
+from ..jobs.progress import Meter, Progress, draws_progress
 from ..jobs.work import JobOptions
 from ..sources.blocks import BLOCK, Block
 from ..sources.find import OnSkip
@@ -25,11 +25,13 @@ from .weights import scaled
 from .word_counts import WordCounts
 
 
+@draws_progress
+@suggests_options
 def count(
     sources: Paths,
+    *,
     split: str | Iterable[str] | Splitter = DEFAULT,
     options: CountOptions | None = None,
-    *,
     memory_limit: str | int | None = None,
     num_threads: int | None = None,
     on_skip: OnSkip | None = None,
@@ -63,7 +65,9 @@ def count(
 
         with temporary_spill(spill_folder) as spill:
             output = spill.folder / "counts"
-            count_to_folder(sources, output, splitter, options, on_skip=on_skip, job=job, progress=progress)
+            count_to_folder(
+                sources, output, split=splitter, options=options, on_skip=on_skip, job=job, progress=progress
+            )
             return WordCounts.load(output)
     found, _ = found_sources(sources, on_skip)
     size = stored_size(found)
@@ -99,14 +103,16 @@ def count_each(
         if len(paths) == 1 and WordCounts.is_saved(paths[0]):
             counts[name] = WordCounts.load(paths[0])
         else:
-            counts[name] = count(paths, split, options, num_threads=num_threads, progress=progress)
+            counts[name] = count(paths, split=split, options=options, num_threads=num_threads, progress=progress)
     return counts
 
 
+@draws_progress
+@suggests_options
 def count_iterator(
     texts: Iterable[str | bytes],
-    split: str | Iterable[str] | Splitter = DEFAULT,
     *,
+    split: str | Iterable[str] | Splitter = DEFAULT,
     num_threads: int | None = None,
     memory_limit: str | int | None = None,
     min_count: int = 1,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, suggests_options
 from ..jobs.outputs import refuse_folder
 from . import store
 from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
@@ -79,8 +79,9 @@ class WordCounts:
             raise UsageError(f"the pretoken {twice!r} is there twice; WordCounts.merge adds counts up")
 
     @classmethod
+    @suggests_options
     def from_mapping(
-        cls, mapping: Mapping[bytes, int] | Mapping[str, int], split_patterns: tuple[str, ...] = ()
+        cls, mapping: Mapping[bytes, int] | Mapping[str, int], *, split_patterns: tuple[str, ...] = ()
     ) -> WordCounts:
         """Word counts from a mapping of pretoken -> count, such as a Counter of words; a str stands for its UTF-8."""
         import numpy as np
@@ -225,7 +226,8 @@ class WordCounts:
         store.save_rows(self.canonical()._rows, about, folder)
 
     @classmethod
-    def load(cls, path: str | os.PathLike, min_count: int = 0) -> WordCounts:
+    @suggests_options
+    def load(cls, path: str | os.PathLike, *, min_count: int = 0) -> WordCounts:
         """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq file.
 
         Damage raises a FormatError that names the file. A .ddfreq file does not hold the split pattern.

@@ -21,7 +21,7 @@ from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
 from .file_content import Json, fail, show
-from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens
+from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, check_scores
 from .sentencepiece_model import scored_vocabulary
 
 MAGIC = b"GGUF"
@@ -163,6 +163,9 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     scores = get("scores", list) or [0.0] * tokens.count
     if not len(kinds) == len(scores) == tokens.count:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
+    if not (isinstance((*kinds, 0)[0], int) and isinstance((*scores, 0)[0], int | float)):
+        fail(file, "", "token types are whole numbers and scores are numbers, and here they are not")
+    check_scores(Pieces([], scores, kinds, file))
     merges = get("merges", Texts)
     if model == "llama" and (merges is None or not merges.count):
         pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import compress, count, repeat
+from math import isnan
 from operator import ne
 from typing import NamedTuple
 
@@ -20,6 +21,14 @@ class Pieces(NamedTuple):
     scores: list[float]
     kinds: list[int]
     file: str
+
+
+def check_scores(pieces: Pieces) -> None:
+    """Raise FormatError for a score that is not a number, which has no place in an order."""
+    if isnan(sum(pieces.scores)):  # or infinity minus infinity
+        for id, score in enumerate(pieces.scores):
+            if isnan(score):
+                fail(pieces.file, f"piece {id}", "its score is not a number")
 
 
 def added_tokens(pieces: Pieces) -> list[AddedToken]:

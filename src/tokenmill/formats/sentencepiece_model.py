@@ -16,7 +16,19 @@ from ..vocabulary.vocabulary import Step
 from ._bpe_tables_cy import scored_pieces
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
-from .pieces import BYTE, CONTROL, MARK, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of, special_ids
+from .pieces import (
+    BYTE,
+    CONTROL,
+    MARK,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Pieces,
+    added_tokens,
+    byte_of,
+    check_scores,
+    special_ids,
+)
 
 UNIGRAM, BPE = 1, 2
 UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
@@ -50,6 +62,7 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     if algorithm not in _ALGORITHMS:
         fail(file, "", f"this is a SentencePiece model of the unknown algorithm {algorithm}")
     pieces = Pieces(texts, scores, kinds, file)
+    check_scores(pieces)
     map = normalizing.get(2, b"")
     normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
     kept = [texts[id] for id in special_ids(pieces) if kinds[id] == USER_DEFINED]

@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from typing import Any
 
 from ..errors import ConversionError, require
 from ..vocabulary import Vocabulary
-from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, USER_DEFINED
-from .sentencepiece_model import BPE, normalizer_steps
+from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, USER_DEFINED, Pieces, added_tokens
+from .sentencepiece_model import BPE, UNKNOWN_SURFACE, NormalizerSpec, normalizer_steps, scored_vocabulary
+
+_BYTES = {f"<0x{byte:02X}>" for byte in range(256)}
+
+
+def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
+    """A vocabulary trained on characters as the pieces of a SentencePiece model, whose rule it encodes by.
+
+    The ids are those of the unknown token, the special tokens, the bytes if they are among these, the merged tokens with the
+    scores 0, -1 and so on, and the characters. Left out: a token that is spelt as another, such as U+2581, which stands for a
+    space, and bytes that are not UTF-8. Of the merged tokens, the first are kept, so that there are at most `size` ids.
+    """
+    if trained.normalizers:
+        raise ConversionError("a SentencePiece model changes text in ways of its own. Train without normalizers.")
+    kinds: dict[str, int] = {}
+    for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
+        kind = UNKNOWN if token.id == trained.unknown else BYTE if token.content in _BYTES else CONTROL
+        kinds[token.content] = kind
+    merged = dict.fromkeys(trained.events[:, 2].tolist())  # without a second merge of the same token
+    texts: dict[bool, dict[str, int]] = {True: {}, False: {}}  # of merged tokens, and of characters
+    for id, token in [*((id, trained.tokens[id]) for id in merged), *enumerate(trained.tokens)]:
+        with contextlib.suppress(UnicodeDecodeError):
+            if (text := (token or b"").decode().replace(" ", MARK)) and text not in kinds:
+                texts[id in merged].setdefault(text, NORMAL)
+    made = [text for text in texts[True] if text not in texts[False]]
+    kinds |= dict.fromkeys([*made[: size - len(kinds) - len(texts[False])], *texts[False]], NORMAL)
+    first = len(trained.added_tokens)
+    pieces = Pieces([*kinds], [float(min(0, first - id)) for id in range(len(kinds))], [*kinds.values()], "training")
+    return scored_vocabulary(
+        pieces,
+        added_tokens(pieces),
+        fallback=BYTE in pieces.kinds,
+        unknown_surface=UNKNOWN_SURFACE,
+        normalizers=normalizer_steps(NormalizerSpec(b"", True, False), ()),
+        strip_decoded="space",
+    )
 
 
 def piece_scores(vocabulary: Vocabulary) -> list[float]:

@@ -112,13 +112,17 @@ def write(
 
 
 def check_writable(vocabulary: Vocabulary, format: str) -> None:
-    """Raise ConversionError if "huggingface", "tiktoken" or "gguf" cannot hold `vocabulary` with its ids."""
+    """Raise ConversionError if "huggingface", "tiktoken", "gguf" or "sentencepiece" cannot hold `vocabulary` with its ids."""
     if vocabulary.order == "events":
         raise ConversionError("only tokenmill encodes by events, as Picky BPE and superwords need")
     if format == "gguf":
         from .gguf_writer import gguf_bytes
 
         gguf_bytes(vocabulary)
+    elif format == "sentencepiece":
+        from .sentencepiece_writer import model_bytes
+
+        model_bytes(vocabulary)
     else:
         (tiktoken_bytes if format == "tiktoken" else _huggingface_files)(vocabulary)
 

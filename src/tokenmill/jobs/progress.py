@@ -2,10 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Called as progress(stage, done, total), often bytes of the sources as they are stored. total is None if it is unknown.
 Progress = Callable[[str, int, int | None], None]
+
+
+STAGES = {
+    "clean": "Cleaning",
+    "count": "Counting",
+    "encode": "Encoding",
+    "segment": "Encoding pretokens",
+    "replay": "Replaying merges",
+    "reachable tokens": "Reaching tokens",
+    "load": "Loading",
+    "merge": "Merging",
+    "index": "Indexing",
+}
+BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
+
+
+@contextlib.contextmanager
+def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Progress, Console]]:
+    """A callback that draws a bar for each stage, in a terminal or a notebook, and the console to print above the bars.
+
+    below: what rich draws below the bars, again and again.
+    """
+    from rich import progress as rich
+
+    class Bars(rich.Progress):
+        def get_renderables(self) -> Iterator[Any]:
+            yield from super().get_renderables()
+            if below is not None:
+                yield below
+
+    columns = (
+        rich.TextColumn("{task.description:<18}"),
+        rich.BarColumn(bar_width=24),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.fields[speed]:>10}"),
+        rich.TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Bars(*columns, console=console) as drawn:
+        tasks: dict = {}
+
+        def progress(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = drawn.add_task(STAGES.get(stage, stage.capitalize()), total=total, speed="")
+            task = drawn.tasks[tasks[stage]]
+            speed = task.finished_speed or task.speed
+            if stage in BYTES:
+                shown = f"{speed / 1e6:,.1f} MB/s" if speed else f"{done / 1e6:,.1f} MB"
+            drawn.update(task.id, completed=done, total=total, speed=shown if stage in BYTES else f"{done:,}")
+
+        yield progress, drawn.console
+        for task in drawn.tasks:  # a stage is done, though its total was an estimate
+            drawn.update(task.id, completed=task.total)
+
+
+def draws_progress(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a public function: with progress=True it draws a bar for each stage."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> R:
+        if options.get("progress") is not True:
+            return function(*args, **options)
+        with bars() as (progress, _):
+            return function(*args, **{**options, "progress": progress})
+
+    return call  # type: ignore[return-value]
 
 
 class Meter:

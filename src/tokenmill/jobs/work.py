@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
@@ -50,7 +50,13 @@ class JobOptions(Options):
     checkpoint_every: float | None = None
     overwrite: Overwrite = False
 
-    def check_output(self, output: Path, is_own: Callable[[Path], bool] | None = None) -> None:
+    @classmethod
+    def of(cls, job: JobOptions | None, num_threads: int | None) -> JobOptions:
+        """`job`, or its defaults, with `num_threads` if that is given."""
+        job = job or cls()
+        return job if num_threads is None else replace(job, num_threads=num_threads)
+
+    def check_output(self, output: Path, is_own: Callable[[Path], bool] | None) -> None:
         """Raise OutputError if `output` must not be written. is_own: for a folder, see `refuse_folder`."""
         from .working_folder import WorkingFolder, path_beside
 

@@ -27,9 +27,9 @@ GAIN = 0.001  # of the tokens of the text; less is not worth new rows
 
 @dataclass(frozen=True)
 class Change:
-    """A changed vocabulary on the text. rows: removed or replaced. tokens: more (or fewer) of the text, as a share."""
+    """A changed vocabulary on the text. dropped: tokens removed or replaced. tokens: more (or fewer) of the text, as a share."""
 
-    rows: int
+    dropped: int
     tokens: float
 
 
@@ -79,7 +79,7 @@ class Subject:
     @lazy
     def without_unused(self) -> Change | None:
         """`prune` to the tokens that the text uses."""
-        return self._measured(lambda counts: shrink(self.tok, counts))
+        return self._measured(lambda counts: shrink(self.tok, text=counts))
 
     @lazy
     def with_replaced(self) -> Change | None:
@@ -99,7 +99,8 @@ class Subject:
         except UsageError:  # not for such a vocabulary
             return None
         before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
-        return Change(int((new.id_map < 0).sum()), after / max(1, before) - 1)
+        dropped = new.dropped if isinstance(new, Pruned) else int((new.id_map < 0).sum())
+        return Change(dropped, after / max(1, before) - 1)
 
 
 _NOT_MEASURED = "; for so much text it says the cost only when it runs."
@@ -119,9 +120,9 @@ def against_swallowed(of: Subject) -> str:
         advice.append(
             f"A training with {how}{on} leaves fewer of them, not none; few tokens of a text are saved by that."
         )
-    if (change := of.without_swallowed) and change.rows:
+    if (change := of.without_swallowed) and change.dropped:
         advice.append(
-            f"`tokenmill prune {of.path} {of.sources} --ios {JUNK} -o pruned` drops {change.rows:,} rows{_cost(change)}."
+            f"`tokenmill prune {of.path} {of.sources} --ios {JUNK} -o pruned` drops {change.dropped:,} tokens{_cost(change)}."
         )
     elif of.unmeasured:
         advice.append(f"`tokenmill prune {of.path} {of.sources} --ios {JUNK} -o pruned` drops them{_NOT_MEASURED}")
@@ -131,15 +132,15 @@ def against_swallowed(of: Subject) -> str:
 def against_unused(of: Subject) -> str:
     """What the user can do about tokens that the text does not use."""
     commands = []
-    if (change := of.without_unused) and change.rows:
+    if (change := of.without_unused) and change.dropped:
         commands.append(
-            f"`tokenmill prune {of.path} {of.sources} -o smaller` drops {change.rows:,} rows{_cost(change)}."
+            f"`tokenmill prune {of.path} {of.sources} -o smaller` drops {change.dropped:,} tokens{_cost(change)}."
         )
     elif of.unmeasured:
         commands.append(f"`tokenmill prune {of.path} {of.sources} -o smaller` drops them{_NOT_MEASURED}")
     if (change := of.with_replaced) and change.tokens <= -GAIN:
         commands.append(
-            f"`tokenmill extend {of.path} {of.sources} --reuse {change.rows} -o better` gives {change.rows:,} ids to new "
+            f"`tokenmill extend {of.path} {of.sources} --reuse {change.dropped} -o better` gives {change.dropped:,} ids to new "
             f"tokens{_cost(change)}."
         )
     return " ".join(commands) or "They cannot be removed from this vocabulary."

@@ -88,7 +88,7 @@ class Change(Options):
         np.save(array := io.BytesIO(), id_map, allow_pickle=False)
         files = {self.id_map_path.name: array.getvalue(), **(more or {})}
         write(new.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(new), more=files)
-        texts = WordCounts.from_mapping({}, old.vocabulary.split_patterns) if counts is None else counts
+        texts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns) if counts is None else counts
         return certify(old, load(self.output), np.load(self.id_map_path, allow_pickle=False), texts, progress)
 
 
@@ -123,10 +123,13 @@ class Prune(Change):
     tokenmill prune cl100k_base --script Latin --script Greek -o smaller
 
     tokenmill prune my-tokenizer corpus/*.txt --ios 0.9 -o cleaned
+
+    tokenmill prune my-tokenizer --unreachable -o cleaned
     """
 
     # fmt: off
     ids: Annotated[Path | None, Option("A file of the tokens to remove: one id per line.")] = None
+    unreachable: Annotated[bool, Option("Remove the tokens that no text produces. Those that SRC uses stay.")] = False
     ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
     script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
     # fmt: on
@@ -134,14 +137,16 @@ class Prune(Change):
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.ids is not None:
-            yield (OptionName("ids"),), {"ios", "script", "min_uses", "sources"}
+            yield (OptionName("ids"),), {"unreachable", "ios", "script", "min_uses", "sources"}
+        if self.unreachable:
+            yield (OptionName("unreachable"),), {"ios", "script", "min_uses"}
         if self.ios is not None:
             yield (OptionName("ios"),), {"script", "min_uses"}
         if not self.sources:
             yield ("a prune without text",), {"ios", "min_uses", "unit", "separator", "field", "num_threads"}
 
     def check(self) -> None:
-        if not self.sources and not self.script and self.ids is None:
+        if not self.sources and not self.script and self.ids is None and not self.unreachable:
             ids, script = OptionName("ids"), OptionName("script")
             raise UsageError(
                 "name what to keep, a text or a ",
@@ -153,18 +158,22 @@ class Prune(Change):
             )
         super().check()
 
-    def run(self, progress: Progress | None = None) -> Changed:
+    def run(self, *, progress: Progress | None = None) -> Changed:
         """Prune, save and certify."""
-        from .pruning import prune, shrink
+        from .pruning import lasting_tokens, prune, shrink
+        from .reachability import unreachable_ids
 
         self.check()
         tok = self.opening.load(self.tokenizer)
         counts = self._count(tok, self.sources, progress)
-        if self.ids is not None or self.ios is not None:
-            removing = None if self.ids is None else read_ids(self.ids)
-            smaller = prune(tok, removing, ios=self.ios, counts=counts, progress=progress)
+        if self.ids is not None or self.unreachable or self.ios is not None:
+            removing: Collection[int] | None = None if self.ids is None else read_ids(self.ids)
+            if self.unreachable:
+                removing = unreachable_ids(tok, counts, progress) - lasting_tokens(tok.vocabulary)
+            of_ios = None if self.ios is None else counts
+            smaller = prune(tok, ids=removing, ios=self.ios, counts=of_ios, progress=progress)
         else:
-            smaller = shrink(tok, counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
+            smaller = shrink(tok, text=counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
         certificate = self._save(tok, smaller.tok, smaller.id_map, counts, progress)
         return Changed(tok, smaller.tok, counts, certificate, smaller.dropped, len(smaller.needed))
 
@@ -214,7 +223,7 @@ class Extend(MergeOptions, Change):
         if self.reuse is not None:
             refuse_existing(self.new_rows_path, overwrite=self.overwrite)
 
-    def run(self, progress: Progress | None = None) -> Changed:
+    def run(self, *, progress: Progress | None = None) -> Changed:
         """Extend and save; with reuse, certify too."""
         from .extending import extend
 
@@ -238,7 +247,7 @@ class Extend(MergeOptions, Change):
         counts = self._count(tok, self.sources, progress)
         assert counts is not None
         keep = list(self.keep) or None
-        better = replace(tok, counts, self.reuse or None, keep=keep, read=self.read, progress=progress)
+        better = replace(tok, counts, number=self.reuse or None, keep=keep, read=self.read, progress=progress)
         lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())
         rows = {self.new_rows_path.name: ("{\n" + ",\n".join(lines) + "\n}\n").encode()}
         certificate = self._save(tok, better.tok, better.id_map, counts, progress, rows)
@@ -288,7 +297,7 @@ class Convert(Options):
     read: ReadOptions = field(default_factory=ReadOptions)
     overwrite: Overwrite = False
 
-    def run(self, progress: Progress | None = None) -> Converted:
+    def run(self, *, progress: Progress | None = None) -> Converted:
         """Convert, read back, and compare."""
         from .. import formats
         from ..tokenizer import Tokenizer
@@ -309,7 +318,7 @@ class Convert(Options):
             readers.append((encoder.library, encoder))
         for name, library in readers:
             texts = document_texts(self.sample, self.read)
-            converted.readers[name] = check(first, again, texts, library=library, progress=progress)
+            converted.readers[name] = check(first, again, texts=texts, library=library, progress=progress)
         return Converted(first, converted.notes, converted.readers, again)
 
 

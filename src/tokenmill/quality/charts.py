@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from importlib import resources
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -73,6 +74,13 @@ class Chart:
     y: Axis
     series: Sequence[Series] = field(repr=False)
     tokenizers: Sequence[str] = ()
+
+    def _repr_svg_(self) -> str:
+        """The chart as an SVG file that needs no page, for a notebook: its style is inside."""
+        style = resources.files(__package__).joinpath("assets", "report.css").read_text(encoding="utf-8")
+        head, _, rest = draw(self).partition(">")
+        head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+        return f"{head}><style>{style}</style>{rest}"
 
     def places(self) -> list[int]:
         """A number for each series, which gives it its colour: that of its tokenizer in the report."""

@@ -12,11 +12,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
-from ..errors import ConversionError, UsageError
+from ..errors import ConversionError, UsageError, suggests_options
 from ..formats.rank_merges import ranks_of
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import open_source, read_documents
 from ..sources.find import Source, find_sources, report_skips
@@ -96,14 +97,17 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
     return None
 
 
+@draws_progress
+@suggests_options
 def check(
     tokenizer: Tokenizer,
     other: Tokenizer,
-    texts: Iterable[str | tuple[str, str]] = (),
     *,
+    texts: Iterable[str | tuple[str, str]] = (),
     fuzz: int = 5000,
     seed: int = 0,
     library: LibraryEncoder | None = None,
+    num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> Agreement:
     """Look for a text on which two tokenizers give different ids.
@@ -111,16 +115,17 @@ def check(
     texts: the caller's own texts, or pairs of a source and its text.
     fuzz: how many texts to generate besides the built-in sample. The same seed generates the same texts.
     library: encodes in place of `other`, from whose file another library has read it.
+    num_threads: the threads that encode `texts` (None: all cores). The texts generated are so short that one thread is faster.
 
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True
     """
     expect_tokenizers(tokenizer, other)
-    if fuzz < 0:
-        raise UsageError(f"fuzz is {fuzz}; give the number of texts to generate, 0 or more")
+    if not isinstance(fuzz, Integral) or fuzz < 0:
+        raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
     if isinstance(texts, str):
         raise UsageError("texts is one string; give a list of texts, such as [text]")
-    trial = _Trial(tokenizer, other, library)
+    trial = _Trial(tokenizer, other, library, num_threads)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
     stages: list[tuple[str, Iterable[tuple[str, str | bytes]], int | None]] = [
@@ -155,7 +160,7 @@ def _parts_of_file(opened: FileSource, read: ReadOptions) -> Iterator[tuple[str,
     block, line = Block(), 1
     while opened.draw(block):
         block.finish()
-        report_skips(block.skips, read.skipper())
+        report_skips(block.skips, read.skipper(None))
         text, start = str(memoryview(block.data)[: block.nbytes], "utf-8"), 0
         while start < len(text):
             end = text.find("\n", start + _PART) + 1 or len(text)
@@ -180,8 +185,8 @@ def _parts_of_documents(source: Source, read: ReadOptions) -> Iterator[tuple[str
 class _Trial:
     """Encodes texts on both sides and counts what was encoded."""
 
-    def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: LibraryEncoder | None):
-        self.tokenizer, self.other = tokenizer, other
+    def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: LibraryEncoder | None, num_threads: int | None):
+        self.tokenizer, self.other, self.num_threads = tokenizer, other, num_threads
         self.texts = self.bytes = self.tokens = self.refused = 0
         self.library = library
         self.of_bytes: list[_Mode] = [(True, tokenizer.encode_bytes, other.encode_bytes)]
@@ -206,7 +211,7 @@ class _Trial:
     ) -> Difference | None:
         texts, done = iter(texts), 0
         while some := list(itertools.islice(texts, _TOGETHER)):
-            threads = None if stage == "text" else 1  # generated texts are so short that starting threads takes longer
+            threads = self.num_threads if stage == "text" else 1  # starting threads takes longer than a generated text
             agreed = map_batch(self.size_if_same, [text for _, text in some], threads)
             for (source, text), same in zip(some, agreed, strict=True):
                 tried = self.try_one(source, text) if same is None else same

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
@@ -90,6 +90,7 @@ class Comparison(Report):
         ]
 
 
+@draws_progress
 @suggests_options
 def compare(
     tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer],
@@ -129,18 +130,25 @@ def compare(
         )
 
 
-def report(tokenizers: Tokenizer | Mapping[str, Tokenizer] | Sequence[Tokenizer], text: Text | None = None) -> Report:
+@suggests_options
+def report(
+    tokenizers: Tokenizer | Mapping[str, Tokenizer] | Sequence[Tokenizer],
+    *,
+    text: Text | None = None,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
     """A report on one tokenizer, or a comparison of several on `text`; notebooks show it as a page.
 
-    `inspect` and `compare` make the same reports, and take options.
+    `inspect` and `compare` make the same reports, and take more options.
 
-    >>> tokenmill.report(tok, "corpus/*.txt").save("report.html")
+    >>> tokenmill.report(tok, text="corpus/*.txt").save("report.html")
     """
     if isinstance(tokenizers, Tokenizer):
-        return inspect(tokenizers, text)
+        return inspect(tokenizers, text=text, num_threads=num_threads, progress=progress)
     if text is None:
         raise UsageError("there is no text to compare on: give text=")
-    return compare(tokenizers, text)
+    return compare(tokenizers, text, num_threads=num_threads, progress=progress)
 
 
 Differences = Mapping[str, tuple[int, Interval | None]]

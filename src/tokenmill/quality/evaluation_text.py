@@ -231,9 +231,15 @@ class EvaluationText:
         from ..counting import CountOptions, count, count_iterator
 
         if isinstance(source, Texts):
-            return count_iterator(source, self._splitter(patterns, joins), num_threads=1)
+            return count_iterator(source, split=self._splitter(patterns, joins), num_threads=1)
         options = CountOptions(read=self.read)
-        return count(source, self._splitter(patterns, joins), options, num_threads=self.num_threads, progress=progress)
+        return count(
+            source,
+            split=self._splitter(patterns, joins),
+            options=options,
+            num_threads=self.num_threads,
+            progress=progress,
+        )
 
     def _count_sections(self, name: str, tok: Tokenizer, joins: bytes | None, progress: Progress | None) -> CountedText:
         """Count text that is normalised or searched for added tokens before it is split, one whole document at a time.

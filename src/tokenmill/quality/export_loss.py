@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..counting import WordCounts
+from ..errors import suggests_options
 from ..formats.rank_merges import present_by_rank
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
@@ -78,13 +79,20 @@ def longest_match(vocabulary: Vocabulary) -> Encode:
     return encode
 
 
+@suggests_options
 def export_loss(
-    tok: Tokenizer, sample: Text, *, read: ReadOptions | None = None, progress: Progress | None = None
+    tok: Tokenizer,
+    sample: Text,
+    *,
+    read: ReadOptions | None = None,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
 ) -> ExportLoss | None:
     """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
 
     sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
     read: how text files are cut into documents, and which field or column holds the text.
+    num_threads: the threads that count the text (None: all cores).
     None for a tokenizer without events: its exports give the same ids.
 
     >>> export_loss(tok, "held-out.txt")
@@ -93,7 +101,7 @@ def export_loss(
     expect_tokenizers(tok)
     if tok.vocabulary.order != "events":
         return None
-    text = EvaluationText(sample, read=read)
+    text = EvaluationText(sample, num_threads, read)
     counts = WordCounts.merge([text.counts(name, tok, progress) for name in text.names])
     present = present_by_rank(tok.vocabulary)
     by_rank, longest = Core(present, 64 << 20), longest_match(present)
@@ -138,4 +146,6 @@ def sample_counts(counts: WordCounts, size: int) -> WordCounts:
     rows, times = np.unique(found, return_counts=True)
     ends = zip(counts.offsets[rows].tolist(), counts.offsets[rows + 1].tolist(), strict=True)
     pretokens = [counts.arena[start:end].tobytes() for start, end in ends]
-    return WordCounts.from_mapping(dict(zip(pretokens, times.tolist(), strict=True)), counts.split_patterns)
+    return WordCounts.from_mapping(
+        dict(zip(pretokens, times.tolist(), strict=True)), split_patterns=counts.split_patterns
+    )

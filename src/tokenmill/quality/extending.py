@@ -29,7 +29,7 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..errors import OptionName, UsageError, suggests_options
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -55,6 +55,7 @@ class _Options(MergeOptions):
     progress: Progress | None = None
 
 
+@draws_progress
 @takes_options(_Options)
 def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
@@ -116,12 +117,13 @@ class Worth(NamedTuple):
     gained: int
 
 
+@draws_progress
 @suggests_options
 def replace(
     tok: Tokenizer,
     text: Text,
-    number: int | None = None,
     *,
+    number: int | None = None,
     keep: Text | None = None,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
@@ -135,7 +137,7 @@ def replace(
     read: how text files are cut into documents, and which field or column holds the text.
     If the text runs out of pairs, the last ids stay without a token. A replaced token can come back under its old id.
 
-    >>> better = replace(tok, "src/**/*.py", 2000)
+    >>> better = replace(tok, "src/**/*.py", number=2000)
     >>> better.tok.decode([310]) == tok.decode([310]), better.new_rows[99_871]
     (True, [1677, 2849])
     """

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from ..errors import suggests_options
-from ..jobs.progress import Progress
+from ..errors import UsageError, suggests_options
+from ..jobs.progress import Progress, draws_progress
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -104,11 +104,12 @@ class Inspection(Report):
         }
 
 
+@draws_progress
 @suggests_options
 def inspect(
     tok: Tokenizer,
-    text: Text | None = None,
     *,
+    text: Text | None = None,
     name: str | None = None,
     options: InspectionOptions = InspectionOptions(),
     num_threads: int | None = None,
@@ -118,11 +119,13 @@ def inspect(
 
     name: the tokenizer's name in the report, by default its own.
 
-    >>> inspection = inspect(tok, "corpus/*.txt")
+    >>> inspection = inspect(tok, text="corpus/*.txt")
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """
     expect_tokenizers(tok)
+    if not isinstance(options, InspectionOptions):
+        raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tok.name
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
     with gc_paused(), Reading(domains) as reading:

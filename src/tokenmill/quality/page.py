@@ -124,13 +124,6 @@ Click a column's heading to sort the table.</footer>
 """
 
 
-def chart_svg(chart: Chart) -> str:
-    """The chart as an SVG file that needs no page: its style is inside."""
-    head, _, rest = draw(chart).partition(">")
-    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-    return f"{head}><style>{_asset('report.css')}</style>{rest}"
-
-
 def _asset(name: str) -> str:
     return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 

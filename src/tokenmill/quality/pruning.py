@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from numbers import Integral
 from operator import add
 
 import numpy as np
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.tokenizer import expect_tokenizers
@@ -46,11 +47,12 @@ class Pruned:
     dropped: int
 
 
+@draws_progress
 @suggests_options
 def prune(
     tok: Tokenizer,
-    ids: Iterable[int] | None = None,
     *,
+    ids: Iterable[int] | None = None,
     ios: float | None = None,
     counts: Text | None = None,
     read: ReadOptions | None = None,
@@ -78,11 +80,12 @@ def prune(
     return _without(tok, removing)
 
 
+@draws_progress
 @suggests_options
 def shrink(
     tok: Tokenizer,
-    text: Text | None = None,
     *,
+    text: Text | None = None,
     scripts: Sequence[str] = (),
     min_uses: int = 1,
     read: ReadOptions | None = None,
@@ -98,11 +101,13 @@ def shrink(
     Added tokens stay, and so do the alphabet and all that remaining tokens are built from.
     read: how text files are cut into documents, and which field or column holds the text.
 
-    >>> smaller = shrink(tok, "corpus/*.txt", scripts=["Latin"])
+    >>> smaller = shrink(tok, text="corpus/*.txt", scripts=["Latin"])
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
     expect_tokenizers(tok)
+    if not isinstance(min_uses, Integral) or min_uses < 1:
+        raise UsageError(f"min_uses is {min_uses!r}; give a number of uses, 1 or more")
     if text is None and not scripts:
         raise UsageError("give a text, scripts, or both to say which tokens to keep")
     if isinstance(scripts, str):

@@ -21,13 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
+from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -82,6 +83,12 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
             reason = "added" if _encoded(unsearched, [(id, texts[id])], alone=True) else "split"
         reach[id] = Reach(reason)
     return {id: reach[id] for id in tokens}
+
+
+def unreachable_ids(tok: Tokenizer, counts: WordCounts | None = None, progress: Progress | None = None) -> set[int]:
+    """The ordinary tokens that no text produces, as far as was tried. Those that a text uses are reachable."""
+    usage = None if counts is None else measure_usage(tok, counts)
+    return {id for id, reach in reach_of_tokens(tok, usage, progress).items() if reach.reason}
 
 
 def _merged_alone(tok: Tokenizer, given: list[tuple[int, str]]) -> Collection[int]:

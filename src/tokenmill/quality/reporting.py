@@ -19,7 +19,7 @@ from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
 from .evaluation_text import EvaluationText, Source, Texts
-from .page import chart_svg, render
+from .page import render
 from .tables import Column, Table, escape_markdown
 
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
@@ -190,9 +190,9 @@ class Report:
 
         >>> Path("ios.svg").write_text(inspection.svg("ios"))
         """
-        return chart_svg(self.chart(key))
+        return self.chart(key)._repr_svg_()
 
-    def to_json(self, top: int | None = None) -> dict[str, object]:
+    def to_json(self, *, top: int | None = None) -> dict[str, object]:
         """Everything as values for json.dumps, lists cut to `top` rows."""
         return {
             **self.about(),
@@ -203,19 +203,19 @@ class Report:
             "charts": [asdict(chart) for chart in self.charts],
         }
 
-    def to_markdown(self, top: int | None = MARKDOWN_ROWS) -> str:
+    def to_markdown(self, *, top: int | None = MARKDOWN_ROWS) -> str:
         """Everything but the charts as one Markdown page, lists cut to `top` rows."""
         verdict = []
         for of in self.findings:
             rest = f"Threshold: {of.threshold}. {of.meaning} {of.advice}".rstrip()
             verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
-        pages = [table.head(top).to_markdown(2) for table in [*self.tables, *self.provenance.tables()]]
+        pages = [table.head(top).to_markdown(level=2) for table in [*self.tables, *self.provenance.tables()]]
         if verdict:
             first = [escape_markdown(self.summary)] if self.summary else []
             pages = ["## Verdict", *first, "\n".join(verdict), *pages]
         return "\n\n".join([f"# {escape_markdown(self.title())}", *pages]) + "\n"
 
-    def to_html(self, top: int | None = PAGE_ROWS) -> str:
+    def to_html(self, *, top: int | None = PAGE_ROWS) -> str:
         """Everything as one page that loads nothing, lists cut to `top` rows; to fewer where it would be over 1 MB.
 
         A `top` above PAGE_ROWS, or None for all rows, is kept.
@@ -226,14 +226,14 @@ class Report:
             page = render(self, top)
         return page
 
-    def save(self, path: str | os.PathLike[str], top: int | None = PAGE_ROWS, *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, top: int | None = PAGE_ROWS, overwrite: bool = False) -> None:
         """Write the page to an .html file, or the Markdown to an .md file; an existing file is an OutputError."""
         forms = {".html": self.to_html, ".htm": self.to_html, ".md": self.to_markdown}
         if Path(path).suffix.lower() not in forms:
             raise UsageError(f"{path} does not end in .html or .md, so it does not say which form the report has")
         refuse_existing(path, overwrite=overwrite)
         with atomic_file(path, "w") as file:
-            file.write(forms[Path(path).suffix.lower()](top))
+            file.write(forms[Path(path).suffix.lower()](top=top))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title()}; {len(self.findings)} findings, {len(self.tables)} tables>"
@@ -242,7 +242,7 @@ class Report:
         """The page for a notebook, in a frame of its own, so that its style and script stay inside."""
         from html import escape
 
-        page = escape(self.to_html(NOTEBOOK_ROWS))
+        page = escape(self.to_html(top=NOTEBOOK_ROWS))
         return (
             f'<iframe sandbox="allow-scripts" title="{escape(self.title())}" srcdoc="{page}" '
             'style="width: 100%; height: 40rem; border: 1px solid #8888"></iframe>'

@@ -158,7 +158,7 @@ class Table:
             "rows": [dict(zip(names, map(_json_cell, row), strict=True)) for row in self.rows],
         }
 
-    def to_markdown(self, level: int = 3) -> str:
+    def to_markdown(self, *, level: int = 3) -> str:
         """The table as GitHub-flavoured Markdown under a heading of `level`."""
         lines = [f"{'#' * level} {escape_markdown(self.title)}", ""]
         if self.note:

@@ -13,7 +13,7 @@ from .advice import Subject, against_swallowed, against_unused, percent
 from .documents import Interval
 from .judgement import Judgement
 from .metrics import ratio, used_tokens
-from .pruning import can_lose_tokens, lasting_tokens
+from .pruning import can_lose_tokens, lasting_tokens, prune
 from .references import CODE, JUNK, PROSE, Figures, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
@@ -53,7 +53,8 @@ class Standing:
             return "no published vocabulary here is of about this size"
         if self.better_than == len(self.peers):
             return f"as good as the best of {len(self.peers)} published ones of about this size"
-        return f"better than {self.better_than} of {len(self.peers)} published ones of about this size"
+        rank = 1 + len(self.peers) - self.better_than
+        return f"rank {rank} of {len(self.peers) + 1} among published ones of about this size"
 
 
 def standing_of(figures: Figures, figure: str, high: bool = False) -> Standing | None:
@@ -137,11 +138,12 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     unused = judged.size - used_tokens(of.tok, judged.usage)
     times = judged.usage.tokens / max(1, judged.size)
     removable = of.without_unused if times >= SHORT else None
-    spare = 0.0 if removable is None else (ratio(removable.rows, judged.size) or 0.0)
+    spare = 0.0 if removable is None else (ratio(removable.dropped, judged.size) or 0.0)
     look = spare >= UNUSED
-    stay = (
-        f", and {unused - removable.rows:,} of them cannot be removed" if removable and removable.rows < unused else ""
-    )
+    stay = ""
+    if removable and removable.dropped < unused:
+        left = f"{unused - removable.dropped:,} of them cannot" if removable.dropped else "none of them can"
+        stay = f", and {left} be removed"
     if times < SHORT:
         advice = "Judge on more text before you act on this."
     else:
@@ -231,11 +233,12 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     spare = len(set(unreachable) - alphabet)
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
-    if over and removable:
-        advice = (
-            f"`tokenmill prune {of.path} --ids FILE -o smaller` drops them. FILE has one id per line, and "
-            f"`tokenmill inspect {of.path} --json --top 0` lists the ids."
-        )
+    dropped = prune(of.tok, ids=set(unreachable) - alphabet).dropped if over and removable else 0
+    if dropped:
+        text = "" if of.text is None else f" {of.sources}"
+        advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` drops {dropped:,} tokens."
+    elif over and removable:
+        advice = "They stay, since other tokens are built from them."
     elif over:
         advice = "Reuse their ids, for example for added tokens."
     of_alphabet = f", {spare:,} of them not in the alphabet" if spare else ", all of them in the alphabet"

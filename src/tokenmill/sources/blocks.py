@@ -70,7 +70,7 @@ class ReadOptions(Options):
         """The names of the fields or columns whose texts make the document."""
         return (self.field,) if isinstance(self.field, str) else tuple(self.field)
 
-    def skipper(self, on_skip: OnSkip | None = None) -> OnSkip | None:
+    def skipper(self, on_skip: OnSkip | None) -> OnSkip | None:
         """What to call for each thing that cannot be read: `on_skip`, or a warning; None if that is an error."""
         return on_skip or (warn_of_skip if self.skip_damaged else None)
 

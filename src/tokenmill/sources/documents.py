@@ -182,8 +182,8 @@ def part_of(
 
 def read_documents(
     sources: str | os.PathLike | Iterable[str | os.PathLike],
-    format: str | None = None,
     *,
+    format: str | None = None,
     unit: str = "file",
     separator: str = "",
     field: str = "text",

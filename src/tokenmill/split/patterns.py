@@ -72,6 +72,9 @@ PATTERNS: dict[str, str] = {
 # The second stage of SuperBPE: numbers, runs of punctuation, and spaces before a space are apart; words are not.
 SUPERWORDS = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
 
+# SentencePiece's words: a space begins a word, and a line ends it. U+2581, which stands for a space, is apart.
+SENTENCEPIECE = r"\n|\x{2581}| ?[^ \n\x{2581}]++| "
+
 # Several patterns, each of which cuts the pretokens of the one before.
 CHAINS: dict[str, tuple[str, ...]] = {
     "deepseek-v3": (

@@ -15,9 +15,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, UsageError, suggests_options
 from ..jobs.outputs import is_device, open_output, temporary_folder
-from ..jobs.progress import Progress
+from ..jobs.progress import Progress, draws_progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.blocks import Span
@@ -46,15 +46,18 @@ MAX_TASKS = 10_000
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
 
+@draws_progress
+@suggests_options
 def encode_files(
     tok: Tokenizer,
     sources: Paths,
     output: str | os.PathLike,
+    *,
     format: str = "bin",
     options: EncodeOptions | None = None,
-    *,
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
+    num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> EncodeSummary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
@@ -65,12 +68,13 @@ def encode_files(
     format: "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo" or "datatrove": see docs/reference/token-files.md.
     on_skip: called for what cannot be read, and it is left out. None raises an InputError instead.
     job: on Ray, a source goes to one task whole.
+    num_threads: in place of `num_threads` of `job`.
     progress: called as progress("encode", bytes of the sources read, bytes of all).
 
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens
     18211734
     """
-    options, job = options or EncodeOptions(), job or JobOptions()
+    options, job = options or EncodeOptions(), JobOptions.of(job, num_threads)
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
     inputs = find_sources(sources, on_skip)
@@ -83,7 +87,9 @@ def encode_files(
             if options.shard_tokens:
                 raise UsageError(OptionName("shard_tokens"), f" makes several files, and {path} is one")
             name = folder / f"ids{FORMATS[format].suffix}"
-            summary = encode_files(tok, inputs, name, format, options, on_skip=on_skip, job=job, progress=progress)
+            summary = encode_files(
+                tok, inputs, name, format=format, options=options, on_skip=on_skip, job=job, progress=progress
+            )
             with open(name, "rb") as source, open_output(path) as device:
                 shutil.copyfileobj(source, device, 1 << 20)
         return replace(summary, path=path)

@@ -67,7 +67,7 @@ class Encode(Options):
             output_path(self.output, format)
 
     def run(
-        self, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
+        self, *, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
     ) -> EncodeSummary | None:
         """Encode. out: where lines of ids go without an output, by default stdout. Returns what is in the token file; None for lines of ids."""
         self.check()
@@ -79,7 +79,9 @@ class Encode(Options):
 
             output, format = self.output or "", self.chosen_format
             options, job = self.options, self.job
-            summary = encode_files(tok, self.sources, output, format, options, on_skip=skip, job=job, progress=progress)
+            summary = encode_files(
+                tok, self.sources, output, format=format, options=options, on_skip=skip, job=job, progress=progress
+            )
             return replace(summary, seconds=time.perf_counter() - start)
         from ..jobs.outputs import atomic_file, refuse_existing
         from ..sources.documents import read_documents

@@ -59,7 +59,7 @@ class Join(Options):
         super().__post_init__()
         EncodeOptions(shard_tokens=self.shard_tokens, val_shard=self.val_shard)  # which checks them
 
-    def run(self, progress: Progress | None = None) -> EncodeSummary:
+    def run(self, *, progress: Progress | None = None) -> EncodeSummary:
         """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
         start = time.perf_counter()
         files = _in_order([load_tokens(path, dtype=self.dtype) for path in _paths(self.files)])

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
-from ..errors import FormatError, OptionName, UsageError, require
+from ..errors import FormatError, OptionName, UsageError, require, suggests_options
 from ..vocabulary.lazy import lazy
 from .bounds import Array, Bounds, read_npy
 from .formats import FORMATS
@@ -35,7 +35,7 @@ class TokenFile:
         after it included. None if the offsets are not known; then all ids are one document.
     A pickle holds the path, not the ids: the file is opened again on first use.
 
-    >>> tokens = load_tokens("train.bin", tok)
+    >>> tokens = load_tokens("train.bin", tok=tok)
     >>> len(tokens), tokens.ids.dtype, tok.decode(tokens[0])
     (1073, dtype('uint16'), 'The first document.')
     """
@@ -172,8 +172,9 @@ class TokenFile:
         return f"<TokenFile {str(self.path)!r}, {len(self):,} documents>"
 
 
+@suggests_options
 def load_tokens(
-    path: str | os.PathLike[str], tok: Tokenizer | None = None, *, any_tokenizer: bool = False, dtype: str | None = None
+    path: str | os.PathLike[str], *, tok: Tokenizer | None = None, any_tokenizer: bool = False, dtype: str | None = None
 ) -> TokenFile:
     """Open a token file of any format that tokenmill writes; those of other programs too.
 

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FormatError, UsageError
-from ..jobs.progress import Meter, Progress
+from ..errors import FormatError, UsageError, suggests_options
+from ..jobs.progress import Meter, Progress, draws_progress
 from ..jobs.work import Task
 from ..jobs.working_folder import WorkingFolder
 from ..sources.blocks import ReadOptions
@@ -38,11 +38,13 @@ class Verified:
     checks: tuple[str, ...]
 
 
+@draws_progress
+@suggests_options
 def verify(
     path: str | os.PathLike[str],
+    *,
     tok: Tokenizer | None = None,
     sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    *,
     dtype: str | None = None,
     num_threads: int | None = None,
     progress: Progress | None = None,
@@ -56,14 +58,14 @@ def verify(
     dtype: see `load_tokens`.
     progress: called as progress("verify", bytes of ids done, bytes of all), then with "encode" and those of the sources.
 
-    >>> verify("train.bin", tok, "corpus/*.txt").checks
+    >>> verify("train.bin", tok=tok, sources="corpus/*.txt").checks
     ('sizes', 'SHA-256 of the ids and of the lengths', 'ids below 32,000', 'a token after each document', 'the sources')
     """
     if sources and tok is None:
         raise UsageError("to compare with the sources, name the tokenizer that encoded them")
     known = load_tokens(path, dtype=dtype)
     metadata = known.metadata
-    tokens = load_tokens(path, tok, dtype=dtype) if metadata else known
+    tokens = load_tokens(path, tok=tok, dtype=dtype) if metadata else known
     checks = ["sizes", "SHA-256 of the ids and of the lengths"] if metadata else []
     n_vocab = min([each.n_vocab for each in (tok, metadata) if each is not None], default=None)
     _check_ids(tokens, n_vocab, progress)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from ..errors import WrongTypeError
 from ..kernels.machine import threads_for
 from .encoding._batch_cy import Batch
 from .special import Plan
@@ -80,6 +81,8 @@ def encode_divided(
     core: Core, text: str | bytes, plan: Plan, num_threads: int | None, collect: Callable[[Batch], Result]
 ) -> Result | None:
     """Encode a long text in pieces on several threads; None if one thread is as good, or the text cannot be divided."""
+    if not isinstance(text, str | bytes):
+        raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
     if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:
         return None
     borders = _borders(core, text)
@@ -121,7 +124,9 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     if isinstance(texts, (str, bytes, bytearray, memoryview)):
-        raise TypeError(f"texts is one {type(texts).__name__}; give a list of texts, or call encode for one")
+        raise WrongTypeError(f"texts is one {type(texts).__name__}; give a list of texts, or call encode for one")
+    if not isinstance(texts, Iterable):
+        raise WrongTypeError(f"texts is {texts!r}; give a list of texts")
     return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else texts)
 
 

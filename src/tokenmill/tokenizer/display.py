@@ -67,7 +67,7 @@ class TokenView:
         self.ids = list(ids)
         self.labels = list(map(token_label, tok.decode_tokens_bytes(self.ids)))
 
-    def lines(self, width: int = 100) -> list[Text]:
+    def lines(self, *, width: int = 100) -> list[Text]:
         """Pairs of lines for a terminal, wrapped to `width` columns: the tokens, and their ids below."""
         from rich.cells import cell_len
         from rich.text import Text

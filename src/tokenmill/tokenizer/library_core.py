@@ -48,6 +48,11 @@ class LibraryCore(Core):
             return [*model.id_to_piece([*range(len(model))]), *[None] * (self.vocabulary.n_vocab - len(model))]
         return [model.id_to_token(id) for id in range(self.vocabulary.n_vocab)]
 
+    @lazy
+    def byte_ids(self) -> frozenset[int]:
+        """The tokens of byte fallback, of which a run is decoded as a whole."""
+        return frozenset(id for id, text in enumerate(self.spelt) if text and re.fullmatch("<0x[0-9A-F]{2}>", text))
+
     # Encoding
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:
@@ -132,7 +137,8 @@ class LibraryStreamDecoder(StreamDecoder):
     """The stream decoder of a LibraryCore: text is given once more ids cannot change it. All ids are decoded each time."""
 
     def __init__(self, core: LibraryCore, left_out: frozenset[int]):
-        self._core, self._left_out = core, left_out
+        self._core: LibraryCore = core
+        self._left_out = left_out
         self._ids: list[int] = []
         self._given = ""
 
@@ -140,7 +146,10 @@ class LibraryStreamDecoder(StreamDecoder):
         """Take one id or several. Return the text that is complete now, which may be empty."""
         ids = (ids,) if isinstance(ids, Integral) else ids  # type: ignore[assignment]
         self._ids += [int(id) for id in ids if id not in self._left_out]  # type: ignore[union-attr]
-        text = self._core.decode(self._ids, "replace").rstrip("\ufffd")
+        end = len(self._ids)
+        while end and self._ids[end - 1] in self._core.byte_ids:
+            end -= 1
+        text = self._core.decode(self._ids[:end], "replace").rstrip("\ufffd")
         return self._take(text if text.startswith(self._given) else self._given)
 
     def finish(self) -> str:

@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..errors import WrongTypeError
 from .normalization import repair
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class StreamEncoder:
 
         Raises SpecialTokenError as `encode` does.
         """
+        if not isinstance(text, str):
+            raise WrongTypeError(f"text is str, not {type(text).__name__}")
         text = self._surrogate + text
         self._surrogate = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         self._held += repair(text.removesuffix(self._surrogate)).encode()
@@ -75,7 +78,7 @@ class StreamDecoder:
     """
 
     def __init__(self, core: Core, errors: str = "replace", left_out: frozenset[int] = frozenset()):
-        self._core, self._errors, self._left_out = core, errors, left_out
+        self._core, self._left_out = core, left_out
         self._byte_tokens = frozenset(core.vocabulary.byte_tokens) if errors == "replace" else frozenset()
         self._plain = not (self._byte_tokens or left_out)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from ..errors import UnknownTokenError, UsageError, printable, require
+from ..errors import UnknownTokenError, UsageError, WrongTypeError, printable, require
 from ..vocabulary import AddedToken, Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -100,7 +100,11 @@ class Tokenizer:
         plan = self._default
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
-        if len(text) >= batches.LONG_TEXT:
+        try:
+            long = len(text) >= batches.LONG_TEXT
+        except TypeError:
+            raise WrongTypeError(f"text is str, not {type(text).__name__}") from None
+        if long:
             ids = batches.encode_divided(self._core, text, plan, num_threads, Batch.one_list)
             if ids is not None:
                 return ids
@@ -314,7 +318,7 @@ class Tokenizer:
         """
         return self._core.decode_with_offsets(list(ids))
 
-    def stream_decoder(self, errors: str = "replace", *, skip_special_tokens: bool = False) -> StreamDecoder:
+    def stream_decoder(self, *, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
         """A decoder that takes ids as they arrive and returns only whole characters; options as for `decode`."""
         return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
 
@@ -553,6 +557,8 @@ class Tokenizer:
 
     def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
         """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""
+        if not isinstance(text, str):
+            raise WrongTypeError(f"text is str, not {type(text).__name__}")
         plan = self._core.plan(**special)
         self._core.added.check(text, plan)
         return self._core.plan(plan.allowed, NONE)

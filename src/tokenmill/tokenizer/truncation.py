@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -17,8 +18,7 @@ def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
 
     No more of the text is encoded than needed.
     """
-    if max_tokens < 0:
-        raise UsageError(f"max_tokens is {max_tokens}; give 0 or more")
+    _check_number(max_tokens, 0)
     data = text.encode()
     core.added.check(data, plan)
     if core.whole_texts:
@@ -36,8 +36,7 @@ def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
 
 def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
     """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each."""
-    if max_tokens < 1:
-        raise UsageError(f"max_tokens is {max_tokens}; give 1 or more")
+    _check_number(max_tokens, 1)
     data = text.encode()
     ends = core.token_ends(data, plan)
     ends[-1:] = [len(data)]  # what a normalizer removes at the end of a text belongs to the last token
@@ -53,6 +52,11 @@ def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
         while first < len(ends) and ends[first] <= start:
             first += 1
     return result
+
+
+def _check_number(max_tokens: int, least: int) -> None:
+    if not isinstance(max_tokens, Integral) or max_tokens < least:
+        raise UsageError(f"max_tokens is {max_tokens!r}; give a number, {least} or more")
 
 
 def _first_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], max_tokens: int, plan: Plan) -> str:

@@ -111,7 +111,7 @@ class Options(MergeOptions):
                 OptionName("vocab_size"), f" is {self.vocab_size}; at most {LONGEST} tokens can be trained"
             )
 
-    def splitter(self, split: str | Iterable[str], normalize: Callable[[str], str] | None = None) -> Splitter:
+    def splitter(self, split: str | Iterable[str], *, normalize: Callable[[str], str] | None = None) -> Splitter:
         """The Splitter for these patterns, which cuts the special tokens out of the text unless they are learned as text."""
         from ..split import Splitter
 

@@ -54,11 +54,10 @@ class Vocabulary:
     of range, a merge that does not spell its token, a token that is used before it is made, a token or a pair that occurs
     twice, a part that does not fit `order`.
 
+    Tokens and merges
+
     tokens: the bytes of each ordinary token by id; None where an id is unused or belongs to an added token. Removed
         tokens of a Picky vocabulary (never given out) keep their bytes here, at the highest ids, because events name them.
-    split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
-        Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
-        "gpt2", is replaced by the regular expression it stands for.
     order: the kind of vocabulary, which is the rule that merges a pretoken.
         "ranks": any two neighbours whose joined bytes are a token merge, the lowest id first (tiktoken).
         "merges": the merges listed in `events`, the earliest first (Hugging Face, plain training).
@@ -75,6 +74,18 @@ class Vocabulary:
         Hugging Face).
     alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
         for any character outside of the alphabet.
+    byte_tokens: with the alphabet "characters", the ids of 256 tokens that stand for the bytes of a character that has no
+        token (byte fallback), None for a byte without one. Nothing merges with them.
+    fuse_unknown: whether neighbouring characters that are unknown give one unknown token.
+    removed: the ids of the tokens that Picky training removed and that did not come back.
+    library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
+        the other fields.
+
+    Before merging: normalisation and splitting
+
+    split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
+        Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
+        "gpt2", is replaced by the regular expression it stands for.
     normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
         ("Replace", " ", "\u2581") and so on; see `tokenizer.normalization`.
     add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
@@ -82,24 +93,24 @@ class Vocabulary:
         same, also where the text begins with a space or with an added token.
     space_mark: the character that stands for a space after normalisation, U+2581 in SentencePiece's files. `tokens` hold
         the space itself.
-    byte_tokens: with the alphabet "characters", the ids of 256 tokens that stand for the bytes of a character that has no
-        token (byte fallback), None for a byte without one. Nothing merges with them.
-    fuse_unknown: whether neighbouring characters that are unknown give one unknown token.
-    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
-        first character, "token" all spaces of the first token, "" nothing.
+
+    Added tokens and decoding
+
+    added_tokens: the tokens that are matched as a whole, before or after normalisation; see `AddedToken`.
     decode_only: ids that no text is encoded to, with the bytes that they are decoded to; and special tokens that decoding a text
         gives as other bytes than their content, such as none for the control tokens of SentencePiece.
-    library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
-        the other fields.
-    notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
-    refine: the threshold T at which Picky training removed tokens, if it is known. No id depends on it; further
-        training uses it.
-    event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
-        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. No id depends on them.
-    template: the control tokens that encoding adds to a text on request. No id depends on it.
+    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
+        first character, "token" all spaces of the first token, "" nothing.
+    template: the control tokens that encoding adds to a text on request.
+
+    What no id depends on
+
     config: what transformers' tokenizer_config.json says beside: "chat_template", "bos_token", "eos_token", "pad_token" and
-        their like. No id depends on it.
-    removed: the ids of the tokens that Picky training removed and that did not come back.
+        their like.
+    notes: what the file says that no other field holds, in words, such as a chat template.
+    refine: the threshold T at which Picky training removed tokens, if it is known. Further training uses it.
+    event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
+        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known.
     """
 
     tokens: tuple[bytes | None, ...]

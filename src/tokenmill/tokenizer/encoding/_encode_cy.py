@@ -41,7 +41,7 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     Merger,
 )
 
-from ...errors import UsageError
+from ...errors import UsageError, WrongTypeError
 
 
 class ForbiddenText(Exception):
@@ -274,7 +274,7 @@ class Encoder:
         n: cython.size_t = 0
         width: cython.int = tm_text_units(cython.cast(cython.pointer(PyObject), text), cython.address(data), cython.address(n))
         if width < 0:
-            raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+            raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
         size[0] = n
         if width == 0:
             return cython.cast(cython.pointer(cython.const[uint8_t]), data)
