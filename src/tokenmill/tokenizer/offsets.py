@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..errors import WrongTypeError
 from .encoding._spans_cy import character_spans, token_spans
 from .normalization import align, repair
 
@@ -46,6 +47,8 @@ def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
 
     try:
         data = text.encode()
+    except AttributeError:
+        raise WrongTypeError(f"text is str, not {type(text).__name__}") from None
     except UnicodeEncodeError:  # lone surrogates
         text = repair(text)
         data = text.encode()
