@@ -129,3 +129,9 @@ def test_text_behind_an_added_token_has_no_space_put_before_it():
     assert tok.encode("<x>ab", allowed_special="all") == [257, 256]
     assert tok.truncate("<x>ab", 2, allowed_special="all") == "<x>ab"
     assert tok.chunks("<x>abab", 2, allowed_special="all") == ["<x>ab", "ab"]
+
+
+def test_a_lone_surrogate_is_a_replacement_character():
+    tok = tokenmill.train_from_iterator(["low lower lowest"], vocab_size=262)
+    assert tok.truncate("\ud800 low", 3) == "\ufffd"
+    assert "".join(tok.chunks("\ud800 low", 3)) == "\ufffd low"

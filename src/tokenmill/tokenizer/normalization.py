@@ -41,6 +41,15 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3
 STRIPPED = WHITE_SPACE.replace("-", "".join(map(chr, range(0x2001, 0x200A))))
 
 
+def encoded(text: str) -> tuple[str, bytes]:
+    """The text and its UTF-8; lone surrogates become U+FFFD in both."""
+    try:
+        return text, text.encode()
+    except UnicodeEncodeError:
+        text = repair(text)
+        return text, text.encode()
+
+
 def repair(text: str | bytes) -> str:
     """The text as UTF-8 can hold it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
     if isinstance(text, bytes):

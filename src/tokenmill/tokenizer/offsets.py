@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import WrongTypeError
 from .encoding._spans_cy import character_spans, token_spans
-from .normalization import align, repair
+from .normalization import align, encoded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,13 +45,9 @@ def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
     """The ids of `text` with their spans. Raises SpecialTokenError for a text that the plan refuses."""
     import numpy as np
 
-    try:
-        data = text.encode()
-    except AttributeError:
-        raise WrongTypeError(f"text is str, not {type(text).__name__}") from None
-    except UnicodeEncodeError:  # lone surrogates
-        text = repair(text)
-        data = text.encode()
+    if not isinstance(text, str):
+        raise WrongTypeError(f"text is str, not {type(text).__name__}")
+    text, data = encoded(text)
     core.added.check(data, plan)
     ids, spans = encode_spans(core, data, plan)
     shape = (len(ids), 2)

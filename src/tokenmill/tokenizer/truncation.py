@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, WrongTypeError
+from .normalization import encoded
 
 if TYPE_CHECKING:
     from .core import Core
@@ -19,7 +20,9 @@ def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
     No more of the text is encoded than needed.
     """
     _check_number(max_tokens, 0)
-    data = text.encode()
+    if not isinstance(text, str):
+        raise WrongTypeError(f"text is str, not {type(text).__name__}")
+    text, data = encoded(text)
     core.added.check(data, plan)
     if core.whole_texts:
         end = core.end_of(data, plan, max_tokens)
@@ -37,7 +40,7 @@ def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
 def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
     """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each."""
     _check_number(max_tokens, 1)
-    data = text.encode()
+    text, data = encoded(text)
     ends = core.token_ends(data, plan)
     ends[-1:] = [len(data)]  # what a normalizer removes at the end of a text belongs to the last token
     result: list[str] = []
