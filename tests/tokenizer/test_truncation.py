@@ -2,6 +2,7 @@
 
 import pytest
 
+import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
 
