@@ -207,10 +207,10 @@ def trainers(results: dict) -> list[str]:
     """`encode --format megatron` and the training frameworks' own tools."""
     rows, tools = [], ("megatron", "datatrove", "dolma")
     for model, kept in results.items():
-        for group in kept.values():
+        for name, group in kept.items():
             ours, theirs = group["commands"]["tokenmill"], group["commands"]
             row = [
-                f"{model}, {group['bytes'] / 1e6:,.0f} MB",
+                f"{model}, {group['bytes'] / 1e6:,.0f} MB" + " of Parquet" * (name == "parquet"),
                 f"{median(ours):.2f} s, {median(ours, 'peak_mib'):.0f} MiB",
             ]
             for tool in tools:
@@ -223,7 +223,7 @@ def trainers(results: dict) -> list[str]:
     return [
         "## Token files of training frameworks",
         "",
-        "JSON lines to Megatron-LM's .bin and .idx, whole commands on two cores, start-up included. 150 MB: Megatron-LM's "
+        "JSON lines or Parquet to Megatron-LM's .bin and .idx, whole commands on two cores, start-up included. 150 MB: Megatron-LM's "
         "`tools/preprocess_data_fast.py`, which uses gigatoken. 15 MB: its `tools/preprocess_data.py`, datatrove's "
         "`DocumentTokenizer` and `dolma tokens`, which write formats of their own. Times relative to tokenmill, and peak "
         "memory of the largest process. The last column compares .bin and .idx byte for byte.",
