@@ -180,3 +180,11 @@ def test_a_training_of_several_sizes_in_python(tmp_path):
     assert tokenmill.load(tmp_path / "out" / "258").n_vocab == 258
     smaller = tokenmill.Prune(tokenizer=trained.tok, script=["Greek"], output=tmp_path / "small").run()
     assert smaller.certificate is not None and smaller.certificate.ids == smaller.tok.n_vocab
+
+
+def test_an_annotation_that_cannot_be_read_hides_no_error():
+    def broken(text: "numpy.ndarray", size: int = 1):  # noqa: F821
+        return text.missing
+
+    with pytest.raises(AttributeError, match="missing"):
+        errors.suggests_options(broken)("low")

@@ -195,7 +195,7 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
         text = annotations.get(name, "Any")
         try:
             hint = eval(text, {}, _Names(names)) if isinstance(text, str) else text
-        except TypeError:  # any type does not take [...]
+        except Exception:  # a name that only type checkers import; the error of the function is the one to show
             continue
         if not _fits(value, hint):
             wanted = f"; it must be {text}" if isinstance(text, str) and "Annotated" not in text else ""
@@ -203,7 +203,7 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type; for lists and tuples also its elements. What cannot be told fits."""
+    """Return whether a value has a type; for lists and tuples also its elements. True for types that cannot be checked."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in inner)

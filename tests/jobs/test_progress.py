@@ -44,5 +44,5 @@ def test_progress_true_draws_bars(tmp_path, capsys):
     path.write_text("low lower lowest " * 50)
     tok = tokenmill.train(path, vocab_size=260, progress=True)
     tokenmill.inspect(tok, text=path, progress=True)
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr().err
     assert "Counting" in printed and "Reaching tokens" in printed and "100%" in printed

@@ -24,12 +24,12 @@ BATCH = 1 << 16  # entries read at a time
 
 
 def is_counts_file(path: Path) -> bool:
-    """Whether a file holds word counts."""
+    """Return whether a file contains word counts."""
     return path.suffix == SUFFIX and path.is_file()
 
 
 def is_split_by_ddtokens(rows: Rows) -> bool:
-    """Whether each pretoken can be one of the pattern `ddtokens`: with white space of ASCII at its start alone, or a newline.
+    """Return whether each pretoken fits the pattern `ddtokens`: ASCII white space only at its start, or a newline.
 
     A .ddfreq file does not name its pattern.
     """

@@ -52,7 +52,7 @@ class Count(Options):
 
     @property
     def folder(self) -> Path:
-        """The folder that is counted into: of a .ddfreq file a hidden one beside it, for as long as it is needed."""
+        """The folder to count into. For a .ddfreq file, a hidden temporary folder next to it."""
         assert self.output is not None
         as_file = self.output.suffix == SUFFIX and not self.merge
         return self.output.with_name(f".{self.output.name}.counts") if as_file else self.output

@@ -67,7 +67,7 @@ def mark_of(steps: tuple[Step, ...]) -> str:
 
 
 def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, notes: list[str]) -> str:
-    """What decoding leaves out at the start (Vocabulary.strip_decoded). Unsupported for a decoder that does anything else.
+    """Return what decoding leaves out at the start (Vocabulary.strip_decoded). Unsupported for a decoder that does anything else.
 
     byte_fallback: whether tokens such as <0x41> stand for bytes.
     """

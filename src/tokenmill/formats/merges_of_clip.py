@@ -17,7 +17,7 @@ _SPLIT = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 
 def looks_like_clip_merges(data: bytes) -> bool:
-    """Whether `data` begins like merges of this kind."""
+    """Return whether `data` begins like merges of this kind."""
     first = data[: 1 << 12]
     return b"#version" in first.split(b"\n", 1)[0] and f"{_END}\n".encode() in first.replace(b"\r", b"")
 

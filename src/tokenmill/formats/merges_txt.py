@@ -45,7 +45,7 @@ def roles_of(vocabulary: Vocabulary) -> dict[str, str]:
 
 
 def looks_like_merges(data: bytes, name: str = "") -> bool:
-    """Whether `data` begins like a merges.txt: by its first line, which some files named merges.txt lack."""
+    """Return whether `data` has the first line of a merges.txt, which some files of that name lack."""
     first = data[:256].lstrip(BLANK).split(b"\n", 1)[0]
     return first.startswith(b"#version") or (name.endswith(("merges.txt", "vocab.bpe")) and first.count(b" ") == 1)
 

@@ -33,11 +33,12 @@ BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
 
 @contextlib.contextmanager
 def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Progress, Console]]:
-    """A callback that draws a bar for each stage, in a terminal or a notebook, and the console to print above the bars.
+    """A callback that draws a bar for each stage, on stderr or in a notebook, and the console to print above the bars.
 
-    below: what rich draws below the bars, again and again.
+    below: what rich draws below the bars at each refresh.
     """
     from rich import progress as rich
+    from rich.console import Console
 
     class Bars(rich.Progress):
         def get_renderables(self) -> Iterator[Any]:
@@ -52,7 +53,7 @@ def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Pr
         rich.TextColumn("{task.fields[speed]:>10}"),
         rich.TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Bars(*columns, console=console) as drawn:
+    with Bars(*columns, console=console or Console(stderr=True)) as drawn:
         tasks: dict = {}
 
         def progress(stage: str, done: int, total: int | None) -> None:

@@ -8,8 +8,8 @@ tokenizer continues with Picky BPE if a threshold is given. Its merges become th
 them in order gives the same ids.
 
 To replace, the tokens that the text uses least are removed, and training continues with their ids. New merges come after all
-old ones, so a text in which none of them applies keeps its ids, unless it used a removed token. The merges decide the order, not the ids, so the result of a vocabulary of ranks is one
-of merges: tokenizer.json can hold it, a .tiktoken file cannot.
+old ones, so a text in which none of them applies keeps its ids, unless it used a removed token. The merges decide the order,
+not the ids, so a vocabulary of ranks becomes one of merges: tokenizer.json can hold it, a .tiktoken file cannot.
 
 A token that other tokens are merged from is removed only after them. A Picky vocabulary makes removed tokens on the way to
 others, so there any token can be removed: its removal follows the other events.
@@ -106,7 +106,7 @@ class Replaced:
 
 
 class Worth(NamedTuple):
-    """How many tokens are worth replacing on a text.
+    """The number of tokens that are worth replacing on a text.
 
     tokens: the number. used: how often the text uses the most used of them. gained: how often the least frequent of as
         many pairs of adjacent tokens occurs.
@@ -208,7 +208,7 @@ def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
 
 
 def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
-    """How many tokens are worth replacing on the text of `usage`. uses: as for `worth_replacing`."""
+    """Return the number of tokens that are worth replacing on the text of `usage`. uses: as for `worth_replacing`."""
     worth, size = worth_replacing(tok, usage, uses), len(ordinary_tokens(tok))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),

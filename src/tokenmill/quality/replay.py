@@ -267,7 +267,7 @@ def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
 
 
 def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence[float] = THRESHOLDS) -> Table:
-    """How many tokens reach each threshold; `size` is the number of tokens of the vocabulary."""
+    """Return the number of tokens that reach each threshold. `size` is the number of tokens of the vocabulary."""
     rows = []
     for threshold in thresholds:
         junk = [token for token in found if token.ios >= threshold]

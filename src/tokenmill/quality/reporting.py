@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a report was made, so that others can make it again.
+    """The provenance of a report: what others need to make it again.
 
     date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
     tokenizers: fingerprints by name.
