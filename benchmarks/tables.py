@@ -211,22 +211,21 @@ def trainers(results: dict) -> list[str]:
             ours, theirs = group["commands"]["tokenmill"], group["commands"]
             row = [
                 f"{model}, {group['bytes'] / 1e6:,.0f} MB" + " of Parquet" * (name == "parquet"),
-                f"{median(ours):.2f} s, {median(ours, 'peak_mib'):.0f} MiB",
+                f"{median(ours):.2f} s",
             ]
             for tool in tools:
                 rounds = theirs.get(tool, [])
                 if rounds and "error" in rounds[0]:
                     row.append("cannot open the file")
                 else:
-                    row.append(f"{times(rounds, ours)}, {median(rounds, 'peak_mib'):.0f} MiB" if rounds else "")
+                    row.append(times(rounds, ours) if rounds else "")
             rows.append([*row, {True: "identical", False: "differ", None: ""}[group["identical"]]])
     return [
         "## Token files of training frameworks",
         "",
-        "JSON lines or Parquet to Megatron-LM's .bin and .idx, whole commands on two cores, start-up included. 150 MB: Megatron-LM's "
+        "JSON lines, or Parquet where a row says so, to Megatron-LM's .bin and .idx, whole commands on two cores, start-up included. 150 MB: Megatron-LM's "
         "`tools/preprocess_data_fast.py`, which uses gigatoken. 15 MB: its `tools/preprocess_data.py`, datatrove's "
-        "`DocumentTokenizer` and `dolma tokens`, which write formats of their own. Times relative to tokenmill, and peak "
-        "memory of the largest process. The last column compares .bin and .idx byte for byte.",
+        "`DocumentTokenizer` and `dolma tokens`, which write formats of their own. Times relative to tokenmill. The last column compares .bin and .idx byte for byte.",
         "",
         *table(["", "tokenmill", "Megatron-LM", "datatrove", "dolma", "files"], rows),
     ]
