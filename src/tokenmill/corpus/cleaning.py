@@ -52,7 +52,7 @@ def clean(
     options: CleanOptions | None = None,
     job: JobOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> CleaningReport:
     """Clean a corpus into shards in the folder `output`, with a report beside it (`output`.report.json).
 
@@ -63,6 +63,7 @@ def clean(
     job: with `overwrite` the output of another run is removed. Without it that is an OutputError.
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job = options or CleanOptions(), JobOptions.of(job, num_threads)
     check_kind(kind, options.format)
     options = options.for_kind(kind)

@@ -50,7 +50,7 @@ def count_to_folder(
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> CountSummary:
     """Count into a folder of Parquet files, as `count` does, but the result is never in memory whole.
 
@@ -59,6 +59,7 @@ def count_to_folder(
 
     num_threads: in place of `num_threads` of `job`.
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job, output = options or CountOptions(), JobOptions.of(job, num_threads), named(output)
     on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from types import ModuleType
@@ -201,8 +201,20 @@ def read_documents(
     plain text of both.
     """
     options = ReadOptions(unit, separator, field, max_document_bytes, skip_damaged)  # type: ignore[arg-type]
+    return documents_of(sources, options, format=format, on_skip=on_skip)
+
+
+def documents_of(
+    sources: str | os.PathLike | Iterable[str | os.PathLike],
+    options: ReadOptions,
+    read_on: Callable[[int], None] | None = None,
+    *,
+    format: str | None = None,
+    on_skip: OnSkip | None = None,
+) -> Iterator[Document]:
+    """The same, read as the options say. read_on: called with the bytes read so far, as stored, once their documents are taken."""
     on_skip = options.skipper(on_skip)
-    block = Block()
+    block, before = Block(), 0
     for source in find_sources(sources, on_skip):
         with closing(open_source(source, options, format, ids=True)) as opened:
             while opened.draw(block):
@@ -218,6 +230,9 @@ def read_documents(
                             reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
                             report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
                         yield document
+                if read_on is not None:
+                    read_on(before + opened.stored_position())
+        before += size_of(source)
 
 
 def document_of(record: Record, options: ReadOptions) -> Document | Drop:

@@ -58,7 +58,7 @@ def encode_files(
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> EncodeSummary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
 
@@ -74,6 +74,7 @@ def encode_files(
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens
     18211734
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job = options or EncodeOptions(), JobOptions.of(job, num_threads)
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
