@@ -98,3 +98,15 @@ def test_bars_in_a_notebook_need_no_other_package(monkeypatch):
     with bars(Console(file=io.StringIO(), force_jupyter=True)) as (progress, _):
         progress("count", 5_000_000, 10_000_000)
     assert " 50%" in shown[0] and "100%" in shown[-1] and all("Counting" in text for text in shown)
+
+
+def test_a_speed_is_that_of_the_whole_stage(monkeypatch):
+    """rich's own is that of the last moments, in which all blocks of a short text are reported at once."""
+    from rich.console import Console
+
+    now = [0.0]
+    monkeypatch.setattr("rich.progress.Progress.get_time", lambda self: now[0], raising=False)
+    console = Console(file=io.StringIO(), width=80, force_terminal=True)
+    with bars(console) as (progress, _):
+        progress("verify", 1_000_000, 9_000_000)
+    assert "Verifying" in console.file.getvalue() and "1.0 MB " in console.file.getvalue()

@@ -23,6 +23,8 @@ STAGES = {
     "clean": "Cleaning",
     "count": "Counting",
     "encode": "Encoding",
+    "verify": "Verifying",
+    "join": "Joining",
     "segment": "Encoding pretokens",
     "replay": "Replaying merges",
     "reachable tokens": "Reaching tokens",
@@ -31,7 +33,7 @@ STAGES = {
     "merge": "Merging",
     "index": "Indexing",
 }
-BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
+BYTES = ("clean", "count", "encode", "verify", "join")  # the stages that are measured in bytes
 
 
 @contextlib.contextmanager
@@ -67,10 +69,11 @@ def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Pr
             task = drawn.tasks[tasks[stage]]
             if done < task.completed:  # the stage begins again, on other data
                 drawn.reset(task.id, total=total)
-            speed = task.finished_speed or task.speed
+            shown = f"{done:,}"
             if stage in BYTES:
-                shown = f"{speed / 1e6:,.1f} MB/s" if speed else f"{done / 1e6:,.1f} MB"
-            drawn.update(task.id, completed=done, total=total, speed=shown if stage in BYTES else f"{done:,}")
+                seconds = task.elapsed or 0.0  # of less than one no speed is told
+                shown = f"{done / 1e6 / seconds:,.1f} MB/s" if seconds > 1 else f"{done / 1e6:,.1f} MB"
+            drawn.update(task.id, completed=done, total=total, speed=shown)
             if show is not None:
                 show()
 
