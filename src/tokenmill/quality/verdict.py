@@ -129,7 +129,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     published = [other.swallowed_share or 0.0 for other in references().values()]
     if not (standing and standing.peers) and share > max(published):
         level = "look"  # more than any published one, of whatever size
-    elif share <= min(published):  # as after `prune --ios` on this text
+    elif share <= min(published) and judged.usage.tokens >= SHORT * judged.size:  # as after `prune --ios` on this text
         level = "good"
     statement = "No token was almost always swallowed by a longer one."
     if swallowed:
