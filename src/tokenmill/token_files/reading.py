@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, OptionName, UsageError, require, suggests_options
+from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import Array, Bounds, read_npy
 from .formats import FORMATS
-from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
+from .settings import AHEAD, COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +75,7 @@ class TokenFile:
         return self.metadata.format if self.metadata else _format(self.path)[0]
 
     def id_blocks(self) -> Iterator[Any]:
-        """The ids as bytes, in blocks of whole ids.
+        """The ids as bytes, in blocks of whole ids. A block is valid until `AHEAD` more were drawn.
 
         Raises FormatError if the file was cut off meanwhile, and after the last block if they are not those that were written.
         """
@@ -85,11 +86,12 @@ class TokenFile:
         if offset is None:  # they are in memory
             yield from (self.ids[start : start + COPY].tobytes() for start in range(0, len(self.ids), COPY))
             return
+        buffers = itertools.cycle([memoryview(bytearray(COPY)) for _ in range(2 * AHEAD)])  # half wait for their hash
         with open(self.path, "rb") as file:
             file.seek(offset)
             while left:
-                data = file.read(min(left, COPY))
-                if not data:
+                data = next(buffers)[:left]
+                if file.readinto(data) < len(data):
                     raise FormatError(f"{self.path}: the file was cut off while it was read")
                 left -= len(data)
                 yield data
@@ -105,16 +107,18 @@ class TokenFile:
         return self._hashed("lengths", map(np.diff, blocks))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
-        """The blocks, which are hashed by another thread while the caller has them."""
+        """The blocks, hashed by another thread, some ahead of the caller."""
         if self.metadata is None:
             yield from blocks
             return
         hashes = BlockHashes()
+
+        def hashed(block: T) -> T:
+            hashes.update(block)
+            return block
+
         with ThreadPoolExecutor(1, "tokenmill-hash") as pool:
-            for block in blocks:
-                hashed = pool.submit(hashes.update, block)
-                yield block
-                hashed.result()
+            yield from map_in_order(pool, hashed, blocks, AHEAD)
         for number, (old, new) in enumerate(zip_longest(self.metadata.hashes[name], hashes.digests())):
             if old != new:
                 first = number * hashes.SIZE
