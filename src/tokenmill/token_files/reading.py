@@ -50,7 +50,7 @@ class TokenFile:
             _check_sizes(self.path, self.metadata)
         ids, bounds = _opened(self.path, self.metadata, self._dtype)
         if bounds is not None:
-            _check_bounds(self.path, ids, bounds)
+            _check_bounds(FORMATS[self.format].paths(self.path)[:2][-1], ids, bounds)
         return ids, bounds
 
     def __getstate__(self) -> dict[str, Any]:
@@ -122,7 +122,8 @@ class TokenFile:
         for number, (old, new) in enumerate(zip_longest(self.metadata.hashes[name], hashes.digests())):
             if old != new:
                 first = number * hashes.SIZE
-                what = f"the {hashes.SIZE:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
+                size = min(hashes.SIZE, self.ids.nbytes - first)
+                what = f"the {size:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
                 if name == "lengths":
                     what = f"the lengths of documents from document {first // 8:,} on"
                 raise FormatError(
@@ -234,12 +235,15 @@ def is_token_file(path: str | os.PathLike) -> bool:
 
 
 def _check_bounds(path: Path, ids: np.ndarray, bounds: Bounds) -> None:
-    """Raise FormatError if the bounds do not fit the ids."""
+    """Raise FormatError if the bounds, which are in the file `path`, do not fit the ids."""
     n = len(bounds)
     if not n or bounds.between(0, 1)[0] != 0 or bounds.between(n - 1, n)[0] != len(ids):
-        raise FormatError(f"{path}: it has {len(ids):,} ids, and its offsets do not end there")
-    if any((block[1:] < block[:-1]).any() for block in bounds.blocks(0, n - 1)):
-        raise FormatError(f"{path}: a document ends before it starts")
+        raise FormatError(f"{path}: there are {len(ids):,} ids, and its offsets do not begin at 0 and end there")
+    first = 0
+    for block in bounds.blocks(0, n - 1):
+        if (wrong := block[1:] < block[:-1]).any():
+            raise FormatError(f"{path}: document {first + int(wrong.argmax()):,} ends before it starts")
+        first += len(wrong)
 
 
 def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
