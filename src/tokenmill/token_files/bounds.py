@@ -19,7 +19,7 @@ from ..vocabulary.lazy import lazy
 if TYPE_CHECKING:
     import numpy as np
 
-BLOCK = 1 << 18  # numbers that are read at once
+BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
 MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
 MEGATRON_MAGIC = b"MMIDIDX\0\0"
 MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
