@@ -30,7 +30,7 @@ from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..sources._json_cy import field_columns
 from ..sources.blocks import Block
-from ..sources.documents import open_source
+from ..sources.documents import open_source, refuse_text
 from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
@@ -69,6 +69,7 @@ def clean(
     options = options.for_kind(kind)
     skipped: list[Skip] = []
     files = find_sources(sources, skipped.append if options.read.skip_damaged else None)
+    refuse_text(files, options.read)
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(files, folder)

@@ -64,7 +64,7 @@ def count_to_folder(
     on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)
-    found, left_out = found_sources(sources, on_skip)
+    found, left_out = found_sources(sources, options.read, on_skip)
     refuse_source(found, output)
     job.check_output(output, is_own)
     told = asdict(replace(options, memory_limit=None))

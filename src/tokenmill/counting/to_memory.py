@@ -70,7 +70,7 @@ def count(
                 sources, output, split=splitter, options=options, on_skip=on_skip, job=job, progress=progress
             )
             return WordCounts.load(output)
-    found, _ = found_sources(sources, on_skip)
+    found, _ = found_sources(sources, options.read, on_skip)
     size = stored_size(found)
     meter = Meter(progress and partial(progress, "count"), [size])
     with (

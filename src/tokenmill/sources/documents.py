@@ -22,7 +22,7 @@ from contextlib import closing
 from functools import cache
 from types import ModuleType
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, OptionName, UsageError
 from .blocks import (
     MAX_DOCUMENT_BYTES,
     Block,
@@ -36,7 +36,19 @@ from .blocks import (
     Span,
     StreamSource,
 )
-from .find import COMPRESSIONS, OnSkip, Skip, Source, find_sources, is_url, report_skips, size_of, suffix_of
+from .find import (
+    COMPRESSIONS,
+    OnSkip,
+    Skip,
+    Source,
+    can_read_again,
+    find_sources,
+    is_url,
+    report_skips,
+    shown,
+    size_of,
+    suffix_of,
+)
 from .jsonl import ArraySource, LinesSource
 from .parquet import ParquetSource
 from .streams import ByteStream, Pause
@@ -68,6 +80,7 @@ def open_source(
     """The source of the blocks of one file.
 
     format: one of FORMATS; None tells it from the name and the first bytes.
+    A source without fields is a UsageError if `options` names a field.
     cut, whole: for callers that take a text document in parts; see text.FileSource.
     check: of the beginning of a text file; see text.TextSource.
     span: one of `spans_of`.
@@ -76,13 +89,22 @@ def open_source(
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
     format = format or SUFFIXES.get(suffix_of(source))
-    stream = None
+    stream, readable = None, True
     if format in (None, "json"):
         try:
             stream = ByteStream(source, pause)
             format = _format_of(stream.peek(HEAD), format)
         except InputError:  # drawing the first block raises it again
-            format = "text"
+            format, readable = "text", False
+    if readable and format not in SUFFIXES.values() and options.fields != (ReadOptions.field,):
+        if stream is not None:
+            stream.close()
+        raise UsageError(
+            f"{shown(source)} is {'text' if format == 'text' else 'a dump'}, which has no fields. Name the JSON and Parquet "
+            "files alone, or leave out ",
+            OptionName("field"),
+            ".",
+        )
     opened: BlockSource
     if format == "parquet":
         opened = ParquetSource(source, options, span, ids)
@@ -104,6 +126,14 @@ def open_source(
         else:
             stream.close()
     return opened
+
+
+def refuse_text(sources: Iterable[Source], options: ReadOptions) -> None:
+    """Raise UsageError where `options` names a field and a source has none, before the work begins. Pipes are not opened."""
+    if options.fields != (ReadOptions.field,):
+        for source in sources:
+            if can_read_again(source) and suffix_of(source) not in SUFFIXES:
+                open_source(source, options).close()
 
 
 def _format_of(head: bytes, format: str | None) -> str:
