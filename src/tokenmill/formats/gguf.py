@@ -165,7 +165,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
     if not (isinstance((*kinds, 0)[0], int) and isinstance((*scores, 0)[0], int | float)):
         fail(file, "", "token types are whole numbers and scores are numbers, and here they are not")
-    check_scores(Pieces([], scores, kinds, file))
+    check_scores(scores, file)
     merges = get("merges", Texts)
     if model == "llama" and (merges is None or not merges.count):
         pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)

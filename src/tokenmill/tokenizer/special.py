@@ -61,6 +61,7 @@ class AddedTokens:
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
         self.always = frozenset(self.by_content) - self.special
         self._plan = lru_cache(maxsize=64)(self._make_plan)
+        self._sections = lru_cache(maxsize=64)(self._make_sections)
 
     def plan(self, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]) -> Plan:
         """What tiktoken's two arguments ask for."""
@@ -80,7 +81,7 @@ class AddedTokens:
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
         return Plan(allowed, refused, refused_finder, *self._sections(self.always | allowed))
 
-    def _sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
+    def _make_sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
         """What the kernel does with the text beside the tokens `contents`, None for nothing; and the steps of that."""
         tokens = [self.by_content[content] for content in contents]
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +48,8 @@ class LibraryModel:
         """The number of characters, after normalisation and splitting, that have no token in a BPE model and are dropped."""
         if self.library != "tokenizers" or self.kind != "BPE":
             return 0
+        import json  # late, like the other import of it: it takes a millisecond, and kernels need none
+
         model = json.loads(self.data)["model"]
         if model.get("unk_token") is not None:
             return 0
@@ -81,6 +82,8 @@ def _without_control_tokens(data: bytes) -> bytes:
 
     tokenizers takes a control token that is in the vocabulary for an ordinary token too. Tokens that merges make stay.
     """
+    import json
+
     root = json.loads(data)
     model, vocab = root["model"], root["model"]["vocab"]
     if "merges" in model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
@@ -275,6 +274,7 @@ class Vocabulary:
     @lazy
     def _fingerprint(self) -> str:
         import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
+        import json
 
         from ..split.spelling import canonical  # late: encoding needs no fingerprint
 
