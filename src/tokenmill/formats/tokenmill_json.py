@@ -7,7 +7,6 @@ NAME.tiktoken. It is called the companion of that file, and names its SHA-256: a
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -76,7 +75,9 @@ class Companion(NamedTuple):
             fields["events"] = ()
         if read_counts is not None:
             fields["event_counts"] = read_counts(vocabulary)
-        return dataclasses.replace(vocabulary, **fields)
+        from dataclasses import replace
+
+        return replace(vocabulary, **fields)
 
 
 def read_companion(path: Path, main: bytes) -> Companion | None:

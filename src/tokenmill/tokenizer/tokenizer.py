@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, WrongTypeError, printable, require
-from ..vocabulary import AddedToken, Event, Vocabulary, surgery
+from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .cores import CACHE_BYTES, core_of
@@ -421,6 +421,8 @@ class Tokenizer:
         >>> chat.encode("<|user|>low", allowed_special="all")
         [32768, 310]
         """
+        from ..vocabulary import surgery  # late, like dataclasses, which it needs
+
         vocabulary = surgery.with_special_tokens(self.vocabulary, checked_special_tokens(texts))
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
@@ -433,6 +435,8 @@ class Tokenizer:
         >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True
         """
+        from ..vocabulary import surgery
+
         return Tokenizer(
             surgery.prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes
         )

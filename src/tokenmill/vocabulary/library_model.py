@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import require
@@ -14,7 +13,6 @@ from .validation import VocabularyError
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
 class LibraryModel:
     """The content of a tokenizer file, and its algorithm.
 
@@ -22,8 +20,8 @@ class LibraryModel:
     kind: "WordPiece", "Unigram", "WordLevel", "BPE", ...; for people.
     """
 
-    data: bytes
-    kind: str
+    def __init__(self, data: bytes, kind: str):
+        self.data, self.kind = data, kind
 
     @property
     def library(self) -> str:
