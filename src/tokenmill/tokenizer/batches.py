@@ -81,7 +81,7 @@ def encode_divided(
     core: Core, text: str | bytes, plan: Plan, num_threads: int | None, collect: Callable[[Batch], Result]
 ) -> Result | None:
     """Encode a long text in pieces on several threads; None if one thread is as good, or the text cannot be divided."""
-    if not isinstance(text, str | bytes):
+    if not isinstance(text, (str, bytes)):
         raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
     if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:
         return None

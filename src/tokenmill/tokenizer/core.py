@@ -265,7 +265,7 @@ class Core:
         self.added.check(text, plan)
         from .offsets import encode_parts  # late: few patterns need it
 
-        return encode_parts(self, text.encode(), plan)[0].tolist()
+        return self.kernel.listed(encode_parts(self, text.encode(), plan)[0])
 
     def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
@@ -310,16 +310,17 @@ class Core:
 
         return encode_spans(self, data, plan, limit)[1][1::2].tolist()
 
-    def end_of(self, data: bytes, plan: Plan, limit: int) -> int:
-        """Where the first `limit` ids of a text in UTF-8 end; negative as for Encoder.prefix."""
-        vocabulary = self.vocabulary
-        unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
-        return self.kernel.prefix(data, plan.sections, limit, self.sizes, unknown)
+    def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
+        """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""
+        if self.whole_texts and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
+            vocabulary = self.vocabulary
+            unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
+            found = self._by_kernel("prefix", text, plan, max_tokens, vocabulary.packed[1], unknown)
+            if found is not None:
+                return found
+        from .truncation import truncate  # late: the kernel tells nearly all
 
-    @lazy
-    def sizes(self) -> memoryview:
-        """The number of bytes of each token by id."""
-        return memoryview(self.vocabulary.packed[1]).cast("I")
+        return truncate(self, text, max_tokens, plan)
 
     def parts(self, text: str) -> Iterator[bytes | int]:
         """What `text` consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
@@ -327,14 +328,14 @@ class Core:
 
         return parts(self, repair(text))
 
-    def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
+    def _by_kernel(self, method: str, text: str | bytes, plan: Plan, *more: object) -> Any:
         """What a method of the kernel returns."""
         try:
-            return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections)
+            return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections, *more)
         except ForbiddenText as found:
             refuse(str(found))
         except UnicodeEncodeError:  # lone surrogates
-            return self._by_kernel(method, repair(text), plan)
+            return self._by_kernel(method, repair(text), plan, *more)
 
     # Text without added tokens
 
