@@ -30,10 +30,11 @@ def test_the_kernel_finds_the_prefix_of_the_spans(tok, text, monkeypatch):
         for most in range(len(tok.encode(sample)) + 2):
             assert tok.truncate(sample, most) == slowly(tok._core, sample, most, tok._core.plan())
     monkeypatch.setattr(truncation, "truncate", None)  # the kernel tells all where nothing is special
-    assert tok.truncate("low low low", 2) == "low low"
+    assert tok.truncate("low low low", 2) == tok.decode(tok.encode("low low low")[:2])
     monkeypatch.undo()
     special = "low<|endoftext|> low low"
-    assert tok.truncate(special, 2, allowed_special="all") == "low<|endoftext|>"
+    most = len(tok.encode("low")) + 1
+    assert tok.truncate(special, most, allowed_special="all") == "low<|endoftext|>"
     with pytest.raises(SpecialTokenError):
         tok.truncate(special, 1)
 

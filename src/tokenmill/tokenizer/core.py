@@ -240,7 +240,9 @@ class Core:
         """What finds places where a text may be divided; None if what is on one side may change the ids of the other."""
         if self.scanner is None or not self.added.local:
             return None
-        return self.splitter_with(token.content for token in self.vocabulary.added_tokens)
+        splitter = self.splitter_with(token.content for token in self.vocabulary.added_tokens)
+        splitter.cutter = self.cutter
+        return splitter
 
     # Texts with added tokens
 

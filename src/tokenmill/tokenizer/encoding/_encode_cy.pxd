@@ -19,6 +19,7 @@ cdef class State:
     cdef Found raw  # the next added token of the text
     cdef Found normal  # the next added token of the stretch
     cdef int first  # 2 if the next part begins the text, 1 if it begins a stretch, else 0
+    cdef bint goes_on  # the text is the rest of one that was cut inside a stretch
     cdef bint in_stretch, in_part  # whether the position is inside
     cdef uint8_t* prefixed  # a space and the start of a part
     cdef size_t prefixed_size

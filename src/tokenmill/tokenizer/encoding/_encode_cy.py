@@ -354,7 +354,7 @@ class Encoder:
             return self._encode(state, text, at, length, stop, cython.NULL, 0)
         if at == 0:
             state.in_stretch = False
-            state.first = 2
+            state.first = 0 if state.goes_on else 2
             state.raw.begin = 0
             state.raw.at = 0
             state.raw.start = length
