@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from ..split.patterns import PATTERNS
+from ..split.patterns import LINES, PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
@@ -220,7 +220,7 @@ def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabular
 
     It has no split pattern where the name of the patterns is unknown.
     """
-    patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else ("[^\n]+|\n+",)
+    patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
     spelling = None if byte_level else MARK, not byte_level and BYTE in held.kinds
     tables = read_tables(held.data, held.tokens[:2], held.merges[:2])
     if tables is not None:

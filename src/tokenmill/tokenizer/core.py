@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownOptionError, UsageError
 from ..split import Splitter
+from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
@@ -395,9 +396,10 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
 
 
 def _cutter(vocabulary: Vocabulary) -> Cutter | None:
-    """The cutter of a vocabulary of characters whose pretoken is the whole text; None if it could change ids."""
-    if vocabulary.alphabet == "bytes" or vocabulary.split_patterns or vocabulary.whole_pretokens:
+    """The cutter of a vocabulary of characters whose pretokens are the whole text, or lines; None if it could change ids."""
+    if vocabulary.alphabet == "bytes" or vocabulary.split_patterns not in ((), (LINES,)) or vocabulary.whole_pretokens:
         return None
     if vocabulary.order == "events" or (vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]):
         return None  # unknown characters on both sides of a cut would be fused
-    return Cutter(*vocabulary.packed, vocabulary.event_numbers)
+    cutter = Cutter(*vocabulary.packed, vocabulary.event_numbers)
+    return None if vocabulary.split_patterns and cutter.joins_newlines else cutter

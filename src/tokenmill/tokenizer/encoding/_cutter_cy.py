@@ -116,6 +116,7 @@ class Cutter:
         i: cython.size_t = _read(p, n, cython.address(first))
         while i < n:
             i += _read(p + i, n - i, cython.address(second))
+            self.joins_newlines |= (first == 0x0A) != (second == 0x0A)
             if first < 128 and second < 128:
                 self.ascii[first][second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
             elif first & STRAY_MASK == STRAY or second & STRAY_MASK == STRAY:
