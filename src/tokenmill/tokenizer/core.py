@@ -191,7 +191,7 @@ class Core:
         return ids if hasattr(ids, "__len__") else list(ids)
 
     def left_out(self, ids: Any) -> tuple[int, bool]:
-        """How many spaces at the start decoding leaves out, and whether the next ids may begin with more of them."""
+        """Return the number of spaces that decoding leaves out at the start, and whether the next ids may begin with more of them."""
         rule, left_out = self.vocabulary.strip_decoded, 0
         if not rule:
             return 0, False
@@ -238,7 +238,7 @@ class Core:
 
     @lazy
     def dividing_splitter(self) -> Splitter | None:
-        """What finds places where a text may be divided; None if what is on one side may change the ids of the other."""
+        """The splitter that finds places where a text may be divided; None if what is on one side may change the ids of the other."""
         if self.scanner is None or not self.added.local:
             return None
         splitter = self.splitter_with(token.content for token in self.vocabulary.added_tokens)
@@ -308,7 +308,7 @@ class Core:
         return encode_with_offsets(self, text, plan)
 
     def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
-        """Where each token of a text in UTF-8 ends, in bytes. limit: stop once there are more tokens; -1 for no limit."""
+        """Return the end of each token of a text in UTF-8, in bytes. limit: stop once there are more tokens; -1 for no limit."""
         from .offsets import encode_spans
 
         return encode_spans(self, data, plan, limit)[1][1::2].tolist()
@@ -326,13 +326,13 @@ class Core:
         return truncate(self, text, max_tokens, plan)
 
     def parts(self, text: str) -> Iterator[bytes | int]:
-        """What `text` consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
+        """Yield the sections of `text`: the bytes of each part that is split, and the ids of added tokens that are not special."""
         from .offsets import parts
 
         return parts(self, repair(text))
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan, *more: object) -> Any:
-        """What a method of the kernel returns."""
+        """Return the result of a method of the kernel."""
         try:
             return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections, *more)
         except ForbiddenText as found:

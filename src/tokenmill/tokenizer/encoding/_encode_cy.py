@@ -65,7 +65,7 @@ RAISED = cython.declare(cython.Py_ssize_t, -13)  # State.error
 
 @cython.cclass
 class State:
-    """What one thread changes while it encodes."""
+    """The data that one thread changes while it encodes."""
 
     def __cinit__(self, cache: PretokenCache):
         self.cache = cache
