@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import types
+from base64 import b64encode
 
 import pytest
 
@@ -138,6 +139,16 @@ def test_import_is_light():
         [sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_a_first_load_is_light(tmp_path):
+    (tmp_path / "a.tiktoken").write_text(
+        "".join(f"{b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
+    )
+    code = "import tokenmill, sys; tokenmill.load(sys.argv[1], split='gpt2').encode('a'); print({*sys.modules} & HEAVY)"
+    heavy = ["numpy", "regex", "dataclasses", "inspect", "json"]
+    command = [sys.executable, "-c", code.replace("HEAVY", repr({*heavy})), str(tmp_path / "a.tiktoken")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
 def test_help_is_light():

@@ -233,6 +233,39 @@ def test_a_long_text_is_divided_and_gets_the_same_ids(monkeypatch, normalizers):
     assert divided > 20
 
 
+@pytest.mark.parametrize("prefix", [False, "first", "text"])
+def test_a_long_text_without_split_patterns_is_divided_where_no_token_spans(monkeypatch, prefix):
+    monkeypatch.setattr(batches, "LONG_TEXT", 1000)
+    monkeypatch.setattr(batches, "PIECE", 700)
+    tokens = [
+        *(bytes([byte]) for byte in range(256)),
+        *(bytes([byte]) for byte in b" low.er"),
+        b" l",
+        b" lo",
+        b" low",
+        b"er",
+    ]
+    rows = np.array([(256, 257, 263), (263, 258, 264), (264, 259, 265), (261, 262, 266)], np.int32)
+    mark = "\u2581"
+    steps = (("Replace", " ", mark),) if prefix else (("Prepend", mark), ("Replace", " ", mark))
+    fields = {"normalizers": steps, "add_prefix_space": prefix, "space_mark": mark, "byte_tokens": tuple(range(256))}
+    added = (AddedToken("<s>", 300), AddedToken("<a>", 301, special=False))
+    tok = Tokenizer(
+        Vocabulary(tuple(tokens), (), "scores", rows, added, whole_pretokens=False, alphabet="characters", **fields)
+    )
+    rng = random.Random(5)
+    words = [" low", "low", "lower.", "low.low", "é", "漢", "\n", "  ", "<s>", "<a>", "<a> ", mark, mark + "low", " er"]
+    divided = 0
+    for _ in range(30):
+        text = "".join(rng.choices(words, k=rng.randint(900, 3000)))
+        for sample in (text, text + "\ud800" + text):
+            one = tok.encode(sample, allowed_special="all", num_threads=1)
+            divided += len(batches._borders(tok._core, sample)) > 3
+            assert tok.encode(sample, allowed_special="all", num_threads=3) == one
+            assert tok.count_tokens(sample, allowed_special="all", num_threads=3) == len(one)
+    assert divided > 40
+
+
 def test_a_long_text_that_cannot_be_divided(monkeypatch):
     monkeypatch.setattr(batches, "LONG_TEXT", 1000)
     monkeypatch.setattr(batches, "PIECE", 300)

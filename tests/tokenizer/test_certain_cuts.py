@@ -166,3 +166,17 @@ def test_published_vocabularies_as_huggingface(shared, tmp_path, name):
     runs += ["".join(rng.choices(runs, k=3)) for _ in range(1000 * SWEEP)]
     for run, expected in zip(runs, judge.encode_batch(runs, add_special_tokens=False), strict=True):
         assert ours.encode_ordinary(run) == expected.ids, run
+
+
+@pytest.mark.parametrize("last", [b"\n\n", b"a\n"])
+def test_lines_need_no_split_pattern_where_no_token_spans_their_ends(last):
+    tokens = (*BYTES, *(bytes([byte]) for byte in b"ab \n"), b"ab", b" ab", last)
+    rows = np.array([(256, 257, 260), (258, 260, 261), (259 if last == b"\n\n" else 256, 259, 262)], np.int32)
+    fields = {"whole_pretokens": False, "alphabet": "characters", "byte_tokens": tuple(range(256))}
+    core = Core(Vocabulary(tokens, ("[^\n]+|\n+",), "merges", rows, **fields), 1 << 20)
+    assert (core.cutter is None) == (last == b"a\n")
+    rng = Random(6)
+    for _ in range(200):
+        text = "".join(rng.choices("ab \n\né漢", k=rng.randint(1, 40)))
+        expected = [id for pretoken in core.splitter.split(text) for id in core.encode_pretoken(pretoken.encode())]
+        assert core.encode(text, core.plan()) == expected

@@ -5,6 +5,7 @@ import pytest
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
+from tokenmill.tokenizer import truncation
 
 BYTES = tuple(bytes([i]) for i in range(256))
 MIXED = "low 漢字🙂 lower… é\u0301 \U0001f469\u200d\U0001f469\u200d\U0001f467 newest   wide\n\n  x"
@@ -23,16 +24,19 @@ def test_truncate(tok, text):
         assert tok.truncate(sample, len(ids)) == sample
 
 
-def test_the_short_way_to_an_end_finds_that_of_the_spans(tok, text):
-    core, plan = tok._core, tok._core.plan()
-    for sample in (text, MIXED, "low " * 300):
-        data = sample.encode()
-        ends = core.token_ends(data, plan)
-        found = [core.end_of(data, plan, most) for most in range(len(ends) + 2)]
-        assert found == [0, *ends[:-1], -1, -1]
-    allowed = core.plan("all")
-    assert core.end_of(b"low<|endoftext|> low low", allowed, 2) == -2
-    assert core.end_of(b"low<|endoftext|> low low", allowed, 200) == -1
+def test_the_kernel_finds_the_prefix_of_the_spans(tok, text, monkeypatch):
+    slowly = truncation.truncate
+    for sample in (text, MIXED, "low " * 300, "\ud800 low lower"):
+        for most in range(len(tok.encode(sample)) + 2):
+            assert tok.truncate(sample, most) == slowly(tok._core, sample, most, tok._core.plan())
+    monkeypatch.setattr(truncation, "truncate", None)  # the kernel tells all where nothing is special
+    assert tok.truncate("low low low", 2) == tok.decode(tok.encode("low low low")[:2])
+    monkeypatch.undo()
+    special = "low<|endoftext|> low low"
+    most = len(tok.encode("low")) + 1
+    assert tok.truncate(special, most, allowed_special="all") == "low<|endoftext|>"
+    with pytest.raises(SpecialTokenError):
+        tok.truncate(special, 1)
 
 
 def test_truncate_looks_no_further_than_it_must(tok, text):

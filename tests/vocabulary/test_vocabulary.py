@@ -71,6 +71,15 @@ def test_nothing_can_be_changed():
     assert merges.events.tolist() == [[97, 98, 256]] and merges.events.dtype == np.int32
 
 
+def test_it_is_a_dataclass_to_others():
+    vocabulary = Vocabulary(BYTES, (), added_tokens=(AddedToken("<s>", 256),))
+    assert [field.name for field in dataclasses.fields(vocabulary)][:3] == ["tokens", "split_patterns", "order"]
+    assert dataclasses.replace(vocabulary, added_tokens=()).special_tokens == {}
+    for values, fields in [((BYTES,), {}), ((BYTES, ()), {"tokens": BYTES}), ((BYTES, ()), {"colour": "red"})]:
+        with pytest.raises(TypeError, match="Vocabulary"):
+            Vocabulary(*values, **fields)
+
+
 AB = (*BYTES, b"ab", b"abc", None)
 BAD = {
     "events of ranks": ("has 1 events", {"events": [(97, 98, 256)]}),

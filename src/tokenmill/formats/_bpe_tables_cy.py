@@ -8,7 +8,7 @@ is left to the slow readers in Python, which name it. Both give the same vocabul
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
-from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize
+from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize, PyUnicode_GET_LENGTH
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcmp, memcpy, memmove
@@ -30,27 +30,38 @@ for _byte, _character in enumerate(CHARACTERS):
     BYTES[ord(_character)] = _byte
 
 
-def scored_pieces(texts: list, order: list, bytes_of: dict, mark: bytes):
+def scored_pieces(texts: list, scores: list, bytes_of: dict, mark: bytes):
     """The tokens of pieces with scores, packed as by `pack_tokens`, and each two pieces that spell one; None if two are equal.
 
-    texts: the pieces by id; None for an id without one. order: the ids by score, whose pairs follow in this order as int32 rows (left
-    id, right id, new id), the longest left part first. bytes_of: the ids of tokens that are one byte. mark: stands for a space.
-    Raises ValueError with the id of a piece that is not Unicode text.
+    texts: the pieces by id; None for an id without one. The pairs are int32 rows (left id, right id, new id): the new id with the
+    highest score first, of equal scores the lowest id, and the longest left part first. bytes_of: the ids of tokens that are one byte.
+    mark: stands for a space. Raises ValueError with the id of a piece that is not Unicode text.
     """
     n: cython.size_t = len(texts)
-    tables: BpeTables = BpeTables(4 * sum([len(text) for text in texts if text is not None]))
+    i: cython.size_t
+    id: cython.size_t
+    room: cython.size_t = 0
+    for id in range(n):
+        if texts[id] is not None:
+            room += 4 * PyUnicode_GET_LENGTH(texts[id])
+    tables: BpeTables = BpeTables(room)
     sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     blob: cython.pointer(uint8_t)
-    id: cython.size_t
     cut: cython.size_t
     entry: cython.pointer(Entry)
     left: uint32_t
     right: uint32_t
     length: cython.Py_ssize_t = 0
     o: cython.size_t = 0
+    score: cython.double
+    lowest: cython.double = float("inf")
+    falling: cython.bint = True  # as in nearly all files
     for id in range(n):
         if texts[id] is not None:
+            score = scores[id]
+            falling = falling and score <= lowest
+            lowest = score
             try:
                 memcpy(tables.text + tables.used, PyUnicode_AsUTF8AndSize(texts[id], cython.address(length)), length)
             except UnicodeEncodeError:
@@ -58,7 +69,11 @@ def scored_pieces(texts: list, order: list, bytes_of: dict, mark: bytes):
             tables.add(length, id)
     if not tables.index():
         return None
-    for id in order:
+    order = None if falling else sorted(range(n), key=scores.__getitem__, reverse=True)
+    for i in range(n):
+        id = i if falling else order[i]
+        if texts[id] is None:
+            continue
         entry = tables.entries + (tables.by_id[id] - 1)
         for cut in range(entry.size - 1, 0, -1):
             if tables.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
@@ -85,6 +100,7 @@ def scored_pieces(texts: list, order: list, bytes_of: dict, mark: bytes):
         free(blob)
 
 
+@cython.final
 @cython.cclass
 class BpeTables:
     """The texts of a vocabulary with their ids, and its merges. Has the methods of dict[str, int] that readers use.

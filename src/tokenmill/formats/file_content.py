@@ -5,7 +5,6 @@ All damage is a FormatError that names the file, the place in it (a line or a JS
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -101,6 +100,8 @@ def lines_of(text: str) -> list[str]:
 
 def parse_json(data: bytes, file: str) -> Json:
     """The JSON document in `data`. A key that occurs twice in one object is an error."""
+    import json  # late: binary files need none
+
     text = decode_utf8(data, file)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

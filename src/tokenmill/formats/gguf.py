@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from ..split.patterns import PATTERNS
+from ..split.patterns import LINES, PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
@@ -165,7 +165,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
     if not (isinstance((*kinds, 0)[0], int) and isinstance((*scores, 0)[0], int | float)):
         fail(file, "", "token types are whole numbers and scores are numbers, and here they are not")
-    check_scores(Pieces([], scores, kinds, file))
+    check_scores(scores, file)
     merges = get("merges", Texts)
     if model == "llama" and (merges is None or not merges.count):
         pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
@@ -220,7 +220,7 @@ def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabular
 
     It has no split pattern where the name of the patterns is unknown.
     """
-    patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else ("[^\n]+|\n+",)
+    patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
     spelling = None if byte_level else MARK, not byte_level and BYTE in held.kinds
     tables = read_tables(held.data, held.tokens[:2], held.merges[:2])
     if tables is not None:

@@ -17,7 +17,6 @@ Others, such as those that drop or change text, are left to tokenizers (library_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ConversionError
@@ -32,17 +31,17 @@ BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": Tru
 METASPACE_SPLIT = r" ?[^ ]+| "
 
 
-@dataclass
 class PreTokenizer:
     """The settings of a pre-tokenizer: the split patterns, whether it writes bytes as characters, where it adds a space.
 
     space_mark: what is written for a space here. A Vocabulary splits the text that has the space itself.
     """
 
-    split_patterns: list[str]
-    byte_level: bool = False
-    add_prefix_space: bool | Literal["first"] = False
-    space_mark: str = ""
+    def __init__(self, space_mark: str):
+        self.split_patterns: list[str] = []
+        self.byte_level = False
+        self.add_prefix_space: bool | Literal["first"] = False
+        self.space_mark = space_mark
 
 
 def read_pre_tokenizer(node: Json, space_mark: str = "") -> PreTokenizer:
@@ -50,7 +49,7 @@ def read_pre_tokenizer(node: Json, space_mark: str = "") -> PreTokenizer:
 
     space_mark: what the normalizer writes for a space.
     """
-    found = PreTokenizer([], space_mark=space_mark)
+    found = PreTokenizer(space_mark)
     if not node.absent:
         _read(node, found)
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import compress, count, repeat
 from math import isnan
 from operator import ne
-from typing import NamedTuple
 
 from ..vocabulary import AddedToken
 from .file_content import fail, show
@@ -14,21 +13,26 @@ MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
 
 
-class Pieces(NamedTuple):
-    """The pieces of a file by id: text, score and kind. file: for messages."""
+class Pieces:
+    """The pieces of a file by id: text, score and kind. file: for messages.
 
-    texts: list[str]
-    scores: list[float]
-    kinds: list[int]
-    file: str
+    special: the ids of the pieces that merges do not make, in order: those of another kind, and empty ones.
+    """
+
+    def __init__(self, texts: list[str], scores: list[float], kinds: list[int], file: str):
+        self.texts, self.scores, self.kinds, self.file = texts, scores, kinds, file
+        ids = {*compress(count(), map(ne, kinds, repeat(NORMAL)))}
+        if "" in texts:
+            ids |= {id for id, text in enumerate(texts) if not text}
+        self.special = sorted(ids)
 
 
-def check_scores(pieces: Pieces) -> None:
+def check_scores(scores: list[float], file: str) -> None:
     """Raise FormatError for a score that is not a number, which has no place in an order."""
-    if isnan(sum(pieces.scores)):  # or infinity minus infinity
-        for id, score in enumerate(pieces.scores):
+    if isnan(sum(scores)):  # or infinity minus infinity
+        for id, score in enumerate(scores):
             if isnan(score):
-                fail(pieces.file, f"piece {id}", "its score is not a number")
+                fail(file, f"piece {id}", "its score is not a number")
 
 
 def added_tokens(pieces: Pieces) -> list[AddedToken]:
@@ -39,17 +43,9 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
     kinds = {CONTROL: True, UNKNOWN: True, USER_DEFINED: False}
     return [
         AddedToken(text, id, special=kinds[kind], normalized=not kinds[kind])
-        for id, text, kind in ((id, pieces.texts[id], pieces.kinds[id]) for id in special_ids(pieces))
+        for id, text, kind in ((id, pieces.texts[id], pieces.kinds[id]) for id in pieces.special)
         if kind in kinds and text and not (kind == USER_DEFINED and " " in text)
     ]
-
-
-def special_ids(pieces: Pieces) -> list[int]:
-    """The ids of the pieces that merges do not make: those of another kind, and empty ones."""
-    ids = {*compress(count(), map(ne, pieces.kinds, repeat(NORMAL)))}
-    if "" in pieces.texts:
-        ids |= {id for id, text in enumerate(pieces.texts) if not text}
-    return sorted(ids)
 
 
 def byte_of(text: str, id: int, file: str) -> int:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OptionName, OutputError
-from ..jobs.outputs import atomic_file
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
@@ -188,6 +187,8 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
             f"{url}: the download is not the published file: its SHA-256 is not {digest}. Try again, or use another network."
         )
     if folder:
+        from ..jobs.outputs import atomic_file  # late: files on this machine need none
+
         with contextlib.suppress(OutputError), atomic_file(places[-1]) as opened:
             opened.write(data)
     return data

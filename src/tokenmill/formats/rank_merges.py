@@ -19,7 +19,6 @@ the same rank whether they would have been joined before either became part of s
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -105,7 +104,9 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
         return vocabulary
     tokens = tuple(None if id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens))
     changes: dict[str, Any] = {"superwords": (), "split_patterns": (SUPERWORDS,)} if len(vocabulary.superwords) else {}
-    return dataclasses.replace(
+    from dataclasses import replace  # late: reading needs no copies
+
+    return replace(
         vocabulary,
         tokens=tokens,
         order="ranks",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -215,12 +214,12 @@ def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
     from . import ddtok, merges_txt
 
     if parse is ddtok.parse_ddtok:
-        return dataclasses.replace(parse(*files), split_patterns=(ddtok.SPLIT,)), False
+        return parse(*files).with_settings(split_patterns=(ddtok.SPLIT,)), False
     added, split, prefix = merges_txt.read_side_files(vocab_path.parent, vocab_data)
     vocabulary = parse(*files, added)
     if split is None:
         return vocabulary, False
-    return dataclasses.replace(vocabulary, split_patterns=(split,), add_prefix_space=prefix), True
+    return vocabulary.with_settings(split_patterns=(split,), add_prefix_space=prefix), True
 
 
 def _partner(place: Path) -> tuple[Path, Path]:

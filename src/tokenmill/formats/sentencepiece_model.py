@@ -27,7 +27,6 @@ from .pieces import (
     added_tokens,
     byte_of,
     check_scores,
-    special_ids,
 )
 
 UNIGRAM, BPE = 1, 2
@@ -62,12 +61,13 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     if algorithm not in _ALGORITHMS:
         fail(file, "", f"this is a SentencePiece model of the unknown algorithm {algorithm}")
     pieces = Pieces(texts, scores, kinds, file)
-    check_scores(pieces)
+    check_scores(scores, file)
     map = normalizing.get(2, b"")
     normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
-    kept = [texts[id] for id in special_ids(pieces) if kinds[id] == USER_DEFINED]
+    kept = [texts[id] for id in pieces.special if kinds[id] == USER_DEFINED]
+    unused = any(kinds[id] == UNUSED for id in pieces.special)
     # 24: treat_whitespace_as_suffix
-    if algorithm != BPE or UNUSED in kinds or training.get(24) or _meets_spaces(normalizer, kept):
+    if algorithm != BPE or unused or training.get(24) or _meets_spaces(normalizer, kept):
         from .library_files import sentencepiece_of_library  # late: most models need only the kernels
 
         return sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm])
@@ -146,7 +146,7 @@ def scored_vocabulary(
     byte_tokens: list[int | None] = [None] * 256
     bytes_of: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}
-    for id in special_ids(pieces):
+    for id in pieces.special:
         text, kind, texts[id] = pieces.texts[id], kinds[id], None
         if kind == BYTE:
             bytes_of[id] = byte_of(text, id, pieces.file)
@@ -177,15 +177,13 @@ def scored_vocabulary(
 
 def _tables(pieces: Pieces, texts: list[str | None], bytes_of: dict[int, int]) -> tuple[tuple[bytes, bytes], bytes]:
     """The packed tokens, and each two pieces that spell a piece, the highest score first."""
-    order = [id for id, text in enumerate(texts) if text is not None]
-    order.sort(key=pieces.scores.__getitem__, reverse=True)  # stable, so that of equal scores the lowest id is first
     try:
-        tables = scored_pieces(texts, order, bytes_of, MARK.encode())
+        tables = scored_pieces(texts, pieces.scores, bytes_of, MARK.encode())
     except ValueError as error:
         fail(pieces.file, f"piece {error}", f"{show(texts[int(str(error))])} is not Unicode text")
     if tables is None:
         ids: dict[str | None, int] = {}
-        for id in sorted(order):
-            if (first := ids.setdefault(texts[id], id)) != id:
-                fail(pieces.file, f"piece {id}", f"{show(texts[id])} is piece {first} already")
+        for id, text in enumerate(texts):
+            if text is not None and (first := ids.setdefault(text, id)) != id:
+                fail(pieces.file, f"piece {id}", f"{show(text)} is piece {first} already")
     return tables

@@ -7,9 +7,7 @@ NAME.tiktoken. It is called the companion of that file, and names its SHA-256: a
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +29,8 @@ FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the o
 
 def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
     """The companion of the file whose content is `main`, as JSON."""
+    import json
+
     held: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "sha256": hashlib.sha256(main).hexdigest()}
     held |= {name: getattr(vocabulary, name) for name in _HELD}
     held["decode_only"] = {str(id): token.hex() for id, token in vocabulary.decode_only}
@@ -43,6 +43,8 @@ def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
 
 def _check(held: dict[str, Any]) -> str:
     """SHA-256 of all other members, so that a companion that was damaged or half edited is noticed."""
+    import json
+
     rest = {key: value for key, value in held.items() if key != "check"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
@@ -73,7 +75,9 @@ class Companion(NamedTuple):
             fields["events"] = ()
         if read_counts is not None:
             fields["event_counts"] = read_counts(vocabulary)
-        return dataclasses.replace(vocabulary, **fields)
+        from dataclasses import replace
+
+        return replace(vocabulary, **fields)
 
 
 def read_companion(path: Path, main: bytes) -> Companion | None:

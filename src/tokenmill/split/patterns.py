@@ -92,6 +92,8 @@ CHAINS: dict[str, tuple[str, ...]] = {
     "digits-3-right": (r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",),
 }
 
+LINES = "[^\n]+|\n+"  # of Gemma 4
+
 # What tokenizers takes for punctuation: that of ASCII, and the general category P of Unicode 8.0. What came later is left out.
 _LATER = (
     r"\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}-\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e5d}\x{10d6e}\x{10ead}"

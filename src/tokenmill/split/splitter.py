@@ -9,6 +9,7 @@ import re
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ..errors import UsageError
 from ._scan_cy import Scanner
@@ -146,6 +147,7 @@ class Splitter:
         shared = set(self._special[0]).intersection(*self._special) if self._special else set()
         self._rare = bytes(sorted(shared, key=lambda byte: (chr(byte).isalnum(), byte != ord("|")))[:1])
         self.scanner: Scanner | None = None
+        self.cutter: Any = None  # knows certain cuts in place of the scanner, by its method `certain_cut`
         compiled = [tables_of(pattern) for pattern in self.patterns or (ANYTHING,)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):
             if isinstance(tables, str) and pattern not in WARNED:
@@ -235,7 +237,7 @@ class Splitter:
         """
         assert self.scanner is not None
         if self._normalize is None:
-            return self.scanner.certain_cut(data, start, end)
+            return (self.cutter or self.scanner).certain_cut(data, start, end)
         for match in reversed([*_ASCII.finditer(data, start, end)]):
             first = max(match.start(), match.end() - _WINDOW)
             run = self._normalize(data[first : match.end()].decode()).encode()

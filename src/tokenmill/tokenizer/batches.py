@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import WrongTypeError
@@ -81,13 +81,19 @@ def encode_divided(
     core: Core, text: str | bytes, plan: Plan, num_threads: int | None, collect: Callable[[Batch], Result]
 ) -> Result | None:
     """Encode a long text in pieces on several threads; None if one thread is as good, or the text cannot be divided."""
-    if not isinstance(text, str | bytes):
+    if not isinstance(text, (str, bytes)):
         raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
     if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:
         return None
     borders = _borders(core, text)
     pieces = tuple(text[start:end] for start, end in itertools.pairwise(borders))
-    return _encode_together(core, pieces, plan, threads, collect) if len(pieces) > 1 else None
+    with contextlib.suppress(_NotAlone):
+        return _encode_together(core, pieces, plan, threads, collect, divided=True) if len(pieces) > 1 else None
+    return None
+
+
+class _NotAlone(Exception):
+    """A piece of a text cannot be encoded in Python, which would put a space before it."""
 
 
 def _borders(core: Core, text: str | bytes) -> list[int]:
@@ -96,9 +102,10 @@ def _borders(core: Core, text: str | bytes) -> list[int]:
     A pretoken begins there outside of any added token. Normalisation of characters does not look across ASCII.
     """
     borders = [0]
-    splitter, normalizers = core.dividing_splitter, core.added.normalizers
+    splitter, normalizers = core.dividing_splitter, core.added.normalizers or core.added.mark
     if splitter is None:
         return borders
+    before_spaces = tuple(text.encode() for text in splitter.special_tokens) if core.added.prepends else ()
     around = 1024 + 4 * max((len(token.content) for token in core.vocabulary.added_tokens), default=0)
     for middle in range(PIECE, len(text) - PIECE // 2, PIECE):
         window = text[middle - around : middle + around]
@@ -108,10 +115,13 @@ def _borders(core: Core, text: str | bytes) -> list[int]:
             continue
         first = len(data) // 4
         place = splitter.certain_cut(data, first, len(data) - first)
-        while place and normalizers and (data[place - 1] | data[place]) >= 0x80:
+        while place and (
+            (normalizers and (data[place - 1] | data[place]) >= 0x80) or data.endswith(before_spaces, 0, place)
+        ):
             place = splitter.certain_cut(data, first, place)
         if place:
-            borders.append(middle - around + (len(data[:place].decode()) if isinstance(text, str) else place))
+            border = middle - around + (len(data[:place].decode()) if isinstance(text, str) else place)
+            borders += [border] if border > borders[-1] else []
     borders.append(len(text))
     return borders
 
@@ -136,10 +146,17 @@ def _encode_together(
     plan: Plan,
     threads: int,
     collect: Callable[[Batch], Result],
+    divided: bool = False,
 ) -> Result:
     """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
     finders = plan.refused_finder, plan.sections
-    batch = Batch(core.kernel, texts, *finders, lambda text: core.encode(text, plan), threads)
+
+    def encode(text: str | bytes) -> list[int]:
+        if divided and (core.added.prefix_rule or core.added.prepends):
+            raise _NotAlone
+        return core.encode(text, plan)
+
+    batch = Batch(core.kernel, texts, *finders, encode, threads, divided)
     if batch.threads == 1:
         return collect(batch)
     with _pool(batch.threads - 1) as pool:
@@ -153,7 +170,7 @@ def _encode_together(
     return result
 
 
-@contextmanager
+@contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
     """Turn automatic garbage collection off, unless it is off.
 

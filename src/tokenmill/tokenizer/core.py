@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownOptionError, UsageError
 from ..split import Splitter
+from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
@@ -240,7 +241,9 @@ class Core:
         """The splitter that finds places where a text may be divided; None if what is on one side may change the ids of the other."""
         if self.scanner is None or not self.added.local:
             return None
-        return self.splitter_with(token.content for token in self.vocabulary.added_tokens)
+        splitter = self.splitter_with(token.content for token in self.vocabulary.added_tokens)
+        splitter.cutter = self.cutter
+        return splitter
 
     # Texts with added tokens
 
@@ -265,7 +268,7 @@ class Core:
         self.added.check(text, plan)
         from .offsets import encode_parts  # late: few patterns need it
 
-        return encode_parts(self, text.encode(), plan)[0].tolist()
+        return self.kernel.listed(encode_parts(self, text.encode(), plan)[0])
 
     def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
@@ -310,16 +313,17 @@ class Core:
 
         return encode_spans(self, data, plan, limit)[1][1::2].tolist()
 
-    def end_of(self, data: bytes, plan: Plan, limit: int) -> int:
-        """Return the end of the first `limit` ids of a text in UTF-8; negative as for Encoder.prefix."""
-        vocabulary = self.vocabulary
-        unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
-        return self.kernel.prefix(data, plan.sections, limit, self.sizes, unknown)
+    def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
+        """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""
+        if self.whole_texts and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
+            vocabulary = self.vocabulary
+            unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
+            found = self._by_kernel("prefix", text, plan, max_tokens, vocabulary.packed[1], unknown)
+            if found is not None:
+                return found
+        from .truncation import truncate  # late: the kernel tells nearly all
 
-    @lazy
-    def sizes(self) -> memoryview:
-        """The number of bytes of each token by id."""
-        return memoryview(self.vocabulary.packed[1]).cast("I")
+        return truncate(self, text, max_tokens, plan)
 
     def parts(self, text: str) -> Iterator[bytes | int]:
         """Yield the sections of `text`: the bytes of each part that is split, and the ids of added tokens that are not special."""
@@ -327,14 +331,14 @@ class Core:
 
         return parts(self, repair(text))
 
-    def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
+    def _by_kernel(self, method: str, text: str | bytes, plan: Plan, *more: object) -> Any:
         """Return the result of a method of the kernel."""
         try:
-            return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections)
+            return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections, *more)
         except ForbiddenText as found:
             refuse(str(found))
         except UnicodeEncodeError:  # lone surrogates
-            return self._by_kernel(method, repair(text), plan)
+            return self._by_kernel(method, repair(text), plan, *more)
 
     # Text without added tokens
 
@@ -392,9 +396,10 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
 
 
 def _cutter(vocabulary: Vocabulary) -> Cutter | None:
-    """The cutter of a vocabulary of characters whose pretoken is the whole text; None if it could change ids."""
-    if vocabulary.alphabet == "bytes" or vocabulary.split_patterns or vocabulary.whole_pretokens:
+    """The cutter of a vocabulary of characters whose pretokens are the whole text, or lines; None if it could change ids."""
+    if vocabulary.alphabet == "bytes" or vocabulary.split_patterns not in ((), (LINES,)) or vocabulary.whole_pretokens:
         return None
     if vocabulary.order == "events" or (vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]):
         return None  # unknown characters on both sides of a cut would be fused
-    return Cutter(*vocabulary.packed, vocabulary.event_numbers)
+    cutter = Cutter(*vocabulary.packed, vocabulary.event_numbers)
+    return None if vocabulary.split_patterns and cutter.joins_newlines else cutter

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 from ..split.splitter import finder_of
 from ..vocabulary.validation import NORMALIZERS
-from .character_map import CharacterMap
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Step
@@ -106,6 +105,8 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
         end = max(start, len(text.rstrip(STRIPPED))) if right else len(text)
         return [*([(0, start, "")] if start else []), *([(end, len(text), "")] if end < len(text) else [])]
     if name == "CharacterMap":
+        from .character_map import CharacterMap  # late: few vocabularies have one
+
         return CharacterMap(*arguments).edits(text)
     change = _change_of(name)
     starts = [n for n, character in enumerate(text) if n == 0 or name not in NORMALIZERS or not _joins(character)]

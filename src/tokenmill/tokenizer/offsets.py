@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .core import Core
     from .special import Plan
 
+Memory = bytes | bytearray  # or another object with the buffer protocol, whose items are bytes
+
 # What a row of State.parts is: see _sections_cy.pxd.
 PREFIXED_PART, ADDED_TOKEN, CHANGED_STRETCH, IN_CHANGED = 1, 2, 3, 4
 
@@ -50,15 +52,14 @@ def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
     text, data = encoded(text)
     core.added.check(data, plan)
     ids, spans = encode_spans(core, data, plan)
-    shape = (len(ids), 2)
-    characters = spans if text.isascii() else character_spans(spans, data)
-    return Offsets(
-        core.kernel.listed(ids), np.ndarray(shape, np.int64, spans), np.ndarray(shape, np.int64, characters), text
-    )
+    shape = (len(spans) // 2, 2)
+    of_bytes = np.ndarray(shape, np.int64, spans)
+    of_characters = of_bytes if text.isascii() else np.ndarray(shape, np.int64, character_spans(spans, data))
+    return Offsets(core.kernel.listed(ids), of_bytes, of_characters, text)
 
 
-def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[memoryview, memoryview]:
-    """The ids of a text in UTF-8, and where each begins and ends in it, in bytes: two numbers for each.
+def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[Memory, memoryview]:
+    """The ids of a text in UTF-8, uint32, and where each begins and ends in it, in bytes: two numbers for each.
 
     limit: stop once there are more ids; -1 for no limit.
     """
@@ -68,10 +69,10 @@ def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[
     if vocabulary.unknown is not None:
         unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
     by_character = vocabulary.alphabet == "characters"
-    found = token_spans(ids, rows, core.sizes, data, changes, unknown, token, by_character)
+    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character)
     spans = memoryview(found).cast("q")
     if changes:
-        _to_original(spans, rows, data, changes, plan)
+        _to_original(spans, memoryview(rows).cast("Q"), data, changes, plan)
     return ids, spans
 
 
@@ -102,35 +103,36 @@ def _original_bytes(stretch: bytes, changed: bytes, plan: Plan) -> tuple[list[in
     return [*begins_of_bytes, len(stretch)], ends_of_bytes
 
 
-def encode_parts(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[memoryview, memoryview, list[bytes]]:
+def encode_parts(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[Memory, Memory, list[bytes]]:
     """The ids of a text in UTF-8, what it consists of, and what each changed stretch became.
 
-    limit: stop once there are more ids; -1 for no limit. Both are buffers of unsigned numbers, of 32 and of 64 bits. A row
-    is four numbers: how many ids are before it, where it begins and ends, and what it is.
+    limit: stop once there are more ids; -1 for no limit. Ids are uint32. What it consists of is rows of four uint64: how many
+    ids are before it, where it begins and ends, and what it is.
     """
     by_kernel = core.scanner is not None
-    ids, rows, changes = _numbers(core.kernel.encode_parts(data, plan.sections, limit, by_kernel))
+    ids, rows, changes = core.kernel.encode_parts(data, plan.sections, limit, by_kernel)
     if by_kernel:
         return ids, rows, changes
-    tokens, all_ids = iter(ids), array("I")
-    fresh_rows = array("Q", rows)
+    tokens, all_ids = iter(memoryview(ids).cast("I")), array("I")
+    fresh_rows = array("Q", bytes(rows))
     for n, kind, text in part_texts(data, rows, changes):
         fresh_rows[4 * n] = len(all_ids)
         all_ids.extend([next(tokens)] if kind == ADDED_TOKEN else core.encode_section(text))
-    return memoryview(all_ids), memoryview(fresh_rows), changes
+    return all_ids.tobytes(), fresh_rows.tobytes(), changes
 
 
 def parts(core: Core, text: str) -> Iterator[bytes | int]:
     """Yield the sections of a text: the bytes of each part that is split, and the ids of added tokens that are not special."""
     data = text.encode()
-    ids, rows, changes = _numbers(core.kernel.encode_parts(data, core.plan((), ()).sections, -1, False))
-    tokens = iter(ids)
+    ids, rows, changes = core.kernel.encode_parts(data, core.plan((), ()).sections, -1, False)
+    tokens = iter(memoryview(ids).cast("I"))
     for _, kind, part in part_texts(data, rows, changes):
         yield next(tokens) if kind == ADDED_TOKEN else part
 
 
-def part_texts(data: bytes, rows: memoryview, changes: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
+def part_texts(data: bytes, row_memory: Memory, changes: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
     """The number of each row that stands for ids, what it is, and its bytes as they are encoded."""
+    rows = memoryview(row_memory).cast("Q")
     stretch = -1
     for n in range(len(rows) // 4):
         _, start, end, kind = rows[4 * n : 4 * n + 4]
@@ -139,8 +141,3 @@ def part_texts(data: bytes, rows: memoryview, changes: Sequence[bytes]) -> Itera
             continue
         text = (changes[stretch] if kind & IN_CHANGED else data)[start:end]
         yield n, kind & 3, b" " + text if kind & 3 == PREFIXED_PART else text
-
-
-def _numbers(encoded: tuple[object, object, list[bytes]]) -> tuple[memoryview, memoryview, list[bytes]]:
-    ids, rows, changes = encoded
-    return memoryview(ids).cast("B").cast("I"), memoryview(rows).cast("B").cast("Q"), changes  # type: ignore[arg-type]

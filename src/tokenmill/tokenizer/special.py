@@ -42,7 +42,8 @@ class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
     plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes,
-        and no token takes in the text beside it. local: whether what happens to a character depends on a few before it.
+        and no token takes in the text beside it. local: whether what happens to a character depends on a few before it, but for a
+        space that is put before the text.
     """
 
     def __init__(self, vocabulary: Vocabulary):
@@ -53,14 +54,16 @@ class AddedTokens:
         self.plain = {*self.normalizers} <= self.of_mark
         flags = any(token.lstrip or token.rstrip or token.single_word for token in vocabulary.added_tokens)
         self.simple = self.plain and not self.mark and not self.prefix_rule and not flags
-        by_character = all(step in CHARACTER_STEPS for step in self.normalizers)
-        found_later = self.normalizers and any(token.normalized for token in vocabulary.added_tokens)
-        self.local = by_character and not (self.mark or self.prefix_rule or flags or found_later)
+        others = [step for step in self.normalizers if step not in self.of_mark]
         self.prepends = bool(self.mark) and ("Prepend", self.mark) in self.normalizers
+        found_later = self.normalizers and any(token.normalized for token in vocabulary.added_tokens)
+        prefixed_later = self.prefix_rule is True or (self.prepends and others)
+        self.local = {*others} <= CHARACTER_STEPS and not (prefixed_later or flags or found_later)
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
         self.always = frozenset(self.by_content) - self.special
         self._plan = lru_cache(maxsize=64)(self._make_plan)
+        self._sections = lru_cache(maxsize=64)(self._make_sections)
 
     def plan(self, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]) -> Plan:
         """Return the rule that tiktoken's two arguments ask for."""
@@ -80,7 +83,7 @@ class AddedTokens:
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
         return Plan(allowed, refused, refused_finder, *self._sections(self.always | allowed))
 
-    def _sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
+    def _make_sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
         """Return what the kernel does with the text beside the tokens `contents`, None for nothing; and its steps."""
         tokens = [self.by_content[content] for content in contents]
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, WrongTypeError, printable, require
-from ..vocabulary import AddedToken, Event, Vocabulary, surgery
+from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .cores import CACHE_BYTES, core_of
@@ -132,7 +132,7 @@ class Tokenizer:
         """
         import numpy as np
 
-        plan = self._core.plan(**special)
+        plan = self._plan(special)
         pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
         ids = self._core.encode_to_array(text, plan) if pieces is None else pieces[0]
         return np.frombuffer(ids, np.uint32)
@@ -149,7 +149,7 @@ class Tokenizer:
 
         texts: any iterable of str, also an array of PyArrow, NumPy or pandas.
         """
-        lists = batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
+        lists = batches.encode_batch(self._core, texts, self._plan(special), num_threads)
         before, after = self._core.affixes if add_special_tokens else ((), ())
         return [[*before, *ids, *after] for ids in lists] if before or after else lists
 
@@ -161,7 +161,7 @@ class Tokenizer:
         self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The ids of all texts in one uint32 array, and n + 1 int64 offsets: text i is ids[offsets[i]:offsets[i + 1]]."""
-        return batches.encode_flat(self._core, texts, self._core.plan(**special), num_threads)
+        return batches.encode_flat(self._core, texts, self._plan(special), num_threads)
 
     def show(self, text: str, **special: Unpack[SpecialOptions]) -> TokenView:
         """The tokens of `text` for people, coloured in a notebook; options as for `encode`.
@@ -178,7 +178,7 @@ class Tokenizer:
         """An encoder that takes text in parts and gives ids as soon as they are certain; options as for `encode`."""
         from .streams import StreamEncoder
 
-        return StreamEncoder(self._core, self._core.plan(**special))
+        return StreamEncoder(self._core, self._plan(special))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if it is not in the vocabulary.
@@ -200,13 +200,13 @@ class Tokenizer:
         >>> tok.encode_with_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        return self._core.encode_with_offsets(text, self._core.plan(**special))
+        return self._core.encode_with_offsets(text, self._plan(special))
 
     # Counting and cutting
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`; no list of them is made. Options as for `encode`."""
-        plan = self._core.plan(**special)
+        plan = self._plan(special)
         pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
         return self._core.count(text, plan) if pieces is None else len(pieces[0])
 
@@ -250,9 +250,7 @@ class Tokenizer:
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
         """
-        from .truncation import truncate
-
-        return truncate(self._core, text, max_tokens, self._core.plan(**special))
+        return self._core.truncate(text, max_tokens, self._plan(special))
 
     def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each.
@@ -421,6 +419,8 @@ class Tokenizer:
         >>> chat.encode("<|user|>low", allowed_special="all")
         [32768, 310]
         """
+        from ..vocabulary import surgery  # late, like dataclasses, which it needs
+
         vocabulary = surgery.with_special_tokens(self.vocabulary, checked_special_tokens(texts))
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
@@ -433,6 +433,8 @@ class Tokenizer:
         >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True
         """
+        from ..vocabulary import surgery
+
         return Tokenizer(
             surgery.prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes
         )
@@ -555,11 +557,14 @@ class Tokenizer:
     def __repr__(self) -> str:
         return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
 
+    def _plan(self, special: SpecialOptions) -> Plan:
+        return self._core.plan(**special) if special else self._default
+
     def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
         """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""
         if not isinstance(text, str):
             raise WrongTypeError(f"text is str, not {type(text).__name__}")
-        plan = self._core.plan(**special)
+        plan = self._plan(special)
         self._core.added.check(text, plan)
         return self._core.plan(plan.allowed, NONE)
 

@@ -15,24 +15,12 @@ if TYPE_CHECKING:
 
 
 def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
-    """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens.
-
-    No more of the text is encoded than needed.
-    """
+    """Core.truncate where it takes the ends of the tokens."""
     _check_number(max_tokens, 0)
     if not isinstance(text, str):
         raise WrongTypeError(f"text is str, not {type(text).__name__}")
     text, data = encoded(text)
     core.added.check(data, plan)
-    if core.whole_texts:
-        end = core.end_of(data, plan, max_tokens)
-        if end == -1:
-            return text
-        if end >= 0:
-            while end < len(data) and 0x80 <= data[end] < 0xC0:  # inside a character
-                end -= 1
-            if core.count(data[:end], plan) <= max_tokens:
-                return data[:end].decode()
     ends = core.token_ends(data, plan, max_tokens)
     return text if len(ends) <= max_tokens else _first_that_fits(core, data, 0, ends[:max_tokens], max_tokens, plan)
 

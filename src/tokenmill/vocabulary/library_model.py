@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import require
@@ -15,7 +13,6 @@ from .validation import VocabularyError
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
 class LibraryModel:
     """The content of a tokenizer file, and its algorithm.
 
@@ -23,8 +20,8 @@ class LibraryModel:
     kind: "WordPiece", "Unigram", "WordLevel", "BPE", ...; for people.
     """
 
-    data: bytes
-    kind: str
+    def __init__(self, data: bytes, kind: str):
+        self.data, self.kind = data, kind
 
     @property
     def library(self) -> str:
@@ -49,6 +46,8 @@ class LibraryModel:
         """The number of characters, after normalisation and splitting, that have no token in a BPE model and are dropped."""
         if self.library != "tokenizers" or self.kind != "BPE":
             return 0
+        import json  # late, like the other import of it: it takes a millisecond, and kernels need none
+
         model = json.loads(self.data)["model"]
         if model.get("unk_token") is not None:
             return 0
@@ -81,6 +80,8 @@ def _without_control_tokens(data: bytes) -> bytes:
 
     tokenizers takes a control token that is in the vocabulary for an ordinary token too. Tokens that merges make stay.
     """
+    import json
+
     root = json.loads(data)
     model, vocab = root["model"], root["model"]["vocab"]
     if "merges" in model:

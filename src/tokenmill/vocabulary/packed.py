@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from . import validation
@@ -53,13 +52,7 @@ class PackedVocabulary(Vocabulary):
         events: the merges as int32 numbers.
         """
         made = object.__new__(PackedVocabulary)
-        for field in fields(Vocabulary):
-            if field.name in settings:
-                made._put(field.name, settings[field.name])
-            elif field.name not in LATER:
-                made._put(field.name, field.default_factory() if callable(field.default_factory) else field.default)
-        made._put("packed", packed)
-        made._put("event_numbers", memoryview(events).cast("i"))
+        made.__dict__.update(settings, packed=packed, event_numbers=memoryview(events).cast("i"))
         made._check_settings()
         return made
 
@@ -73,9 +66,6 @@ class PackedVocabulary(Vocabulary):
         if read_counts is not None:
             made._put("read_counts", read_counts)
         return made
-
-
-LATER = ("tokens", "events", "event_counts", "superwords")  # fields that are unpacked on first use, or empty
 
 
 def rows(data: Any, kind: str, columns: int) -> np.ndarray:

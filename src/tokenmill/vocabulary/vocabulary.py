@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -18,7 +16,11 @@ from .template import NO_TEMPLATE, Template
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
+    from dataclasses import dataclass
+
     import numpy as np
+else:
+    from .frozen import dataclass
 
 NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "library"]
@@ -132,10 +134,10 @@ class Vocabulary:
     notes: tuple[str, ...] = ()
     refine: float | None = None
     superwords: np.ndarray = ()  # type: ignore[assignment]
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = {}
     event_counts: np.ndarray = ()  # type: ignore[assignment]
     template: Template = NO_TEMPLATE
-    removed: frozenset[int] = field(default=frozenset(), init=False)
+    removed = frozenset[int]()  # not a field: it follows from the others
 
     def __post_init__(self) -> None:
         self._check_settings()
@@ -188,7 +190,7 @@ class Vocabulary:
         return f"<Vocabulary of {self.n_vocab:,} ids, order {self.order!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Vocabulary, tuple(getattr(self, field.name) for field in fields(self) if field.init)
+        return Vocabulary, tuple(getattr(self, name) for name in Vocabulary.__match_args__)
 
     @property
     def special_tokens(self) -> dict[str, int]:
@@ -240,6 +242,8 @@ class Vocabulary:
         The tokens and the merges stay, and are not checked again. That takes seconds for 500,000 merges.
         """
         if self.order == "events":  # which tokens are removed depends on the added tokens
+            from dataclasses import replace
+
             return replace(self, **settings)
         made = object.__new__(type(self))
         found = {name: value for name, value in self.__dict__.items() if name not in _OF_SETTINGS}
@@ -275,6 +279,7 @@ class Vocabulary:
     @lazy
     def _fingerprint(self) -> str:
         import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
+        import json
 
         from ..split.spelling import canonical  # late: encoding needs no fingerprint
 

@@ -58,6 +58,7 @@ class Batch:
     refused: finds strings that a text must not contain. sections: as for Encoder.encode.
     fallback: returns the ids, as a list, of a text that the kernel cannot encode, or raises what is wrong with it.
     threads: the most that may work; afterwards the number that the texts are worth.
+    divided: whether the texts are one that was cut where it may be.
     """
 
     encoder: Encoder
@@ -68,6 +69,7 @@ class Batch:
     sections: Sections
     fallback: object
     threads = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    divided: cython.bint
     most: cython.size_t
     ends: bytearray
     # end[i + 1]: where the ids of text i end, counted from the first of its job; -1 for a text that needs the fallback
@@ -82,7 +84,7 @@ class Batch:
     stopped: cython.bint
 
     def __cinit__(self, encoder: Encoder, texts: tuple, refused: Finder | None, sections: Sections | None, fallback,
-                  threads: cython.Py_ssize_t):
+                  threads: cython.Py_ssize_t, divided: cython.bint = False):
         tm_lock_init(cython.address(self.lock))
         self.encoder = encoder
         self.texts = texts
@@ -91,6 +93,7 @@ class Batch:
         self.refused = refused
         self.sections = sections
         self.fallback = fallback
+        self.divided = divided
         self.ends = PyByteArray_FromStringAndSize(cython.NULL, (self.n + 1) * 8)
         self.end = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(self.ends))
         self.end[0] = 0
@@ -221,6 +224,7 @@ class Batch:
         job.code = 0
         for i in range(job.first, job.last):
             before = state.ids.used
+            state.goes_on = self.divided and i > 0
             code = self._encode(state, i)
             if code == SIGNALLED:
                 job.code = code
@@ -228,6 +232,7 @@ class Batch:
             if code < 0:
                 state.ids.used = before
             self.end[i + 1] = state.ids.used if code >= 0 else -1
+        state.goes_on = False
         job.used = state.ids.used
         ids = cython.cast(cython.pointer(uint32_t), malloc(4 * job.used + 1))
         if ids == cython.NULL:

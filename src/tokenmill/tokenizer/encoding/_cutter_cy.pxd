@@ -10,6 +10,7 @@ cdef class Cutter:
     cdef size_t wide_size  # in bytes
     cdef int shift
     cdef bint ready, has_strays
+    cdef readonly bint joins_newlines  # whether a newline joins another character
     cdef object source  # what it is built from
 
     cdef int build(self) except -1  # does nothing the second time

@@ -116,6 +116,7 @@ class Cutter:
         i: cython.size_t = _read(p, n, cython.address(first))
         while i < n:
             i += _read(p + i, n - i, cython.address(second))
+            self.joins_newlines |= (first == 0x0A) != (second == 0x0A)
             if first < 128 and second < 128:
                 self.ascii[first][second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
             elif first & STRAY_MASK == STRAY or second & STRAY_MASK == STRAY:
@@ -188,6 +189,12 @@ class Cutter:
             ends[n] = length
             n += 1
         return n
+
+    def certain_cut(self, data, start: cython.size_t, end: cython.size_t) -> int:
+        """The last cut in data[start:end], as of Scanner.certain_cut; 0 if there is none."""
+        view: cython.const[uint8_t][::1] = data
+        self.build()
+        return self.cut(cython.address(view[0]), start, end) if end > start else 0
 
     def cut(self, text, start, length):
         first: uint32_t = 0

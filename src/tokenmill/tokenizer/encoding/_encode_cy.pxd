@@ -19,6 +19,7 @@ cdef class State:
     cdef Found raw  # the next added token of the text
     cdef Found normal  # the next added token of the stretch
     cdef int first  # 2 if the next part begins the text, 1 if it begins a stretch, else 0
+    cdef bint goes_on  # the text is the rest of one that was cut inside a stretch
     cdef bint in_stretch, in_part  # whether the position is inside
     cdef uint8_t* prefixed  # a space and the start of a part
     cdef size_t prefixed_size
@@ -53,6 +54,9 @@ cdef class Encoder:
     cdef bint reserve_text(self, State state, size_t n, int width) noexcept nogil
     # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
     cdef int _run(self, State state, text, Finder refused, Sections sections, ends, bint keep) except -1
+    # Encode a text, recording its parts, by `step` bytes at a time until there are more than `limit` ids; -1 for no limit.
+    cdef int _record_parts(self, State state, text, const uint8_t* p, size_t length, Sections sections, Py_ssize_t limit,
+                           size_t step) except -1
     cdef size_t _cut(self, const uint8_t* text, size_t length) noexcept nogil
     # Encode text[at:length] by `sections` until `stop` or a little further, and set state.at to the end. A text begins
     # where `at` is 0. Returns 0, or a negative number.

@@ -12,6 +12,7 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
+from cython.cimports.cpython.unicode import PyUnicode_DecodeUTF8
 from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate, tm_pages_small
@@ -182,75 +183,81 @@ class Encoder:
         """The ids of a text in UTF-8, and what it consists of.
 
         limit: stop once there are more ids; -1 for no limit. encodes: whether ids are wanted; else only added tokens are.
-        Returns (ids, parts, changes): a buffer of uint32; a buffer of rows (see _sections_cy.pxd); each changed stretch as it was encoded, for
-        the rows CHANGED_STRETCH.
+        Returns (ids, parts, changes): the memory of uint32; that of rows (see _sections_cy.pxd); each changed stretch as it was
+        encoded, for the rows CHANGED_STRETCH.
         """
         state: State = self.take()
-        length: cython.size_t = len(data)
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
-        code: cython.Py_ssize_t
         step: cython.size_t = SLICE
         if 0 <= limit < cython.cast(cython.Py_ssize_t, SLICE // 32):
             step = 64 + 16 * limit
-        state.parts = state.rows
-        state.rows.used = 0
-        state.changes = []
         state.only_parts = not encodes
-        state.at = 0
         try:
-            while state.at < length and (limit < 0 or state.ids.used <= limit):
-                with cython.nogil:
-                    code = self.sections(state, p, state.at, length, state.at + step, sections)
-                self._check(state, code, data)
-                PyErr_CheckSignals()
+            p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+            self._record_parts(state, data, p, len(data), sections, limit, step)
             return _array(state), _copy(state.rows), state.changes
         finally:
             state.parts = state.changes = None
             state.only_parts = state.in_changed = False
             self.give(state)
 
-    def prefix(self, data: bytes, sections: Sections | None, limit: cython.Py_ssize_t,
-               sizes: cython.const[uint32_t][::1], unknown: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Return the end of the first `limit` ids of a text in UTF-8; -1 if it has no more ids than that.
+    def prefix(self, text, refused: Finder | None, sections: Sections | None, limit: cython.Py_ssize_t, size_memory: bytes,
+               unknown: cython.Py_ssize_t):
+        """The longest prefix of a str that ends with one of its ids, not inside a character, and takes at most `limit` ids.
 
-        -2 where that takes the spans of encode_parts: after an added token, a change or an unknown token.
-        sizes: the bytes of each token by id. unknown: the id of the unknown token, or -1.
+        None where that takes the spans of encode_parts: after an added token, a change or an unknown token, or if the prefix
+        alone takes more ids. size_memory: the bytes of each token by id, uint32. unknown: the id of the unknown token, or -1.
         """
         state: State = self.take()
-        length: cython.size_t = len(data)
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
-        code: cython.Py_ssize_t
+        size: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
-        end: cython.Py_ssize_t = 0
-        step: cython.size_t = 64 + 4 * min(limit, SLICE // 8)
-        state.parts = state.rows
-        state.rows.used = 0
-        state.changes = []
-        state.at = 0
+        end: cython.size_t = 0
+        sizes: cython.pointer(cython.const[uint32_t]) = cython.cast(
+            cython.pointer(cython.const[uint32_t]), PyBytes_AS_STRING(size_memory)
+        )
+        row: cython.pointer(cython.size_t)
         try:
-            while state.at < length and state.ids.used <= limit:
-                with cython.nogil:
-                    code = self.sections(state, p, state.at, length, state.at + step, sections)
-                self._check(state, code, data)
-                PyErr_CheckSignals()
+            p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
+            if refused is not None and refused.is_in(p, size):
+                _refuse(text, refused)
+            self._record_parts(state, text, p, size, sections, limit, 64 + 4 * min(limit, SLICE // 8))
             if state.ids.used <= limit:
-                return -1
-            row: cython.pointer(cython.size_t) = cython.cast(cython.pointer(cython.size_t), state.rows.data)
+                return text
+            row = cython.cast(cython.pointer(cython.size_t), state.rows.data)
             if state.rows.used != cython.sizeof(cython.size_t) or row[1] != 0 or row[3] != PART:
-                return -2
+                return None
             for i in range(limit):
-                if state.ids.data[i] == unknown or state.ids.data[i] >= cython.cast(cython.size_t, sizes.shape[0]):
-                    return -2
+                if state.ids.data[i] == unknown or 4 * cython.cast(cython.Py_ssize_t, state.ids.data[i]) >= len(size_memory):
+                    return None
                 end += sizes[state.ids.data[i]]
-            return end
+            while end < cython.cast(cython.size_t, size) and p[end] & 0xC0 == 0x80:
+                end -= 1
+            state.ids.used = 0
+            self._record_parts(state, text, p, end, sections, -1, SLICE)
+            return None if state.ids.used > limit else PyUnicode_DecodeUTF8(cython.cast(cython.p_char, p), end, cython.NULL)
         finally:
             state.parts = state.changes = None
             state.in_changed = False
             self.give(state)
 
-    def listed(self, ids: cython.const[uint32_t][::1]) -> list:
-        """The ids of an array as a list."""
-        return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0]) if len(ids) else []
+    def _record_parts(self, state, text, p, length, sections, limit, step):
+        code: cython.Py_ssize_t
+        state.parts = state.rows
+        state.rows.used = 0
+        state.changes = []
+        state.at = 0
+        while state.at < length and (limit < 0 or state.ids.used <= limit):
+            if length <= HOLD or step <= HOLD:
+                code = self.sections(state, p, state.at, length, state.at + step, sections)
+            else:
+                with cython.nogil:
+                    code = self.sections(state, p, state.at, length, state.at + step, sections)
+                PyErr_CheckSignals()
+            self._check(state, code, text)
+        return 0
+
+    def listed(self, ids: cython.const[uint8_t][::1]) -> list:
+        """The ids in the memory of `encode_parts` as a list."""
+        return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0] // 4) if len(ids) else []
 
     def list_of(self, ids, n):
         """A list of ints. Each int object is made once, with the encoder: counting a reference is cheaper than making one."""
@@ -347,7 +354,7 @@ class Encoder:
             return self._encode(state, text, at, length, stop, cython.NULL, 0)
         if at == 0:
             state.in_stretch = False
-            state.first = 2
+            state.first = 0 if state.goes_on else 2
             state.raw.begin = 0
             state.raw.at = 0
             state.raw.start = length

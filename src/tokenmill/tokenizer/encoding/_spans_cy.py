@@ -16,19 +16,25 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
 NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
 
 
-def token_spans(ids: cython.const[uint32_t][::1], rows: cython.const[cython.size_t][::1], sizes: cython.const[uint32_t][::1],
+def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[uint8_t][::1], size_memory: bytes,
                 data: bytes, changes: list, unknown: int64_t, unknown_token: bytes,
                 by_character: cython.bint) -> bytearray:
     """Return the start and the end of each id in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
 
-    sizes: the bytes of each token by id. unknown: an id that stands for one byte, or by_character for one character, unless
+    id_memory, row_memory: what Encoder.encode_parts returns. size_memory: the bytes of each token by id, uint32. unknown: an id that stands for one byte, or by_character for one character, unless
     the text there is unknown_token; -1 for none.
     """
-    n: cython.Py_ssize_t = ids.shape[0]
+    n: cython.Py_ssize_t = id_memory.shape[0] // 4
+    ids: cython.pointer(cython.const[uint32_t]) = cython.NULL
+    rows: cython.pointer(cython.const[cython.size_t]) = cython.NULL
+    sizes: cython.pointer(cython.const[uint32_t]) = cython.cast(
+        cython.pointer(cython.const[uint32_t]), PyBytes_AS_STRING(size_memory)
+    )
+    n_sizes: cython.size_t = len(size_memory) // 4
     result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, 16 * n)
     spans: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(result))
     row: cython.Py_ssize_t
-    n_rows: cython.Py_ssize_t = rows.shape[0] // 4
+    n_rows: cython.Py_ssize_t = row_memory.shape[0] // (4 * cython.sizeof(cython.size_t))
     i: cython.Py_ssize_t
     last: cython.Py_ssize_t
     stretch: cython.Py_ssize_t = -1
@@ -43,6 +49,10 @@ def token_spans(ids: cython.const[uint32_t][::1], rows: cython.const[cython.size
     )
     text: cython.pointer(cython.const[uint8_t])
     changed: bytes
+    if n > 0:
+        ids = cython.cast(cython.pointer(cython.const[uint32_t]), cython.address(id_memory[0]))
+    if n_rows > 0:
+        rows = cython.cast(cython.pointer(cython.const[cython.size_t]), cython.address(row_memory[0]))
     for row in range(n_rows):
         kind = rows[4 * row + 3]
         if kind == CHANGED_STRETCH:
@@ -66,7 +76,7 @@ def token_spans(ids: cython.const[uint32_t][::1], rows: cython.const[cython.size
         at = begin - (1 if kind & 3 == PREFIXED_PART else 0)
         while i < last:
             size = 0
-            if ids[i] < cython.cast(cython.size_t, sizes.shape[0]) and sizes[ids[i]] != NO_TOKEN:
+            if ids[i] < n_sizes and sizes[ids[i]] != NO_TOKEN:
                 size = sizes[ids[i]]
             if ids[i] == unknown and at >= begin and not (
                 own and at + own <= length and memcmp(text + at, of_unknown, own) == 0
