@@ -100,7 +100,14 @@ def test_a_page_of_the_python_reference_reads(name, tmp_path, monkeypatch):
     page = api_pages.pages()[f"{name}.md"]
     outside = "".join(page.split("```")[::2])
     assert page.count("```") % 2 == 0 and ">>>" not in outside  # every example is fenced
-    assert not re.search(r"Annotated\[|Option\(|SpecialOptions| object at 0x", page)
+    assert not re.search(r"Annotated\[|Option\(|SpecialOptions|ForwardRef| object at 0x|\*\w+: \w+,\n? +\*,", page)
+    assert not re.search(r"^- `interrupted`", page, re.MULTILINE)  # a line of prose is not an argument
+
+
+def test_names_that_differ_in_case_have_anchors_of_their_own():
+    page = api_pages.pages()["train.md"]
+    assert "\n## train {#train}\n" in page and "\n## Train {#Train}\n" in page
+    assert "[`Train`](train.md#Train)" in api_pages.pages()["index.md"]
 
 
 def test_drawings_have_a_dark_variant_and_pictures_another_file():
