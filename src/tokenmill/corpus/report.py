@@ -1,4 +1,4 @@
-"""What a cleaning run did: documents in, kept and dropped by reason, bytes, and what was removed or changed."""
+"""The report of a cleaning run: documents in, kept and dropped by reason, bytes, and what was removed or changed."""
 
 from __future__ import annotations
 

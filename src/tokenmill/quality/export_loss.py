@@ -1,4 +1,4 @@
-"""What is lost when a tokenizer with events, Picky or of superwords, is exported to a library that does not know events.
+"""The loss when a tokenizer with events, Picky or of superwords, is exported to a library that does not know events.
 
 Two exports have the same tokens and ids, but do not always choose the same tokens. One merges the present tokens by rank.
 The other takes the longest present token from left to right. How often the ids differ, and how many more tokens that takes,

@@ -1,4 +1,4 @@
-"""What both results share: a verdict, tables, charts, and how they were made; as a page, Markdown, JSON and in notebooks."""
+"""The base of both results: a verdict, tables, charts, and how they were made; as a page, Markdown, JSON and in notebooks."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def _check_sources(
 
 
 def _ignore(skip: Any) -> None:
-    """What was left out when the file was made is left out again."""
+    """Do nothing: what was left out when the file was made is left out again."""
 
 
 class _Comparison(PartWriter):
