@@ -1,6 +1,7 @@
 """Render the tables in docs/benchmarks.md and the README from benchmarks/results: python -m benchmarks.render
 
-docs/benchmarks.md gets one section for each topic that has results. The README gets its picture, its bullets and a short table.
+docs/benchmarks.md gets one section for each topic that has results. The README gets its picture, its bullets and a short table,
+and the page on large data its estimate.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from . import charts
 from .encode_tables import leads_of
 from .harness import ROOT, median, rate, ratio, ratios, saved
 from .pages import replace_section, table
+from .stages import STAGES
 from .tables import FILE_ROWS, TOPICS, TRAINERS
 
 
@@ -149,8 +151,23 @@ def figures() -> str:
     )
 
 
+def estimate() -> str:
+    """The time for 5 TB of text in Parquet, from the stages: the table of docs/how-to/large-data.md."""
+    verbs = {}
+    for verb in ("count", "encode"):
+        rounds = saved("stages")["results"][verb]["parquet"]
+        speed = statistics.median(each["bytes"] / 1e6 / sum(each.get(stage, 0) for stage in STAGES) for each in rounds)
+        hours = 5e6 / speed / 3600
+        verbs[verb] = [f"`{verb}`", f"{speed:.0f} MB/s of text", f"{hours:.1f}", f"{hours / 64 * 60:.0f} minutes"]
+    between = ["`train` on the counts", "", "", "one machine, minutes"]
+    disk = ["reading 2 TB from a disk of 2 GB/s, once for each of the two", "", "", f"{2e12 / 2e9 / 60:.0f} minutes"]
+    head = ["step", "rate for one core", "core hours for 5 TB", "64 cores"]
+    return "\n".join(table(head, [verbs["count"], between, verbs["encode"], disk]))
+
+
 def main() -> None:
     replace_section(ROOT / "docs" / "benchmarks.md", "speeds", [sections()])
+    replace_section(ROOT / "docs" / "how-to" / "large-data.md", "rates", [estimate()])
     for name, body in (("measured", measured), ("figures", figures)):
         replace_section(ROOT / "README.md", name, [body()])
     for theme in charts.THEMES:

@@ -70,6 +70,7 @@ def test_the_first_screen_of_the_readme():
         ("docs/benchmarks.md", "speeds", render.sections),
         ("README.md", "measured", render.measured),
         ("README.md", "figures", render.figures),
+        ("docs/how-to/large-data.md", "rates", render.estimate),
     ],
 )
 def test_tables_are_rendered_from_the_results(page, marker, body):
