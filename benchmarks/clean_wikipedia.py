@@ -82,7 +82,7 @@ def run(program: str | None, quick: bool = False) -> dict:
         for cores in (1, 2)
         for library in libraries
     }
-    kept = alternate(jobs, rounds=1 if quick else 3)
+    kept = alternate(jobs, rounds=1 if quick else 5)
     for name, results in kept.items():
         seconds = median(results, "seconds")
         print(

@@ -56,18 +56,19 @@ def source(kind: str) -> tuple[Path, int]:
 
 
 def run(quick: bool = False) -> dict:
-    results = {}
-    for kind in KINDS:
-        made = run_job(["benchmarks.cleaning", "make", kind])
-        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+    made = {kind: run_job(["benchmarks.cleaning", "make", kind]) for kind in KINDS}
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        jobs = {}
+        for kind in KINDS:
             unit = ["--unit", "line"] if kind == "text" else []
-            command = ["tokenmill", "clean", kind.partition(",")[0], made["path"], *unit]
-            command += ["--json", "-o", os.path.join(folder, "{round}")]
-            rounds = alternate({kind: command}, 1 if quick else ROUNDS)[kind]
-        kept = ("wall", "cpu", "peak_mib")
-        results[kind] = [{"bytes": made["bytes"], **{key: each[key] for key in kept}} for each in rounds]
-        print(f"{kind}: {made['bytes'] / 1e6 / min(each['wall'] for each in rounds):.0f} MB/s", file=sys.stderr)
-    return results
+            jobs[kind] = ["tokenmill", "clean", kind.partition(",")[0], made[kind]["path"], *unit]
+            jobs[kind] += ["--json", "-o", os.path.join(folder, f"{kind} {{round}}")]
+        kept = alternate(jobs, 1 if quick else ROUNDS)
+    keys = ("wall", "cpu", "peak_mib")
+    return {
+        kind: [{"bytes": made[kind]["bytes"], **{key: each[key] for key in keys}} for each in rounds]
+        for kind, rounds in kept.items()
+    }
 
 
 if __name__ == "__main__":

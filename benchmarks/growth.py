@@ -1,4 +1,4 @@
-"""Time and memory as the text grows: count, train, encode and clean on 150 MB, 1.5 GB and 5 GB.
+"""Time and memory as the text grows: count, train, encode and clean on 100 MB and 1 GB.
 
 python -m benchmarks.growth [--quick]                    # all sizes; saves the results
 python -m benchmarks.growth make MEGABYTES               # the text alone
@@ -24,8 +24,8 @@ from pathlib import Path
 from .encoders import RANKS
 from .harness import CACHE, alternate, command, corpus_file, run_job, save
 
-SIZES = (150, 1500, 5000)  # MB
-ROUNDS = 2
+SIZES = (100, 1000)  # MB
+ROUNDS = 5
 SEED = 12
 VERBS = {
     "count": ["--split", "cl100k"],
@@ -62,13 +62,11 @@ def job(verb: str, path: str) -> dict:
 
 
 def run(quick: bool = False) -> dict:
-    results = {}
-    for size in (15, 30) if quick else SIZES:
-        path = run_job(["benchmarks.growth", "make", str(size)])["path"]
-        print(f"growth, {size} MB", file=sys.stderr)
-        jobs = {verb: ["benchmarks.growth", "job", verb, path] for verb in VERBS}
-        results[str(size)] = alternate(jobs, rounds=1 if quick else ROUNDS)
-    return results
+    sizes = (15, 30) if quick else SIZES
+    paths = {size: run_job(["benchmarks.growth", "make", str(size)])["path"] for size in sizes}
+    jobs = {f"{verb} {size}": ["benchmarks.growth", "job", verb, paths[size]] for verb in VERBS for size in sizes}
+    kept = alternate(jobs, rounds=1 if quick else ROUNDS)
+    return {str(size): {verb: kept[f"{verb} {size}"] for verb in VERBS} for size in sizes}
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def tokens() -> dict:
     return {way: {language: tok.count_tokens(text) for language, text in texts.items()} for way, tok in made.items()}
 
 
-def run(rounds: int = 3) -> dict:
+def run(rounds: int = 5) -> dict:
     languages()
     trained = alternate({way: ["benchmarks.parity", "job", way] for way in ("tokenmill", "tokenizers")}, rounds)
     quotient = median(trained["tokenizers"], "cpu") / median(trained["tokenmill"], "cpu")

@@ -1,6 +1,7 @@
 """Render the tables in docs/benchmarks.md and the README from benchmarks/results: python -m benchmarks.render
 
-docs/benchmarks.md gets one section for each topic that has results. The README gets its picture, its bullets and a short table.
+docs/benchmarks.md gets one section for each topic that has results. The README gets its picture, its bullets and a short table,
+and the page on large data its estimate.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from . import charts
 from .encode_tables import leads_of
 from .harness import ROOT, median, rate, ratio, ratios, saved
 from .pages import replace_section, table
+from .stages import STAGES
 from .tables import FILE_ROWS, TOPICS, TRAINERS
 
 
@@ -29,16 +31,20 @@ def sections() -> str:
     found = {topic: results for topic in TOPICS if (results := saved(topic))}
     first = found["encode"]["environment"]
     versions = ", ".join(f"{peer} {version}" for peer, version in first["versions"].items() if version)
-    parts = [
-        f"Measured on {taken_on(first)}, where nothing else is said. Versions: {versions}. The corpora are *en*, 150 MB of English; *multi*, 189 MB in more than twenty languages; "
-        "and *code*, 100 MB of source code."
-    ]
+    parts, places = [], {}
     for topic, kept in found.items():
         heading, *lines = TOPICS[topic](kept["results"])
-        if taken_on(kept["environment"]) != taken_on(first):
-            lines = ["", f"Measured on {taken_on(kept['environment'])}.", *lines]
+        places.setdefault(taken_on(kept["environment"]), []).append(heading.removeprefix("## "))
         parts.append("\n".join([heading, *lines]))
-    return "\n\n".join(parts)
+    about = [
+        "The corpora are *en*, 150 MB of English; *multi*, 189 MB in more than twenty languages; and *code*, 100 MB of source code. "
+        f"Versions: {versions}.",
+        "",
+        "Compare figures only within a section: the sections were measured on different days, and some on another processor.",
+        "",
+        *(f"- Measured on {place}: {'; '.join(headings)}." for place, headings in places.items()),
+    ]
+    return "\n\n".join(["\n".join(about), *parts])
 
 
 def compared(theirs: list[dict] | None, ours: list[dict], key: str = "wall") -> str:
@@ -92,7 +98,7 @@ def judged() -> str:
     tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     found = re.search(r"^0\.9 +(\S+) +(\S+) % ", tour, re.MULTILINE)
     assert found, "the tour lists no tokens with an IoS of 0.9"
-    return f"{found[1]} ({found[2]} %) hardly occur but as steps to longer ones"
+    return f"{found[1]} ({found[2]} %) occur almost only inside longer ones"
 
 
 def figures() -> str:
@@ -126,22 +132,42 @@ def figures() -> str:
             cells[4] = compared(commands["short tokenizers"], commands["short tokenmill"])
             rows.append(cells)
     heads = [*peers[:-1], f"tokenizers {encoded['environment']['versions'].get('tokenizers_next') or '1.0'}"]
-    rounds = len(train["tokenmill"])
+    rounds = len(encoded["results"]["decode"]["en"]["tokenmill"])
+    place = [trained["environment"][key] for key in ("date", "cpu")]
+    other = (
+        ""
+        if (len(train["tokenmill"]), *place) == (rounds, *(encoded["environment"][key] for key in ("date", "cpu")))
+        else f", of training {len(train['tokenmill'])} ({', '.join(place)})"
+    )
     return "\n".join(
         [
             *table(["", "tokenmill", *heads], rows),
             "",
             f"English, on {encoded['environment']['cores']} cores ({encoded['environment']['cpu']}), {encoded['environment']['date']}; "
-            f"medians of {len(encoded['results']['decode']['en']['tokenmill'])} paired rounds, of training {rounds} "
-            f"({trained['environment']['date']}, {trained['environment']['cpu']}). Encoding has cl100k_base and one core, and later calls have "
+            f"medians of {rounds} paired rounds{other}. Encoding has cl100k_base and one core, and later calls have "
             "new text. gigatoken trains with the GPT-2 pattern, and is compared with tokenmill with that pattern. tokenizers writes token "
             "files through `datasets.map`.",
         ]
     )
 
 
+def estimate() -> str:
+    """The time for 5 TB of text in Parquet, from the stages: the table of docs/how-to/large-data.md."""
+    verbs = {}
+    for verb in ("count", "encode"):
+        rounds = saved("stages")["results"][verb]["parquet"]
+        speed = statistics.median(each["bytes"] / 1e6 / sum(each.get(stage, 0) for stage in STAGES) for each in rounds)
+        hours = 5e6 / speed / 3600
+        verbs[verb] = [f"`{verb}`", f"{speed:.0f} MB/s of text", f"{hours:.1f}", f"{hours / 64 * 60:.0f} minutes"]
+    between = ["`train` on the counts", "", "", "one machine, minutes"]
+    disk = ["reading 2 TB from a disk of 2 GB/s, once for each of the two", "", "", f"{2e12 / 2e9 / 60:.0f} minutes"]
+    head = ["step", "rate for one core", "core hours for 5 TB", "64 cores"]
+    return "\n".join(table(head, [verbs["count"], between, verbs["encode"], disk]))
+
+
 def main() -> None:
     replace_section(ROOT / "docs" / "benchmarks.md", "speeds", [sections()])
+    replace_section(ROOT / "docs" / "how-to" / "large-data.md", "rates", [estimate()])
     for name, body in (("measured", measured), ("figures", figures)):
         replace_section(ROOT / "README.md", name, [body()])
     for theme in charts.THEMES:

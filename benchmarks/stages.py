@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .encoders import RANKS
-from .harness import CACHE, SHARED, run_job, save
+from .harness import CACHE, SHARED, alternate, run_job, save
 
 STAGES = ("start", "decompress", "read", "parse", "filter", "split", "encode", "count", "train", "write")
 TEXTS = ("file", "lines", "jsonl", "parquet", "file.zst", "lines.zst", "jsonl.zst")
@@ -28,7 +28,7 @@ DUMPS = {
     "stackexchange": "stackexchange-posts.xml",
     "fineweb": "fineweb-schema-sample.parquet",
 }
-REPEATS = 3
+ROUNDS = 5
 DUMP_BYTES = 30_000_000  # a dump is read as often as makes about this
 
 
@@ -164,11 +164,14 @@ def run(quick: bool = False) -> dict:
     jobs = [(verb, name, made[name]) for verb in ("count", "train", "encode") for name in TEXTS]
     jobs += [("clean", "lines", made["lines"])]
     jobs += [("clean", name, str(SHARED / "corpus" / file)) for name, file in DUMPS.items()]
+    kept = alternate(
+        {f"{verb} {name}": ["benchmarks.stages", "job", verb, name, path] for verb, name, path in jobs},
+        1 if quick else ROUNDS,
+        touch=False,
+    )
     results: dict[str, dict[str, list[dict]]] = {}
-    for verb, name, path in jobs:
-        rounds = [run_job(["benchmarks.stages", "job", verb, name, path]) for _ in range(1 if quick else REPEATS)]
-        results.setdefault(verb, {})[name] = rounds
-        print(f"  {verb} {name}: {rounds[-1]}", file=sys.stderr)
+    for verb, name, _ in jobs:
+        results.setdefault(verb, {})[name] = kept[f"{verb} {name}"]
     return results
 
 

@@ -7,7 +7,7 @@ import statistics
 from tokenmill.quality.metrics import gini
 
 from .encode_tables import calls, encode, families, matrix
-from .harness import median, rate, ratio, times
+from .harness import median, ratio, times
 from .pages import table
 from .quick import quick
 from .stages import STAGES
@@ -19,13 +19,20 @@ FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lin
 
 
 def speed(rounds: list[dict]) -> str:
-    return f"{median(rounds, 'mb_per_s'):,.0f}"
+    return ranged([each["mb_per_s"] for each in rounds])
+
+
+def ranged(values: list[float]) -> str:
+    """The median and the range of the rounds, and their number if there are fewer than five."""
+    few = f", {len(values)} rounds" if len(values) < 5 else ""
+    return f"{statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f}{few})"
 
 
 def training(results: dict) -> list[str]:
-    """One row for each corpus: the time and memory of tokenmill, and how many times longer each peer takes."""
+    """One row for each corpus: the time and memory of tokenmill, and the time of each peer relative to it."""
     rows = []
     trainers = {peer: ours for peer, ours in TRAINERS.items() if any(peer in kept for kept in results.values())}
+    some = [peer for peer in trainers if any(peer not in kept for kept in results.values())]
     for corpus, kept in results.items():
         cells = [corpus, f"{median(kept['tokenmill']):.2f} s, {median(kept['tokenmill'], 'peak_mib'):.0f} MiB"]
         for peer, ours in trainers.items():
@@ -37,7 +44,8 @@ def training(results: dict) -> list[str]:
         "",
         "Train 32,768 tokens with the cl100k pattern, from a text file to a tokenizer in memory; nothing is saved. Wall time and "
         "peak memory of the whole process for tokenmill, and the times that the others take relative to tokenmill's. "
-        "gigatoken trains with the GPT-2 pattern, and is compared with tokenmill with the same pattern.",
+        "gigatoken trains with the GPT-2 pattern, and is compared with tokenmill with the same pattern."
+        + (f" On English only: {', '.join(some)}." if some else ""),
         "",
         *table(["", "tokenmill", *trainers], rows),
     ]
@@ -60,7 +68,7 @@ def superwords(results: dict) -> list[str]:
                 for key in ("wall", "cpu")
                 for cell in (
                     f"{median(rounds[way], key):.2f} s",
-                    f"{ratio(rounds[way], rounds['plain'], key):.2f}x",
+                    times(rounds[way], rounds["plain"], key) if way != "plain" else "",
                 )
             ),
             f"{median(rounds[way], 'peak_mib'):.0f} MiB",
@@ -77,12 +85,12 @@ def superwords(results: dict) -> list[str]:
     return [
         "## Superwords",
         "",
-        "`tokenmill train`, 49,152 tokens; SuperBPE with stage 1 up to 32,768. Whole commands, median of the rounds. The text of 150 MB "
-        "is *en*. The larger texts are the three corpora and then the same with renamed letters, whose words are new.",
+        "`tokenmill train`, 49,152 tokens; SuperBPE with stage 1 up to 32,768. Whole commands, medians of the rounds, with the range of the ratios. "
+        "The text of 150 MB is *en*. A larger text is the three corpora and then the same with renamed letters, whose words are new.",
         "",
         *table(["", "text", "time", "relative to plain", "CPU time", "relative to plain", "peak memory"], rows),
         "",
-        "Encoding with the result, one core, with empty and with warm caches: "
+        "Encoding with the result, one core, first call / later calls: "
         f"SuperBPE {speeds['encode']} MB/s and BoundlessBPE {speeds.get('encode-boundless')} MB/s on 60 MB, "
         f"tokenizers {speeds['tokenizers']} MB/s on 4 MB.",
     ]
@@ -101,7 +109,7 @@ def parity(results: dict) -> list[str]:
         "## Parity-aware BPE",
         "",
         "32,000 tokens on 16 languages of *multi*, with the GPT-2 pattern: the whole command, and `ParityBpeTrainer` of tokenizers "
-        f"on the same files. In CPU time, tokenmill is {ratio(kept['tokenizers'], kept['tokenmill'], 'cpu'):.1f}x faster.",
+        f"on the same files. The CPU time of tokenizers relative to tokenmill's: {times(kept['tokenizers'], kept['tokenmill'], 'cpu')}.",
         "",
         *table(["", "CPU time", "peak memory"], rows),
         "",
@@ -117,10 +125,10 @@ def merge_loop(results: dict) -> list[str]:
     for corpus, kept in results.items():
         key, of_all = ("thread_seconds", "cpu") if "picky" in kept else ("seconds", "wall")
         small, large = (median(kept[size], key) for size in ("32768", "100000"))
-        cost = ratio(kept["100000"], kept["32768"], key)
-        whole = ratio(kept["train 100000"], kept["train 32768"], of_all)
-        picky = [f"{ratio(kept['picky'], kept['32768'], key):.2f}x"] if "picky" in kept else []
-        rows.append([corpus, f"{small:.2f} s", f"{large:.2f} s", f"{cost:.2f}x", f"{whole:.2f}x", *picky])
+        cost = times(kept["100000"], kept["32768"], key)
+        whole = times(kept["train 100000"], kept["train 32768"], of_all)
+        picky = [times(kept["picky"], kept["32768"], key)] if "picky" in kept else []
+        rows.append([corpus, f"{small:.2f} s", f"{large:.2f} s", cost, whole, *picky])
     head = ["", "32,768 tokens", "100,000 tokens", "ratio", "ratio of whole training runs"]
     if len(rows[0]) > len(head):
         head.append("Picky BPE at 0.9")
@@ -128,7 +136,7 @@ def merge_loop(results: dict) -> list[str]:
         "## Merge loop",
         "",
         "The merge loop alone, from word counts to merges. The ratios compare 100,000 tokens with 32,768, and Picky BPE with plain BPE at "
-        "32,768. Each is the median of the rounds' ratios.",
+        "32,768. Each is the median of the rounds' ratios, with their range.",
         "",
         *table(head, rows),
         "",
@@ -144,7 +152,7 @@ def split(results: dict) -> list[str]:
     return [
         "## Split",
         "",
-        "Split text into pretokens with one thread. MB/s. `own` is a pattern without a name, such as a user may "
+        "Split text into pretokens with one thread. MB/s, median and range of the rounds. `own` is a pattern without a name, such as a user may "
         "give; `scalar` is without vector instructions.",
         "",
         *table(["", *CORPORA], rows),
@@ -158,10 +166,14 @@ def count(results: dict) -> list[str]:
     return [
         "## Count",
         "",
-        "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s. Two threads cannot be more than twice as "
-        "fast as one: where the last row says so, other work on the machine held up the rounds of one thread.",
+        "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s, median and range of the rounds.",
         "",
-        *table(["", *CORPORA], [*rows, ["speed-up of 2 threads over 1", *gains]]),
+        *table(["", *CORPORA], rows),
+        "",
+        "Two threads cannot be more than twice as fast as one. Where the speed-up is higher, other work on the machine held up the rounds of "
+        "one thread:",
+        "",
+        *table(["", *CORPORA], [["speed-up of 2 threads over 1", *gains]]),
     ]
 
 
@@ -257,11 +269,12 @@ def stages(results: dict) -> list[str]:
             total = sum(spent.values())
             slowest = max(STAGES[1:], key=spent.__getitem__)
             shares = (f"{spent[stage] / total:.0%}" if spent[stage] > 0 else "" for stage in STAGES)
-            rows.append([f"{verb}, {name}", f"{rounds[0]['bytes'] / 1e6 / total:,.0f}", *shares, slowest])
+            speeds = [each["bytes"] / 1e6 / sum(each.get(stage, 0) for stage in STAGES) for each in rounds]
+            rows.append([f"{verb}, {name}", ranged(speeds), *shares, slowest])
     return [
         "## Stages",
         "",
-        "The stages of each verb, one after the other in one thread: MB of text per second of processor time, and the "
+        "The stages of each verb, one after the other in one thread: MB of text per second of processor time (median and range), and the "
         "share of each stage. The text is *en*; the dumps are samples, read again and again up to 30 MB. `read` includes cutting "
         "text into documents, and for Parquet decompressing and decoding the column. `filter` includes the removal of markup, "
         "and for dumps the parsing of a document. Splitting lines is part of encoding or counting. The last column names the "
@@ -272,23 +285,28 @@ def stages(results: dict) -> list[str]:
 
 
 def growth(results: dict) -> list[str]:
-    """Seconds per GB and peak memory for each size, and the first size's against the largest's."""
+    """Seconds per GB and peak memory for each size, and the largest size compared with the smallest."""
     sizes = sorted(results, key=int)
     rows = []
     for verb in results[sizes[0]]:
         seconds = [median(results[size][verb], "cpu") / results[size][verb][0]["bytes"] * 1e9 for size in sizes]
         peaks = [median(results[size][verb], "peak_mib") for size in sizes]
-        system = [median(results[size][verb], "system") / results[size][verb][0]["bytes"] * 1e9 for size in sizes]
         cells = [f"{a:.1f} s, {b:,.0f} MiB" for a, b in zip(seconds, peaks, strict=True)]
-        own = (seconds[-1] - system[-1]) / (seconds[0] - system[0])
-        rows.append([verb, *cells, f"{seconds[-1] / seconds[0]:.2f}x", f"{own:.2f}x"])
+        per_gb = {
+            size: [
+                {"all": each["cpu"] / each["bytes"], "own": (each["cpu"] - each["system"]) / each["bytes"]}
+                for each in results[size][verb]
+            ]
+            for size in (sizes[0], sizes[-1])
+        }
+        rows.append([verb, *cells, *(times(per_gb[sizes[-1]], per_gb[sizes[0]], key) for key in ("all", "own"))])
     return [
         "## Growth",
         "",
         "English text whose letters are renamed in each copy, so that distinct pretokens grow with it "
-        "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text, and their peak memory, median of the "
-        "rounds. *Per GB* compares the time per GB of the largest text with that of the smallest; *own* leaves out the time of the "
-        "operating system, which writes the output to the disk: the ids of 5,000 MB are 9 GB.",
+        "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text, and their peak memory, medians of the "
+        "rounds. *Per GB* is the time per GB of the largest text relative to that of the smallest, with its range. *Own* leaves out the "
+        "time of the operating system, which writes the output to the disk.",
         "",
         *table(["", *(f"{int(size):,} MB" for size in sizes), "per GB", "own"], rows),
     ]
@@ -299,8 +317,7 @@ def cleaning(results: dict) -> list[str]:
         [
             kind,
             f"{rounds[0]['bytes'] / 1e6:,.0f} MB",
-            f"{rate(rounds, 'wall')} MB/s",
-            f"{rate(rounds, 'cpu')} MB/s",
+            *(ranged([each["bytes"] / 1e6 / each[key] for each in rounds]) for key in ("wall", "cpu")),
             f"{median(rounds, 'peak_mib'):.0f} MiB",
         ]
         for kind, rounds in results.items()
@@ -309,10 +326,10 @@ def cleaning(results: dict) -> list[str]:
         "## Cleaning",
         "",
         "Whole commands, `tokenmill clean` with two processes and the default filters, start-up and the compressed shards included. "
-        "The samples of the dumps are repeated; the text is *en* by lines. MB of the XML, or of the text in a Parquet file. The memory is that of "
-        "the largest process.",
+        "The samples of the dumps are repeated; the text is *en* by lines. MB per second of the XML, or of the text in a Parquet file, median and range "
+        "of the rounds. The memory is that of the largest process.",
         "",
-        *table(["", "size", "speed", "per second of CPU time", "memory"], rows),
+        *table(["", "size", "MB/s", "MB per second of CPU time", "memory"], rows),
     ]
 
 
@@ -329,8 +346,9 @@ def playground(results: dict) -> list[str]:
         cells = []
         for each in results["encoders"]:
             ours, theirs = (each["rounds"][f"{whose}{kind}"] for whose in ("ours", "theirs"))
-            gain = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
-            cells.append(f"{each['bytes'] / statistics.median(ours) / 1000:.0f} MB/s, {gain:.1f}x")
+            gains = [b / a for a, b in zip(ours, theirs, strict=True)]
+            gain = f"{statistics.median(gains):.1f}x ({min(gains):.1f} to {max(gains):.1f})"
+            cells.append(f"{each['bytes'] / statistics.median(ours) / 1000:.0f} MB/s, {gain}")
         speeds.append([name, *cells])
     sizes = results["sizes"]
     page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))

@@ -1,6 +1,6 @@
-"""Train end to end in whole processes: tokenmill against rustbpe, tokenizers, bpeasy and gigatoken.
+"""Train end to end in whole processes: tokenmill against rustbpe and gigatoken, and on English the slower peers too.
 
-python -m benchmarks.train [--quick]      # --quick: without the slowest peers, one round
+python -m benchmarks.train [--quick]      # --quick: without the slower peers, one round
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import sys
 from .harness import alternate, corpus_file, median, ratio, save
 
 SIZE = 32_768
+ROUNDS = 5
+SLOWER = ("tokenizers", "bpeasy", "sentencepiece")  # 10 to 30 s for each training
 
 
 def run(quick: bool = False) -> dict:
@@ -17,13 +19,11 @@ def run(quick: bool = False) -> dict:
     for corpus in ("en", "multi", "code"):
         path = str(corpus_file(corpus))
         print(f"train {corpus}", file=sys.stderr)
-        libraries = ["tokenmill", "tokenmill_gpt2", "rustbpe", "gigatoken"] + (
-            [] if quick else ["tokenizers", "bpeasy"]
-        )
+        libraries = ["tokenmill", "tokenmill_gpt2", "rustbpe", "gigatoken"]
         if corpus == "en" and not quick:
-            libraries.append("sentencepiece")
+            libraries += SLOWER
         jobs = {library: ["benchmarks.train_jobs", library, path, str(SIZE)] for library in libraries}
-        kept = alternate(jobs, rounds=1 if quick else 5, skip_after=30)
+        kept = alternate(jobs, rounds=1 if quick else ROUNDS)
         results[corpus] = kept
         for library in libraries[2:]:
             ours = kept["tokenmill_gpt2" if library == "gigatoken" else "tokenmill"]

@@ -107,7 +107,7 @@ def pages() -> dict[str, str]:
     result = {f"{name}.md": page_of(page) for name, page in PAGES.items()}
     rows = [
         [
-            ", ".join(f"[`{each}`]({name}.md#{each.lower()})" for each in page.names.split()),
+            ", ".join(f"[`{each}`]({name}.md#{each})" for each in page.names.split()),
             f"[{page.title}]({name}.md)",
         ]
         for name, page in PAGES.items()
@@ -126,7 +126,8 @@ def page_of(page: Page) -> str:
 
 def described(name: str, value: Any, call: str, level: int) -> list[str]:
     """The heading, signature and docstring of a name, and for a class those of its members."""
-    lines = [f"{'#' * level} {name}", ""]
+    anchor = f" {{#{name}}}" if level == 2 else ""  # train and Train are two names
+    lines = [f"{'#' * level} {name}{anchor}", ""]
     if inspect.isroutine(value) or inspect.isclass(value):
         lines += ["```python", signature(value, call), "```", ""]
     lines += [markdown(inspect.getdoc(value) or ""), ""]
@@ -176,7 +177,9 @@ def signature(value: Any, call: str) -> str:
             continue
         kept.append(each.replace(annotation=plain(each.annotation)))
     shown = [text for each in kept for text in arguments(each)]
-    if any(each.kind is each.KEYWORD_ONLY for each in kept):
+    if any(each.kind is each.KEYWORD_ONLY for each in kept) and not any(
+        each.kind is each.VAR_POSITIONAL for each in kept
+    ):
         shown.insert(next(i for i, each in enumerate(kept) if each.kind is each.KEYWORD_ONLY), "*")
     shown += ["**options"] if rest else []
     returned = plain(own.return_annotation)
@@ -192,6 +195,7 @@ def plain(annotation: Any) -> str:
     """A type without the help texts of options."""
     if annotation is inspect.Parameter.empty:
         return ""
+    annotation = getattr(annotation, "__forward_arg__", annotation)
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     if match := re.match(r"Annotated\[(.*?), (?:Option|Argument)\(", text):
         return match[1]
@@ -254,7 +258,9 @@ def markdown(doc: str) -> str:
         elif listed and re.match(r" {4}\S", line):
             lines.append(f"  {prose(line.strip())}")
         elif line.startswith("tokenmill "):  # an example of the command
-            lines += ["", f"    {line}", ""]
+            while not lines[-1]:
+                lines.pop()
+            lines += [f"    {line}"] if lines[-1].startswith("    tokenmill ") else ["", f"    {line}"]
         else:
             lines += [""] if listed and line else []
             listed = False
@@ -268,5 +274,5 @@ def prose(line: str) -> str:
     for i, part in enumerate(parts):
         parts[i] = f"`{part}`" if i % 2 else html.escape(part, quote=False).replace("*", "\\*")
         if i % 2 and part in HOME:
-            parts[i] = f"[{parts[i]}]({HOME[part]}.md#{part.lower()})"
+            parts[i] = f"[{parts[i]}]({HOME[part]}.md#{part})"
     return "".join(parts)

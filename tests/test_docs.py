@@ -16,6 +16,7 @@ from benchmarks import charts, render
 from scripts import api_pages
 
 import tokenmill
+from tokenmill.corpus import filters
 from tokenmill.formats import file_content
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,6 +70,7 @@ def test_the_first_screen_of_the_readme():
         ("docs/benchmarks.md", "speeds", render.sections),
         ("README.md", "measured", render.measured),
         ("README.md", "figures", render.figures),
+        ("docs/how-to/large-data.md", "rates", render.estimate),
     ],
 )
 def test_tables_are_rendered_from_the_results(page, marker, body):
@@ -99,7 +101,14 @@ def test_a_page_of_the_python_reference_reads(name, tmp_path, monkeypatch):
     page = api_pages.pages()[f"{name}.md"]
     outside = "".join(page.split("```")[::2])
     assert page.count("```") % 2 == 0 and ">>>" not in outside  # every example is fenced
-    assert not re.search(r"Annotated\[|Option\(|SpecialOptions| object at 0x", page)
+    assert not re.search(r"Annotated\[|Option\(|SpecialOptions|ForwardRef| object at 0x|\*\w+: \w+,\n? +\*,", page)
+    assert not re.search(r"^- `interrupted`", page, re.MULTILINE)  # a line of prose is not an argument
+
+
+def test_names_that_differ_in_case_have_anchors_of_their_own():
+    page = api_pages.pages()["train.md"]
+    assert "\n## train {#train}\n" in page and "\n## Train {#Train}\n" in page
+    assert "[`Train`](train.md#Train)" in api_pages.pages()["index.md"]
 
 
 def test_drawings_have_a_dark_variant_and_pictures_another_file():
@@ -220,7 +229,21 @@ def test_the_speed_up_of_counting_follows_from_its_rows():
         table["1 thread"], table["2 threads"], table["speed-up of 2 threads over 1"], strict=True
     ):
         middle, low, high = map(float, re.findall(r"[\d.]+", gain))
-        assert low <= middle <= high and abs(int(two) / int(one) / middle - 1) < 0.05  # medians of ratios and of speeds
+        speeds = int(two.split()[0]) / int(one.split()[0])
+        assert low <= middle <= high and abs(speeds / middle - 1) < 0.05  # medians of ratios and of speeds
+
+
+def test_the_page_of_the_filters_has_their_descriptions_and_sets():
+    text = (ROOT / "docs/reference/filters.md").read_text(encoding="utf-8")
+    described = {name: does for name, does in re.findall(r"^## (\S+)\n\n(.*)$", text, re.MULTILINE)}
+    assert described == {name: each.does for name, each in filters.FILTERS.items()}, "run scripts/show_filters.py"
+    for name, members in filters.FILTER_SETS.items():
+        assert f"- `{name}`: {', '.join(f'`{member}`' for member in members)}\n" in text
+
+
+def test_no_page_has_an_unresolved_conflict():
+    for page in PAGES:
+        assert not re.search(r"^(<{7}|>{7}) ", page.read_text(encoding="utf-8"), re.MULTILINE), page
 
 
 def test_the_speeds_of_cleaning_wikipedia_are_those_of_the_results():

@@ -41,7 +41,7 @@ def load(
 
 @suggests_options
 def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
-    """Load the published encoding of a model ("gpt-4o"), as tiktoken's function of this name. Options as for `load`."""
+    """Load the published encoding of a model ("gpt-4o"), like tiktoken's function of the same name. Options as for `load`."""
     from .split.names import encoding_name, nearest
 
     name = encoding_name(model)
@@ -52,7 +52,7 @@ def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
 
 @suggests_options
 def get_encoding(name: str, *, download: bool = False) -> Tokenizer:
-    """Load a published encoding ("cl100k_base"), as tiktoken's function of this name. Options as for `load`."""
+    """Load a published encoding ("cl100k_base"), like tiktoken's function of the same name. Options as for `load`."""
     from .split.names import encoding_name, nearest
 
     if encoding_name(name) is None:
@@ -61,7 +61,7 @@ def get_encoding(name: str, *, download: bool = False) -> Tokenizer:
 
 
 def list_encoding_names() -> list[str]:
-    """The names of the published encodings, which `load` takes."""
+    """The names of the published encodings, which `load` accepts."""
     from .formats import PUBLISHED
 
     return list(PUBLISHED)

@@ -96,7 +96,7 @@ class OutputError(TokenmillError):
 
 
 class ConversionError(TokenmillError):
-    """A tokenizer that the target format cannot hold."""
+    """A tokenizer that the target format cannot represent."""
 
 
 class MissingExtraError(TokenmillError, ImportError):

@@ -289,7 +289,7 @@ def main(words: list[str]) -> None:
     print(f"{file['name']}: {file['bytes']:,} bytes, {file['pretokens']:,} distinct pretokens")
     before = None
     for name, row in results.items():
-        faster = f"{before / max(row['seconds'], 1e-6):6.1f} times the speed of the step before" if before else ""
+        faster = f"{before / max(row['seconds'], 1e-6):6.1f}x faster than the step before" if before else ""
         print(f"{name:16}{row['seconds']:9.4f} s for {row['merges']:,} merges  {faster}".rstrip(), flush=True)
         before = row["seconds"]
     print("From the text, counting included:")

@@ -57,7 +57,7 @@ class Train(Options, Parity):
     text: Annotated[Sequence[str | os.PathLike[str]], Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords")] = ()
     parity: Annotated[bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)] = False
     language: Annotated[Languages, Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
-    development: Annotated[Languages, Option("The development text of a language, best the same text in each. The one with the most tokens chooses.", "--dev", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
+    development: Annotated[Languages, Option("The development text of a language, ideally the same text in each. The one with the most tokens chooses.", "--dev", metavar="NAME=SRC...", many=True, section=PARITY)] = ()
     # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
@@ -431,7 +431,7 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
     The result is an ordinary tokenizer. Source: Foroutan et al. 2025 (arXiv 2508.04796).
 
     languages: the training text of each language by name: sources as for `train`, saved word counts, or WordCounts.
-    development: a text of each language, best the same text in each; the language with the most tokens chooses.
+    development: a text of each language, ideally the same text in each; the language with the most tokens chooses.
     ratios: in place of development texts, the bytes per token that each language should have, relative to the others.
     window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
     global_merges: how many merges of plain BPE on all languages together come first.

@@ -210,7 +210,7 @@ class Verb:
                 shape = f"{', '.join(names_of(field))} {_metavar(field)}"
             sections[section].append((shape, _help_of(field)))
             if field.option.off:
-                sections[section].append((field.option.off, "None of that."))
+                sections[section].append((field.option.off, "Add no such token."))
         sections["Output"].append((", ".join(HELP), "Show this message and exit."))
         lines = [" ".join(["Usage: tokenmill", self.name, *(shape for shape, _ in sections["Arguments"]), "[OPTIONS]"])]
         wrapper.initial_indent = wrapper.subsequent_indent = "  "

@@ -32,7 +32,7 @@ def check(
 ) -> int:
     """Prove or refute that two tokenizers return the same ids.
 
-    From their tables, on your text, and on generated text.
+    Compares their tables, and their ids on your text and on generated text.
 
     Exits with 1 if they differ, and prints the shortest text found that shows it. Exits with 2 if it cannot check.
 

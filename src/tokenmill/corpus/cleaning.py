@@ -54,7 +54,7 @@ def clean(
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> CleaningReport:
-    """Clean a corpus into shards in the folder `output`, with a report beside it (`output`.report.json).
+    """Clean a corpus into shards in the folder `output`, with a report next to it (`output`.report.json).
 
     A call with the same sources and options resumes an interrupted one.
 

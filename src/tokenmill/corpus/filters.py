@@ -201,7 +201,7 @@ def _one_space(match: re.Match) -> str:
 _FILTERS = (
     Filter(
         "line-ends",
-        "Writes every end of a line as a line feed.",
+        "Converts every kind of line ending to a line feed.",
         LINE_END,
         re.compile("\r\n|[\r\x85\u2028\u2029]").finditer,
         lambda match: "\n",
@@ -217,7 +217,7 @@ _FILTERS = (
     ),
     Filter(
         "urls",
-        "Removes http, https, ftp and file URLs, data URLs, and what begins with www.",
+        "Removes http, https, ftp and file URLs, data URLs, and addresses that begin with `www.`.",
         URL,
         _find_urls,
         _without_url,
@@ -225,7 +225,7 @@ _FILTERS = (
     ),
     Filter(
         "emails",
-        "Removes e-mail addresses, with a `mailto:` before them.",
+        "Removes e-mail addresses, and `mailto:` before them.",
         EMAIL,
         _EMAIL.finditer,
         lambda match: " ",
@@ -255,7 +255,7 @@ _FILTERS = (
     ),
     Filter(
         "spaced-repeats",
-        "Like `repeats`, for every character that is not a word character, and with a space on both sides.",
+        "Like `repeats`, for every character that is not a word character, with spaces around the three.",
         REPEAT,
         re.compile(r"([^\w\s])\1{3,}").finditer,
         lambda match: f" {match[1] * 3} ",
@@ -263,7 +263,7 @@ _FILTERS = (
     ),
     Filter(
         "pipes",
-        "Writes a space on both sides of the first two pipes of a line, and spaces for its other pipes.",
+        "Puts spaces around the first two pipes of a line, and replaces the others by spaces.",
         PIPES,
         re.compile(r" ?\|[^\n]*").finditer,
         _two_pipes,
@@ -278,7 +278,7 @@ _FILTERS = (
     ),
     Filter(
         "spaces",
-        "Writes runs of white space inside a line as one space, and removes white space at both ends of a line.",
+        "Replaces each run of white space within a line by one space, and trims the line.",
         SPACES,
         re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))").finditer,
         _one_space,
@@ -286,7 +286,7 @@ _FILTERS = (
     ),
     Filter(
         "bullets",
-        'Writes a bullet at the start of a line as "- ".',
+        'Replaces a bullet at the start of a line by "- ".',
         BULLET,
         re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M).finditer,
         lambda match: "- ",

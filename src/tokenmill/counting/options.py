@@ -43,11 +43,11 @@ SpecialTokens = Annotated[Iterable[str], Option("A special token, cut out of the
 
 @dataclass(frozen=True)
 class CountOptions(Options):
-    """The options for counting.
+    """Options of counting.
 
     min_count: leave out pretokens that were seen fewer times. That is exact: it is done at the end.
-    memory_limit: bytes, or text such as "4GB", that the tables may take. None is half of the free memory, or 1 GB for
-        each task on Ray. Beyond it the tables go to disk. The result does not depend on it.
+    memory_limit: memory for the tables, in bytes or as text such as "4GB". None is half of the free memory, or 1 GB for
+        each task on Ray. Larger tables spill to disk. The result does not depend on it.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
     weights: how much each occurrence counts, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
@@ -68,7 +68,7 @@ class CountOptions(Options):
 
 @dataclass(frozen=True)
 class CountSummary:
-    """The summary of a count into a folder.
+    """Result of a count into a folder.
 
     spills: how often the tables went to disk.
     resumed_bytes: how much of the text had been counted by an earlier, interrupted call.

@@ -54,8 +54,8 @@ def count_to_folder(
 ) -> CountSummary:
     """Count into a folder of Parquet files, as `count` does, but the result is never in memory whole.
 
-    The bytes written are the same for any memory limit, number of threads and engine, and however often the work was
-    interrupted: a call with the same sources and options resumes an interrupted one.
+    The bytes written are the same for any memory limit, number of threads, engine and interruptions. A call with the same sources
+    and options resumes an interrupted one.
 
     num_threads: in place of `num_threads` of `job`.
     """

@@ -140,7 +140,7 @@ class WordCounts:
 
     @classmethod
     def merge(cls, many: Iterable[WordCounts]) -> WordCounts:
-        """The sum of several word counts, in canonical order. They must have been split alike.
+        """The sum of several word counts, in canonical order. They must have the same split patterns.
 
         >>> both = WordCounts.merge([WordCounts.from_mapping({b"a": 1}), WordCounts.from_mapping({b"a": 2})])
         >>> dict(both.items())
@@ -175,7 +175,7 @@ class WordCounts:
 
     @property
     def scale(self) -> int:
-        """The factor that makes a weighted count an integer; 1 without weights."""
+        """The factor that makes weighted counts integers; 1 without weights."""
         return scale_of(part.weight for part in self.mixture)
 
     @property
@@ -217,7 +217,7 @@ class WordCounts:
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def save(self, folder: str | os.PathLike, *, overwrite: bool = False) -> None:
-        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`.
+        """Write a folder of Parquet files with the columns "pretoken" and "count". Needs the extra `corpus`.
 
         overwrite: replace an existing folder. Without it that is an OutputError.
         """
@@ -230,7 +230,7 @@ class WordCounts:
     def load(cls, path: str | os.PathLike, *, min_count: int = 0) -> WordCounts:
         """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq file.
 
-        Damage raises a FormatError that names the file. A .ddfreq file does not hold the split pattern.
+        Damage raises a FormatError that names the file. A .ddfreq file does not contain the split pattern.
 
         min_count: leave out pretokens seen fewer times. Of a folder, they are left out while reading, and so are never
             all in memory.
@@ -246,7 +246,7 @@ class WordCounts:
 
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:
-        """Whether `path` is a folder or file of word counts rather than of text."""
+        """Return whether `path` is a folder or file of word counts rather than of text."""
         from .ddfreq import is_counts_file
 
         return store.is_saved(path) or is_counts_file(Path(path))

@@ -280,7 +280,7 @@ class Convert(Options):
     """Convert a tokenizer to another format, and certify that the ids are the same.
 
     The output is read back by tokenmill and, if it is installed, by the library of the format. Notes list what the format
-    does not hold. A conversion that would change ids is refused.
+    cannot store. A conversion that would change ids is refused.
 
     tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
     """
@@ -290,7 +290,7 @@ class Convert(Options):
     # fmt: off
     to: Annotated[Literal["huggingface", "tiktoken", "gguf", "sentencepiece", "merges", "ddtok", "longest-match"], Option("huggingface, tiktoken, gguf, sentencepiece, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that encodes by the longest token each time, for a Picky tokenizer with --lossy.")]
     special_tokens: Annotated[Any, Option("A special token, for a file that does not have them. Repeatable.", "--special-token", metavar="TEXT=ID", parse=_token_and_id, many=True)] = ()
-    sample: Annotated[Sequence[str], Option("Text to compare the two sides on, in addition to the built-in.", metavar="SRC...")] = ()
+    sample: Annotated[Sequence[str], Option("Text to compare the two sides on, in addition to the built-in texts.", metavar="SRC...")] = ()
     lossy: Annotated[bool, Option("Allow other ids: a Picky tokenizer without its events; superwords in GGUF.", "--lossy")] = False
     # fmt: on
     opening: Opening = field(default_factory=Opening)
@@ -324,7 +324,7 @@ class Convert(Options):
 
 @dataclass(frozen=True)
 class Converted:
-    """The result. notes: what the format does not hold. readers: the certificate, by the library that read the output."""
+    """The result. notes: what the format cannot store. readers: the certificate, by the library that read the output."""
 
     tok: Tokenizer
     notes: Sequence[str]

@@ -63,7 +63,7 @@ class Difference:
 class Agreement:
     """The result of a check.
 
-    proof: why the two give the same ids on every text, or None if their tables do not tell. Then a difference on rare texts
+    proof: why the two return the same ids on every text, or None if their tables do not prove it. Then a difference on rare texts
         may remain, even if none was found.
     difference: the difference found, or None if they agree on all texts tried.
     texts, bytes, tokens: how much was tried, sources and fuzzed texts together.
@@ -113,7 +113,7 @@ def check(
     """Look for a text on which two tokenizers give different ids.
 
     texts: the caller's own texts, or pairs of a source and its text.
-    fuzz: how many texts to generate besides the built-in sample. The same seed generates the same texts.
+    fuzz: how many texts to generate in addition to the built-in sample. The same seed generates the same texts.
     library: encodes in place of `other`, from whose file another library has read it.
     num_threads: the threads that encode `texts` (None: all cores). The texts generated are so short that one thread is faster.
 

@@ -29,7 +29,7 @@ Encode = Callable[[bytes], list[int]]
 
 @dataclass(frozen=True)
 class ExportLoss:
-    """The number of tokens that the two exports of a Picky tokenizer make of a text, and of pretokens that get other ids.
+    """The number of tokens of a text in the two exports of a Picky tokenizer, and of pretokens with other ids.
 
     pretokens, tokens: of the text, by events.
     differing, other_tokens: the pretokens with other ids, and the number of tokens, where present tokens merge by rank, as
@@ -93,7 +93,7 @@ def export_loss(
     sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
     read: how text files are cut into documents, and which field or column holds the text.
     num_threads: the threads that count the text (None: all cores).
-    None for a tokenizer without events: its exports give the same ids.
+    None for a tokenizer without events: its exports return the same ids.
 
     >>> export_loss(tok, "held-out.txt")
     ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391, longest_differing=31, longest_tokens=12362)

@@ -33,7 +33,7 @@ from .verdict import summary, verdict
 
 @dataclass(frozen=True, kw_only=True)
 class InspectionOptions(Options):
-    """The options of an inspection: what it counts and lists.
+    """Options of an inspection.
 
     thresholds: count the tokens whose IoS reaches each of these values.
     """

@@ -166,7 +166,7 @@ class Report:
         raise NotImplementedError
 
     def about(self) -> dict[str, object]:
-        """Return the part of the JSON before the tables."""
+        """The fields of the JSON before the tables."""
         raise NotImplementedError
 
     def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:

@@ -37,7 +37,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class ReadOptions(Options):
-    """The options for cutting sources into documents.
+    """Options for cutting sources into documents.
 
     >>> ReadOptions(unit="page")
     Traceback (most recent call last):
@@ -71,7 +71,7 @@ class ReadOptions(Options):
         return (self.field,) if isinstance(self.field, str) else tuple(self.field)
 
     def skipper(self, on_skip: OnSkip | None) -> OnSkip | None:
-        """Return the function to call for each thing that cannot be read: `on_skip`, or a warning; None if that is an error."""
+        """The callback for what cannot be read: `on_skip`, or a warning; None if that is an error."""
         return on_skip or (warn_of_skip if self.skip_damaged else None)
 
 

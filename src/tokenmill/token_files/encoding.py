@@ -62,8 +62,8 @@ def encode_files(
 ) -> EncodeSummary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
 
-    The bytes written are the same for any number of threads and either engine, and however often the work was
-    interrupted: a call with the same sources, tokenizer and options resumes an interrupted one.
+    The bytes written are the same for any number of threads, either engine and any interruptions. A call with the same sources,
+    tokenizer and options resumes an interrupted one.
 
     format: "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo" or "datatrove": see docs/reference/token-files.md.
     on_skip: called for what cannot be read, and it is left out. None raises an InputError instead.

@@ -37,7 +37,7 @@ ValShard = Annotated[bool, Option("Name the first numbered file val, and the oth
 
 @dataclass(frozen=True)
 class EncodeOptions(Options):
-    """The options for encoding files.
+    """Options of encoding.
 
     end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
         is the way of the format: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
@@ -54,7 +54,7 @@ class EncodeOptions(Options):
     shard_tokens: ShardTokens = None
     val_shard: ValShard = False
     # fmt: off
-    part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: join makes one file of all.", metavar="K/N", section=OUTPUT)] = None
+    part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: `join` makes one file of all parts.", metavar="K/N", section=OUTPUT)] = None
     # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -84,7 +84,7 @@ class EncodeOptions(Options):
 
 @dataclass(frozen=True)
 class EncodeSummary:
-    """The summary of an encoding.
+    """Result of encoding to a token file.
 
     path: the file with the ids; of several the first.
     files: how many numbered files there are; 0 if the ids are in one file.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of verifying a token file.
+    """Result of verifying a token file.
 
     documents: None if nothing says where they end. checks: what was compared, in words.
     """

@@ -20,9 +20,9 @@ _CHARACTER = 4  # bytes, at most
 class StreamEncoder:
     """Turns text into ids as it arrives: ids are given out as soon as no later text can change them. The results of all `feed` calls and of `finish`, joined, are those of `encode`.
 
-    Text is held back from the last place on where a pretoken begins whatever follows: mostly a word, or as much as a
-    pretoken or a special token is long. A tokenizer whose pattern runs in the regex module, that normalises text, puts a
-    space before it, or has added tokens that take in the text beside them, holds back all text until `finish`.
+    The encoder buffers the text after the last certain pretoken boundary: usually a word, at most the length of a pretoken or
+    a special token. It buffers all text until `finish` if the pattern runs in the regex module, if the tokenizer normalizes
+    text or puts a space before it, or if an added token includes the white space next to it.
 
     >>> stream = tok.stream_encoder()
     >>> stream.feed("low low"), stream.feed("er lowest"), stream.finish()
@@ -60,17 +60,17 @@ class StreamEncoder:
         return ids
 
     def finish(self) -> list[int]:
-        """End the text: return the ids of what was held back, and start again."""
+        """End the text: return the ids of the buffered text, and start again."""
         ids = self._core.encode(bytes(self._held) + repair(self._surrogate).encode(), self._plan)
         self._held, self._searched, self._surrogate = bytearray(), 0, ""
         return ids
 
 
 class StreamDecoder:
-    """Turns ids into text as they arrive. The bytes of an incomplete character are held back.
+    """Turns ids into text as they arrive. The bytes of an incomplete character are buffered.
 
     The results of all `feed` calls and of the last `finish`, joined, are `tokenizer.decode(all_ids, errors)`. Byte tokens of
-    SentencePiece-style files are held back until another token follows, because a run of them is replaced as a whole.
+    SentencePiece-style files are buffered until another token follows, because a run of them is replaced as a whole.
 
     >>> stream = tok.stream_decoder()
     >>> [stream.feed(id) for id in tok.encode_ordinary("🦜")], stream.finish()
@@ -119,7 +119,7 @@ class StreamDecoder:
         return shown
 
     def finish(self) -> str:
-        """End the stream: return what is left of an incomplete character, treated by `errors`, and start again."""
+        """End the stream: return what is left of an incomplete character, treated as `bytes.decode` would, and start again."""
         text = self._text_of_runs(self._run) if self._byte_tokens else self._decoder.decode(b"", final=True)
         self._reset()
         return text

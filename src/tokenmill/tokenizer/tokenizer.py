@@ -115,7 +115,7 @@ class Tokenizer:
         return self._core.encode(text, self._ordinary)
 
     def encode_bytes(self, data: bytes | bytearray | memoryview) -> list[int]:
-        """The ids of bytes, UTF-8 or not, without added tokens and normalisation. `decode_bytes` returns `data`.
+        """The ids of bytes, UTF-8 or not, without added tokens and normalization. `decode_bytes` returns `data`.
 
         For the split pattern, a byte outside of any well-formed UTF-8 character is a character of its own, and not a
         letter, number or white space.
@@ -164,7 +164,7 @@ class Tokenizer:
         return batches.encode_flat(self._core, texts, self._plan(special), num_threads)
 
     def show(self, text: str, **special: Unpack[SpecialOptions]) -> TokenView:
-        """The tokens of `text` for people, coloured in a notebook; options as for `encode`.
+        """The tokens of `text` to look at, coloured in a notebook; options as for `encode`.
 
         >>> tok.show("low lower")
         low ·low er
@@ -175,7 +175,7 @@ class Tokenizer:
         return TokenView(self, self.encode(text, **special))
 
     def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
-        """An encoder that takes text in parts and gives ids as soon as they are certain; options as for `encode`."""
+        """An encoder that accepts text in parts and returns ids as soon as they are certain; options as for `encode`."""
         from .streams import StreamEncoder
 
         return StreamEncoder(self._core, self._plan(special))
@@ -221,7 +221,7 @@ class Tokenizer:
     def count_tokens_in(self, counts: WordCounts) -> int:
         """The number of tokens of the counted text: the tokens of each pretoken times its count.
 
-        UsageError for superwords of whole pretokens: the counts do not tell where they are.
+        Raises UsageError for superwords of whole pretokens: the counts do not record where they are.
         """
         if len(self.vocabulary.superwords):
             raise UsageError("word counts do not tell where superwords are; count the tokens of the text")
@@ -231,9 +231,9 @@ class Tokenizer:
         return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
 
     def encode_with_unstable(self, text: str, **special: Unpack[SpecialOptions]) -> tuple[list[int], list[list[int]]]:
-        """The ids that stay whatever text follows, and each sequence of ids that may come after them, as in tiktoken.
+        """The ids that no later text can change, and each sequence of ids that may come after them, as in tiktoken.
 
-        For a text that is still typed. It tries every token that may complete the last pretoken, so a long one takes long.
+        For text that is still being typed. Every token that may complete the last pretoken is tried, so a long one is slow.
 
         >>> tok.encode_with_unstable("low lowe")
         ([258], [[262], [265]])
@@ -317,7 +317,7 @@ class Tokenizer:
         return self._core.decode_with_offsets(list(ids))
 
     def stream_decoder(self, *, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
-        """A decoder that takes ids as they arrive and returns only whole characters; options as for `decode`."""
+        """A decoder that accepts ids as they arrive and returns only whole characters; options as for `decode`."""
         return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
 
     # Properties
@@ -329,7 +329,7 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """The name of the encoding, for people."""
+        """The display name."""
         return self._name
 
     @property
@@ -362,7 +362,7 @@ class Tokenizer:
             raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {found}") from None
 
     def is_special_token(self, id: int) -> bool:
-        """Whether `id` is a special token."""
+        """Return whether `id` is a special token."""
         return id in self._core.special_ids
 
     @property
@@ -377,7 +377,7 @@ class Tokenizer:
 
     @property
     def mergeable_ranks(self) -> dict[bytes, int]:
-        """The ordinary tokens: bytes -> id, as tiktoken.Encoding takes them."""
+        """The ordinary tokens: bytes -> id, as tiktoken.Encoding accepts them."""
         gone = self.vocabulary.removed
         return {token: id for id, token in enumerate(self.vocabulary.tokens) if token is not None and id not in gone}
 
@@ -428,7 +428,7 @@ class Tokenizer:
         """The tokenizer that the same training would have given with a smaller `vocab_size`; this one does not change.
 
         Exact for every kind of training but BoundlessBPE; SuperBPE with the same `stage1_size`. Raises UsageError for
-        BoundlessBPE, and for a vocabulary that was not trained in one go, such as a published one.
+        BoundlessBPE, and for a vocabulary that did not come from a single training, such as a published one.
 
         >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True
@@ -452,7 +452,7 @@ class Tokenizer:
             "longest-match", a tokenizer.json that encodes by the longest token each time.
         lossy: write the present tokens of a Picky tokenizer without its events; `tokenmill.export_loss` measures the effect.
         overwrite: replace a tokenizer that is there. Without it that is an OutputError.
-        Returns notes on what the format does not hold. Raises ConversionError if ids would change.
+        Returns notes on what the format cannot store. Raises ConversionError if ids would change.
         """
         from .. import formats
 
@@ -467,7 +467,7 @@ class Tokenizer:
         special_tokens: Mapping[str, int] | None = None,
         name: str = "tokenmill",
     ) -> Tokenizer:
-        """Make a tokenizer of what tiktoken.Encoding is made of.
+        """Make a tokenizer from the arguments of tiktoken.Encoding.
 
         split: tiktoken's pat_str, or the name of a pattern.
 
@@ -493,7 +493,7 @@ class Tokenizer:
         force: bool = False,
         drop_unknown: bool = False,
     ) -> Tokenizer:
-        """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
+        """Load a tokenizer from a file or folder. The format is detected from the content, as in `tokenmill.load`."""
         from ..formats.finding import find
         from ..formats.reading import parse
         from ..split.names import is_named
@@ -507,7 +507,7 @@ class Tokenizer:
         return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
-        """A tiktoken.Encoding that gives the same ids. Raises ConversionError if no object can, as for Picky BPE.
+        """A tiktoken.Encoding that returns the same ids. Raises ConversionError if no object can, as for Picky BPE.
 
         lossy: for a Picky tokenizer, export its present tokens, encoded by rank. Some texts then get other ids;
             `tokenmill.export_loss` measures how many.
@@ -517,7 +517,7 @@ class Tokenizer:
         return formats.to_tiktoken(self.vocabulary, self._name, lossy=lossy)
 
     def as_transformers(self, **settings: Any) -> transformers.PreTrainedTokenizerFast:
-        """Return this tokenizer as an object of transformers, for code that takes a PreTrainedTokenizerFast.
+        """Return this tokenizer as an object of transformers, for code that expects a PreTrainedTokenizerFast.
 
         settings: those of the class there, such as pad_token, padding_side, model_max_length and chat_template. By default,
             they are those of the file.
@@ -531,7 +531,7 @@ class Tokenizer:
         return tokenizer_of(self._core, settings)
 
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
-        """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
+        """A tokenizers.Tokenizer (Hugging Face) that returns the same ids; options as for `to_tiktoken`."""
         from .. import formats
 
         return formats.to_hf(self.vocabulary, lossy=lossy)

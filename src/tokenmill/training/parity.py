@@ -51,7 +51,7 @@ _TOLD = 256  # merges between two calls of `progress`
 
 @dataclass(frozen=True)
 class LanguageReport:
-    """The outcome for a language. chosen: the number of merges it chose. length: the tokens of the text that decided for it."""
+    """Result for one language. chosen: the number of merges it chose. length: the number of tokens of the text that decided for it."""
 
     name: str
     bytes: int

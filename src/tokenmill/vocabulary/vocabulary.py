@@ -35,8 +35,8 @@ class AddedToken(NamedTuple):
 
     `special` tokens (control tokens) are matched only where the caller allows them by name; the others are
     matched in any text, as Hugging Face does. The other flags have Hugging Face's meaning: `lstrip` and `rstrip`
-    include the white space beside the token, `single_word` matches only between non-word characters, `normalized`
-    matches in the text after normalisation rather than before.
+    include the white space next to the token, `single_word` matches only between non-word characters, `normalized`
+    matches in the text after normalization rather than before.
     """
 
     content: str
@@ -83,7 +83,7 @@ class Vocabulary:
     library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
         the other fields.
 
-    Before merging: normalisation and splitting
+    Before merging: normalization and splitting
 
     split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
         Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
@@ -93,12 +93,12 @@ class Vocabulary:
     add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
         added tokens is a text of its own here. "first" means only the stretch at the start of the text, and "text" the
         same, also where the text begins with a space or with an added token.
-    space_mark: the character that stands for a space after normalisation, U+2581 in SentencePiece's files. `tokens` hold
+    space_mark: the character that stands for a space after normalization, U+2581 in SentencePiece's files. `tokens` contain
         the space itself.
 
     Added tokens and decoding
 
-    added_tokens: the tokens that are matched as a whole, before or after normalisation; see `AddedToken`.
+    added_tokens: the tokens that are matched as a whole, before or after normalization; see `AddedToken`.
     decode_only: ids that no text is encoded to, with the bytes that they are decoded to; and special tokens that decoding a text
         gives as other bytes than their content, such as none for the control tokens of SentencePiece.
     strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
@@ -107,7 +107,7 @@ class Vocabulary:
 
     What no id depends on
 
-    config: what transformers' tokenizer_config.json says beside: "chat_template", "bos_token", "eos_token", "pad_token" and
+    config: what transformers' tokenizer_config.json says in addition: "chat_template", "bos_token", "eos_token", "pad_token" and
         their like.
     notes: what the file says that no other field holds, in words, such as a chat template.
     refine: the threshold T at which Picky training removed tokens, if it is known. Further training uses it.
