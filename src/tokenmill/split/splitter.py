@@ -10,7 +10,7 @@ import warnings
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 
-from ..errors import UsageError
+from ..errors import UsageError, checks_methods
 from ._scan_cy import Scanner
 from .names import is_named, regular_expressions
 from .tables import SimdTables, Tables
@@ -101,6 +101,7 @@ def finder_of(pattern: str) -> Callable[[str], list[tuple[int, int]]] | None:
     return find
 
 
+@checks_methods
 class Splitter:
     """Cuts text into pretokens by one or more split patterns, given by name or as regular expressions.
 
