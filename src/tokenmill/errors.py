@@ -104,7 +104,7 @@ class MissingExtraError(TokenmillError, ImportError):
 
 
 def reason_of(error: BaseException) -> str:
-    """What an exception of a library says, in words."""
+    """Return the message of a library's exception, in words."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
 
 

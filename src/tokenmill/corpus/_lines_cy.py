@@ -86,7 +86,7 @@ def _put_text(out: cython.pointer(uint8_t), at: cython.size_t, text: cython.poin
 @cython.nogil
 @cython.exceptval(check=False)
 def _space_end(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, end: cython.size_t) -> cython.size_t:
-    """Where the white space, as Python's str has it, that text[start:end] begins with ends."""
+    """Return the end of the white space (as Python's str defines it) that text[start:end] begins with."""
     size: cython.size_t
     point: uint32_t = 0
     while start < end:

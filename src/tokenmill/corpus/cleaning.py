@@ -171,7 +171,7 @@ _Read = tuple[_Place, int]  # a place, and how many bytes of its source, as it i
 
 
 def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int) -> int:
-    """Where to cut a file of more than `limit` bytes: after a blank line, a line or a word, or between characters."""
+    """Return the place to cut a file of more than `limit` bytes: after a blank line, a line or a word, or between characters."""
     if limit is None or length < limit:
         return 0
     for mark in (b"\n\n", b"\r\n\r\n", b"\n", b" "):
@@ -310,7 +310,7 @@ def _remove_output(folder: Path) -> None:
 
 
 def report_path(folder: Path) -> Path:
-    """Where the report of an output folder is: beside it, so that the folder holds nothing but text."""
+    """Return the path of an output folder's report: beside it, so that the folder holds nothing but text."""
     return folder.with_name(f"{folder.name}.report.json")
 
 

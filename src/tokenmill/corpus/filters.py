@@ -75,7 +75,7 @@ _LEADING_MARKS = regex.compile(r"(?:[\p{P}\p{White_Space}◦▪▫●○■□�
 
 
 class Filter(NamedTuple):
-    r"""What a filter does to a text.
+    r"""The result of a filter for one text.
 
     does: one sentence for readers.
     trait: what a text that it changes has; see `traits`.
@@ -120,7 +120,7 @@ def _short(text: str) -> str:
 
 
 def _changed(old: str, new: str) -> int:
-    """How many characters of `old` are removed or replaced: those between what both begin and end with."""
+    """Return the number of characters of `old` that are removed or replaced: those between what both begin and end with."""
     same, most = 0, min(len(old), len(new))
     while same < most and old[same] == new[same]:
         same += 1

@@ -92,7 +92,7 @@ def _parser() -> Any:
 
 
 def _end_of(tag: str, lists: int) -> str:
-    """What ends before and after an element. Inside of a list there are no paragraphs, only lines."""
+    """Return the break that an element makes before and after it. Inside of a list there are no paragraphs, only lines."""
     if tag in PARAGRAPHS:
         return LINE if lists else PARAGRAPH
     return LINE if tag in LINES else ""

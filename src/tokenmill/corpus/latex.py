@@ -80,7 +80,7 @@ def raised(text: str, table: dict[int, int], sign: str) -> str:
 
 
 def script_text(tag: str, text: str) -> str:
-    """What <sup> or <sub> holds, as plain text: m<sup>2</sup> is m², 10<sup>1.5</sup> is 10^(1.5), 1<sup>st</sup> is 1st.
+    """Return the content of <sup> or <sub> as plain text: m<sup>2</sup> is m², 10<sup>1.5</sup> is 10^(1.5), 1<sup>st</sup> is 1st.
 
     >>> script_text("sup", "2"), script_text("sub", "1.5"), script_text("sup", "st")
     ('²', '_(1.5)', 'st')
@@ -112,7 +112,7 @@ def _group(tokens: list[str]) -> str:
 
 
 def _argument(tokens: list[str]) -> str:
-    """What a command or a sign applies to: a group in braces, a command, or one character."""
+    """Return the argument of a command or a sign: a group in braces, a command, or one character."""
     while tokens and (token := tokens.pop()):
         if token == "~":
             raise _Unreadable

@@ -22,7 +22,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CleanOptions(Options):
-    """How documents are read, cleaned and written.
+    """The options for reading, cleaning and writing documents.
 
     filters: the names of filters and of sets of filters to apply (see `filters`).
     time_limit, document_memory: a document that takes more cannot be read.

@@ -1,4 +1,4 @@
-"""What a cleaning run did: documents in, kept and dropped by reason, bytes, and what was removed or changed."""
+"""The report of a cleaning run: documents in, kept and dropped by reason, bytes, and what was removed or changed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class CleaningReport:
-    """What `clean` did.
+    """The report of `clean`.
 
     documents_in: all documents met; the sum of those kept, dropped and skipped.
     dropped: how many were left out on purpose, by reason.
@@ -108,7 +108,7 @@ class CleaningReport:
 
     @property
     def documents_lost(self) -> dict[str, int]:
-        """How many documents with text were dropped or skipped, by reason: redirects and other namespaces do not count."""
+        """The documents with text that were dropped or skipped, counted by reason: redirects and other namespaces do not count."""
         dropped = {reason: n for reason, n in self.dropped.items() if reason.startswith(("no text left", "under "))}
         return dropped | ({"could not be read": self.skipped_count} if self.skipped_count else {})
 

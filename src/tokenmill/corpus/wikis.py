@@ -1,4 +1,4 @@
-"""What differs from one Wikipedia to the next: the names of namespaces, and the titles of sections of references."""
+"""The differences between Wikipedias: the names of namespaces, and the titles of sections of references."""
 
 from __future__ import annotations
 

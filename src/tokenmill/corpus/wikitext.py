@@ -303,7 +303,7 @@ class _Page:
         return html.unescape(text)
 
     def _label(self, match: re.Match) -> str:
-        """What a link shows: its label, or the title it leads to."""
+        """Return the text that a link shows: its label, or the title it leads to."""
         target, label = match[1].strip(), match[2]
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]

@@ -66,7 +66,7 @@ class CountTable:
 
     @property
     def room(self):
-        """How many more pretokens the table takes before it is full."""
+        """The number of pretokens that the table takes before it is full."""
         return self.most - self.used - 2 * MOST + 1 if self.has_room(2 * MOST) else 0
 
     @property

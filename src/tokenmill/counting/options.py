@@ -43,7 +43,7 @@ SpecialTokens = Annotated[Iterable[str], Option("A special token, cut out of the
 
 @dataclass(frozen=True)
 class CountOptions(Options):
-    """What is counted, and how.
+    """The options for counting.
 
     min_count: leave out pretokens that were seen fewer times. That is exact: it is done at the end.
     memory_limit: bytes, or text such as "4GB", that the tables may take. None is half of the free memory, or 1 GB for
@@ -68,7 +68,7 @@ class CountOptions(Options):
 
 @dataclass(frozen=True)
 class CountSummary:
-    """What was counted into a folder.
+    """The summary of a count into a folder.
 
     spills: how often the tables went to disk.
     resumed_bytes: how much of the text had been counted by an earlier, interrupted call.

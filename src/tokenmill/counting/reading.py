@@ -118,7 +118,7 @@ class FileCount:
 
 
 def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = False) -> Callable[..., BlockSource]:
-    """What opens a source: called with the source, and optionally with what waits for a pipe, and a span.
+    """Return the function that opens a source: called with the source, optionally with what waits for a pipe, and a span.
 
     cut: finds where a long text may be cut (see `cut_of`). whole: see text.FileSource.
     """
@@ -133,7 +133,7 @@ def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = Fal
 
 
 def cut_of(splitter: Splitter) -> Cut | None:
-    """What finds a place where a pretoken begins, whatever is around it. None: the pattern is not an automaton."""
+    """Return a function that finds a place where a pretoken begins, whatever is around it; None if the pattern is not an automaton."""
     return None if splitter.scanner is None else splitter.certain_cut
 
 

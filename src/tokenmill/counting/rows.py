@@ -119,7 +119,7 @@ class FrequentRows:
 
 
 def text_bytes(rows: Rows) -> int:
-    """How many bytes of text the rows count."""
+    """Return the number of bytes of text that the rows count."""
     lengths = rows[1][1:] - rows[1][:-1]
     return sum(map(int.__mul__, lengths.tolist(), rows[2].tolist()))
 

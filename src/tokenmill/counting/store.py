@@ -48,7 +48,7 @@ class About(NamedTuple):
 
     @property
     def scale(self) -> int:
-        """What a weighted count is multiplied by."""
+        """The factor of weighted counts."""
         return scale_of(part.weight for part in self.mixture)
 
     def to_json(self) -> bytes:
@@ -88,7 +88,7 @@ class About(NamedTuple):
 
 
 def files_for(total_bytes: int) -> int:
-    """How many files to write for the counts of so much text.
+    """Return the number of files to write for the counts of so much text.
 
     >>> files_for(0), files_for(2**30), files_for(2**30 + 1), files_for(5 * 2**30)
     (1, 1, 2, 8)
@@ -116,7 +116,7 @@ class _Check:
 
 
 class Written(NamedTuple):
-    """What was written: how many distinct pretokens, and the sum of their counts; and how many were too rare for it."""
+    """The totals of what was written: distinct pretokens, the sum of their counts, and those that were too rare for it."""
 
     distinct: int
     pretokens: int
@@ -291,7 +291,7 @@ def _open_file(path: Path) -> Any:
 
 
 def size_of(files: Iterable[Path]) -> tuple[int, int]:
-    """How many rows files of word counts have, and about how many bytes of pretokens."""
+    """Return the number of rows in files of word counts, and about how many bytes of pretokens."""
     rows = nbytes = 0
     for path in files:
         with _open_file(path) as file:

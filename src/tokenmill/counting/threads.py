@@ -45,7 +45,7 @@ class Stopped(Exception):
 
 
 class Barrier:
-    """Where all threads meet, so that one of them can `act` while the others wait."""
+    """A barrier for all threads, at which one of them can `act` while the others wait."""
 
     def __init__(self, threads: int, act: Callable[[], None], pause: Pause):
         # Set to ask for a meeting. Read without the lock: a thread that misses it sees it at its next block.
@@ -89,7 +89,7 @@ class Barrier:
 
 
 class Counter:
-    """What one thread has counted: its table, and how much text went into it.
+    """The counts of one thread: its table, and the amount of text in it.
 
     budget: how many bytes its table can take.
     A subclass that counts something else than the pretokens of a splitter has its own `count_block`.
@@ -341,7 +341,7 @@ class Threads:
 
 
 def useful_threads(num_threads: int | None, size: int | None, memory: int) -> int:
-    """How many threads to use: no more than there is work and memory for."""
+    """Return the number of threads to use: no more than there is work and memory for."""
     n = threads_for(num_threads)
     if size is not None:
         n = min(n, 1 + size // WORK)

@@ -193,7 +193,7 @@ def count_in_shards(
 
 
 class Shard(NamedTuple):
-    """What one task counts: sources with the span of each, None for all of it."""
+    """The work of one task: sources with the span of each, None for all of it."""
 
     sources: list[tuple[Source, Span | None]]
     nbytes: int

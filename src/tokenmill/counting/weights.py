@@ -25,7 +25,7 @@ OTHERS = "other sources"
 
 
 class Part(NamedTuple):
-    """What one weighted source is of a count. bytes: its text, before it is weighted."""
+    """The share of one weighted source in a count. bytes: its text, before it is weighted."""
 
     source: str
     weight: str
@@ -114,7 +114,7 @@ class Weighing:
         return self._group_of.get(_key(source), len(self.factors) - 1) if self._group_of else len(self.factors) - 1
 
     def parts(self, nbytes: Sequence[int]) -> tuple[Part, ...]:
-        """What each group is of the count, from the bytes of each; () without weights."""
+        """Return the share of each group in the count, from the bytes of each; () without weights."""
         found = [Part(*group, size) for group, size in zip(self._groups, nbytes, strict=True)]
         return tuple(found if found[-1].bytes else found[:-1]) if self._group_of else ()
 

@@ -175,7 +175,7 @@ class WordCounts:
 
     @property
     def scale(self) -> int:
-        """What a weighted count is multiplied by, so that it is an integer; 1 without weights."""
+        """The factor that makes a weighted count an integer; 1 without weights."""
         return scale_of(part.weight for part in self.mixture)
 
     @property

@@ -353,7 +353,7 @@ def _next_event(table: EventTable, id: uint32_t, right: uint32_t, first: uint32_
 @cython.nogil
 @cython.exceptval(check=False)
 def _later(table: EventTable, event: uint32_t, first: uint32_t) -> uint32_t:
-    """Of the events in the list of `event`, the earliest from `first` on, by binary search."""
+    """Return the earliest event from `first` on in the list of `event`, by binary search."""
     low: cython.size_t = table.event[event].list
     high: cython.size_t
     middle: cython.size_t

@@ -15,7 +15,7 @@ Bytes = cython.typedef(cython.pointer(cython.const[uint8_t]))
 
 
 def end_of_texts(data: bytes, start: cython.size_t, count: cython.size_t):
-    """Where a list of `count` texts ends that begins at data[start:]; None if `data` ends before it."""
+    """Return the end of the list of `count` texts that begins at data[start]; None if `data` ends before it."""
     size: uint64_t = 0
     n: cython.size_t
     end: cython.size_t = PyBytes_GET_SIZE(data)

@@ -19,7 +19,7 @@ PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.dd
 
 
 class Origin(NamedTuple):
-    """What a tokenizer was loaded from.
+    """The file that a tokenizer was loaded from.
 
     path: the file, or the name of the published encoding.
     revision: the commit in the repository on the Hugging Face hub; None for other files.

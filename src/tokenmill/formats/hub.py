@@ -39,7 +39,7 @@ def hub_name(path: str | os.PathLike) -> HubName | None:
 
 
 def cache_folder() -> Path:
-    """Where huggingface_hub keeps its files."""
+    """Return the folder of huggingface_hub's files."""
     if own := os.environ.get("HF_HUB_CACHE"):
         return Path(own)
     if home := os.environ.get("HF_HOME"):

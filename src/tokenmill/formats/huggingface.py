@@ -229,7 +229,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """What a Vocabulary keeps of tokenizer_config.json, and of the chat template if that is a file of its own."""
+    """Return the part of tokenizer_config.json that a Vocabulary keeps, with the chat template if that is a file of its own."""
     config = json_at(folder / "tokenizer_config.json")
     kept = {name: config[name].value for name in (*TOKEN_ROLES, "chat_template", "model_max_length")}
     for name in TOKEN_ROLES:

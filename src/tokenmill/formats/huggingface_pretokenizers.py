@@ -34,7 +34,7 @@ METASPACE_SPLIT = r" ?[^ ]+| "
 
 @dataclass
 class PreTokenizer:
-    """What a pre-tokenizer says: the split patterns, whether it writes bytes as characters, where it adds a space.
+    """The settings of a pre-tokenizer: the split patterns, whether it writes bytes as characters, where it adds a space.
 
     space_mark: what is written for a space here. A Vocabulary splits the text that has the space itself.
     """
@@ -46,7 +46,7 @@ class PreTokenizer:
 
 
 def read_pre_tokenizer(node: Json, space_mark: str = "") -> PreTokenizer:
-    """What the `pre_tokenizer` section says; FormatError for one that is not of the family.
+    """Return the settings of the `pre_tokenizer` section; FormatError for one that is not of the family.
 
     space_mark: what the normalizer writes for a space.
     """

@@ -1,4 +1,4 @@
-"""How a tokenizer.json changes text: its normalizer and its decoder, read and written.
+"""The normalizer and the decoder of a tokenizer.json, read and written.
 
 A file of the SentencePiece kind writes a space as U+2581, by the normalizer Replace or by the pre-tokenizer Metaspace, and
 its decoder turns it back. A Vocabulary holds the space itself, and the character as `space_mark`.

@@ -83,7 +83,7 @@ def encoder_of_content(data: bytes, file: str) -> LibraryEncoder | None:
 
 
 def _normalized(forms: Sequence[Any], text: str) -> str:
-    """What the program of a file of ranks does to text before it calls tiktoken: Unicode normalisation, as for Qwen, or nothing."""
+    """Return a text in the Unicode forms that the program of a file of ranks calls for, as Qwen's does: none or one."""
     return reduce(lambda found, form: unicodedata.normalize(form, found), forms, text)
 
 

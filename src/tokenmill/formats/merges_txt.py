@@ -126,7 +126,7 @@ def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
 
 
 def not_held(vocabulary: Vocabulary) -> list[str]:
-    """What a format of tokens and merges alone does not hold of `vocabulary`, item by item."""
+    """List what a format of tokens and merges alone cannot hold of `vocabulary`."""
     notes = [f"the split pattern is not in the files: {pattern!r}" for pattern in vocabulary.split_patterns]
     notes += [f"the normalizer {name} is not in the files" for name in vocabulary.normalizers]
     if vocabulary.add_prefix_space:

@@ -221,7 +221,7 @@ def _download(url: str) -> bytes:
 
 
 def _tiktoken_folders() -> list[Path]:
-    """Where tiktoken keeps its files; nowhere if its variable is set to nothing."""
+    """Return the folders of tiktoken's files; none if its variable is set to nothing."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return [Path(os.environ[variable])] if os.environ[variable] else []

@@ -24,7 +24,7 @@ _decode = partial(binascii.a2b_base64, strict_mode=True)
 
 
 def companion_path(path: Path) -> Path:
-    """Where the companion of the .tiktoken file `path` stands."""
+    """Return the path of the companion of the .tiktoken file `path`."""
     return path.with_name(path.name + ".json")
 
 

@@ -48,7 +48,7 @@ def _check(held: dict[str, Any]) -> str:
 
 
 class Companion(NamedTuple):
-    """What a companion says: the order of the vocabulary as it was, and the fields that the main file does not hold."""
+    """The content of a companion: the vocabulary's order, and the fields that the main file does not hold."""
 
     order: str
     whole_pretokens: bool

@@ -1,4 +1,4 @@
-"""What tokenizer.json, merges.txt and .ddtok share: tokens as a table of text -> id, and merges as pairs of texts."""
+"""The data that tokenizer.json, merges.txt and .ddtok share: tokens as a table of text -> id, and merges as pairs of texts."""
 
 from __future__ import annotations
 

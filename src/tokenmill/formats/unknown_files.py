@@ -1,4 +1,4 @@
-"""What a file is that holds no vocabulary tokenmill reads, for the message that refuses it."""
+"""Names for files that hold no vocabulary tokenmill reads, for the message that refuses them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RWKV = re.compile(rb"1 '\\x00' 1$")
 
 
 def describe(data: bytes) -> str | None:
-    """What `data` is, in words; None for what may be half of a vocabulary, {"token": id, ...}.
+    """Return a name for `data`, in words; None for what may be half of a vocabulary, {"token": id, ...}.
 
     >>> describe(b'{"model": {"type": "WordPiece", "vocab": {"##ing": 0}}}')
     'a tokenizer.json whose model is WordPiece, and which is damaged or incomplete'

@@ -1,1 +1,1 @@
-"""What the compiled kernels share."""
+"""The code that the compiled kernels share."""

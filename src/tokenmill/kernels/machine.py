@@ -1,4 +1,4 @@
-"""What Python code asks of the operating system, with a fallback for systems that lack it: processors, memory, files."""
+"""Calls to the operating system, each with a fallback for systems that lack it: processors, memory, files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..errors import UsageError
 
 
 def available_cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -34,7 +34,7 @@ MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one numbe
 
 
 class TokenCounts(NamedTuple):
-    """How often each id is used in a text, and its IoS there, for the vocabulary tab.
+    """The uses of each id in a text, and its IoS there, for the vocabulary tab.
 
     counts: one number per id. ios: one number per id, NaN for a token that is not part of a merge.
     source: a description of the counted text.

@@ -111,7 +111,7 @@ def percent(share: float | None) -> str:
 
 
 def against_swallowed(of: Subject) -> str:
-    """What the user can do about swallowed tokens, of what `train` and `prune` accept for such a vocabulary."""
+    """Return advice on swallowed tokens, from what `train` and `prune` accept for such a vocabulary."""
     vocabulary, advice = of.tok.vocabulary, []
     if of.trained_here:
         superwords = not vocabulary.has_superwords and joins_words(vocabulary)
@@ -130,7 +130,7 @@ def against_swallowed(of: Subject) -> str:
 
 
 def against_unused(of: Subject) -> str:
-    """What the user can do about tokens that the text does not use."""
+    """Return advice on tokens that the text does not use."""
     commands = []
     if (change := of.without_unused) and change.dropped:
         commands.append(
@@ -147,7 +147,7 @@ def against_unused(of: Subject) -> str:
 
 
 def _cost(change: Change) -> str:
-    """What a change does to the number of tokens of this text."""
+    """Return the effect of a change on the number of tokens of this text."""
     if not change.tokens:
         return ", and this text keeps its tokens"
     more = "more" if change.tokens > 0 else "fewer"

@@ -15,7 +15,7 @@ from .usage import ordinary_tokens, segment
 
 @dataclass(frozen=True)
 class Certificate:
-    """What `certify` checked and counted. Tokens and pretokens are those of the text, without added tokens.
+    """The checks and the counts of `certify`. Tokens and pretokens are those of the text, without added tokens.
 
     ids: how many old ids stay; the same number of tokens has the same bytes under the new ids.
     checked: how many distinct texts were encoded by both: the pretokens of the text, and each old and new token.

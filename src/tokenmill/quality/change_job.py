@@ -200,7 +200,7 @@ class Extend(MergeOptions, Change):
 
     @property
     def new_rows_path(self) -> Path:
-        """Where --reuse lists the old ids for each new one."""
+        """The path of the file in which --reuse lists the old ids for each new one."""
         return self.output / "new_rows.json"
 
     def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:

@@ -40,7 +40,7 @@ Scale = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis measures. unit: how its figures are written. log: whether equal steps are equal ratios."""
+    """The quantity on an axis. unit: the unit of its figures. log: whether equal steps are equal ratios."""
 
     label: str
     unit: Unit = "number"

@@ -1,4 +1,4 @@
-"""What is lost when a tokenizer with events, Picky or of superwords, is exported to a library that does not know events.
+"""The loss when a tokenizer with events, Picky or of superwords, is exported to a library that does not know events.
 
 Two exports have the same tokens and ids, but do not always choose the same tokens. One merges the present tokens by rank.
 The other takes the longest present token from left to right. How often the ids differ, and how many more tokens that takes,
@@ -29,7 +29,7 @@ Encode = Callable[[bytes], list[int]]
 
 @dataclass(frozen=True)
 class ExportLoss:
-    """How many tokens the two exports of a Picky tokenizer make of a text, and how many pretokens get other ids.
+    """The number of tokens that the two exports of a Picky tokenizer make of a text, and of pretokens that get other ids.
 
     pretokens, tokens: of the text, by events.
     differing, other_tokens: the pretokens with other ids, and the number of tokens, where present tokens merge by rank, as

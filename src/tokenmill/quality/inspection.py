@@ -32,7 +32,7 @@ from .verdict import summary, verdict
 
 @dataclass(frozen=True, kw_only=True)
 class InspectionOptions(Options):
-    """What an inspection counts and lists.
+    """The options of an inspection: what it counts and lists.
 
     thresholds: count the tokens whose IoS reaches each of these values.
     """

@@ -1,4 +1,4 @@
-"""What a text says about a tokenizer: the data for the tables and the pictures."""
+"""The data for the tables and the charts: one tokenizer measured on one text."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _search(
 
 
 def _encoded(tok: Tokenizer, given: list[tuple[int, str]], alone: bool = False) -> dict[int, str]:
-    """Of ids with texts, those whose text encodes to the id, with the first such text. alone: to nothing else."""
+    """Return those ids whose text encodes to the id, each with the first such text. alone: to nothing else."""
     ids, texts = map(list, zip(*given, strict=True)) if given else ([], [])
     encoded, offsets = _ids_of_texts(tok, texts)
     sizes = np.diff(offsets)

@@ -30,7 +30,7 @@ PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
 
 @dataclass(frozen=True)
 class Figures:
-    """What a tokenizer makes of the sample.
+    """The figures of one tokenizer on the sample.
 
     ids: the size of its vocabulary. ordinary: its tokens that text can produce. tokens: by domain of the sample.
     None for a domain with a character that has no token.
@@ -105,7 +105,7 @@ def sample() -> dict[str, str]:
 
 
 def sample_name() -> str:
-    """What the sample is."""
+    """Return a description of the sample."""
     return _table()["about"]["name"]
 
 

@@ -38,7 +38,7 @@ SLICE = 1 << 18  # bytes of pretokens taken at a time
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What happened when the events of a vocabulary were replayed over word counts.
+    """The result of replaying a vocabulary's events over word counts.
 
     events: int32 (n, 3), as in Vocabulary; for a vocabulary of ranks the merges derived from them.
     happened: uint64 (n,), how often a merge happened, or how many occurrences a removal took apart.
@@ -93,7 +93,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
 
 
 def replay_of_encoding(vocabulary: Vocabulary, by_id: np.ndarray) -> Replay:
-    """What `replay` finds over a text, from how often its encoding uses each token: uint64 by id, without added tokens.
+    """Return what `replay` finds over a text, from the uses of each token in its encoding: uint64 by id, without added tokens.
 
     The vocabulary `makes_each_token_once`, so every use of a token is a use of both its parts as well.
 
@@ -142,7 +142,7 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def merges_by_rank(vocabulary: Vocabulary) -> tuple[np.ndarray, list[int]]:
-    """What `merges_of_ranks` finds: the merge that makes each token, and the tokens that no merge makes."""
+    """Return the merge that makes each token, and the tokens that no merge makes."""
     from ..formats.rank_merges import merges_of_ranks
 
     merges, unbuilt = merges_of_ranks(vocabulary.tokens)

@@ -1,4 +1,4 @@
-"""What both results share: a verdict, tables, charts, and how they were made; as a page, Markdown, JSON and in notebooks."""
+"""The base of both results: a verdict, tables, charts, and how they were made; as a page, Markdown, JSON and in notebooks."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Report:
         raise NotImplementedError
 
     def about(self) -> dict[str, object]:
-        """What the JSON says before the tables."""
+        """Return the part of the JSON before the tables."""
         raise NotImplementedError
 
     def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:

@@ -1,4 +1,4 @@
-"""What a larger vocabulary gains: bytes per token at several sizes of one training."""
+"""The gain of a larger vocabulary: bytes per token at several sizes of one training."""
 
 from __future__ import annotations
 

@@ -56,13 +56,13 @@ def words_in(token: Token) -> int:
 
 
 def end_of(token: Token) -> str:
-    """How a token ends: one of ENDS."""
+    """Return the kind of a token's end: one of ENDS."""
     last = token.content.decode(errors="replace")[-1]
     return ENDS[2] if last.isspace() else ENDS[0] if last.isalnum() else ENDS[1]
 
 
 def superwords_table(judged: Mapping[str, Judgement]) -> Table:
-    """What share of the vocabulary and of the text superwords are, and how they end."""
+    """Return the share of superwords in the vocabulary and in the text, and their kinds of ends."""
     rows = []
     for name, of in judged.items():
         found = superwords_of(of.tok)

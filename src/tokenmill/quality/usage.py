@@ -1,4 +1,4 @@
-"""How a tokenizer encodes counted text: how often it uses each token, and the totals that ratios are computed from."""
+"""The encoding of counted text: the uses of each token, and the totals that ratios are computed from."""
 
 from __future__ import annotations
 

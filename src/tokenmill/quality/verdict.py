@@ -73,7 +73,7 @@ def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
 
 
 def summary(figures: Figures) -> str:
-    """What the vocabulary is good for, in one sentence."""
+    """Return one sentence: the text that the vocabulary is good for."""
     good: list[str] = []
     weak: list[str] = []
     for domain, name in ((PROSE, "English"), (CODE, "code")):

@@ -24,7 +24,7 @@ NO_LIMIT = cython.declare(cython.size_t, cython.cast(cython.size_t, -1) >> 1)
 @cython.exceptval(check=False)
 def _find(text: cython.pointer(uint8_t), start: cython.size_t, length: cython.size_t,
           byte: cython.int) -> cython.size_t:
-    """Where `byte` is in text[start:length]; `length` if it is not there."""
+    """Return the position of `byte` in text[start:length]; `length` if it is not there."""
     if start >= length:
         return length
     pointer: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), memchr(text + start, byte, length - start))
@@ -43,7 +43,7 @@ def _is_space(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.s
 
 
 def count_byte(buffer: uint8_t[::1], length: cython.size_t, byte: uint8_t) -> int:
-    """How often a byte is in buffer[:length]."""
+    """Return the count of a byte in buffer[:length]."""
     return _count(cython.address(buffer[0]), 0, length, byte) if length > 0 else 0
 
 
@@ -189,7 +189,7 @@ class Cutter:
     @cython.exceptval(check=False)
     def _after_blank(self, text: cython.pointer(uint8_t), at: cython.size_t, length: cython.size_t,
                      final: cython.bint) -> cython.size_t:
-        """Where the blank lines at text[at] end; final: whether the last one needs no newline."""
+        """Return the end of the blank lines at text[at]; final: whether the last one needs no newline."""
         newline: cython.size_t
         while at < length:
             newline = at  # no search for the newline: most lines have a letter soon
@@ -288,7 +288,7 @@ def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end
 
 def arrow_ends(offsets: cython.const[uint8_t][::1], first: cython.size_t, ends: uint64_t[::1],
                wide: cython.bint) -> tuple:
-    """Where Arrow's strings from number `first` on begin, and how long the longest of them is, in bytes.
+    """Return the starts of Arrow's strings from number `first` on, and the length of the longest, in bytes.
 
     ends: one for each string; gets their ends, relative to that beginning.
     offsets: a buffer of Arrow, of 64 bits where `wide`, else of 32 bits.
@@ -313,7 +313,7 @@ def arrow_ends(offsets: cython.const[uint8_t][::1], first: cython.size_t, ends: 
 
 
 def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
-    """Where the JSON array or object that begins at `start` ends; 0 if it does not end before `length`.
+    """Return the end of the JSON array or object that begins at `start`; 0 if it does not end before `length`.
 
     Only brackets and strings are looked at.
     """

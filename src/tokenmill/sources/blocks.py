@@ -37,7 +37,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class ReadOptions(Options):
-    """How sources are cut into documents.
+    """The options for cutting sources into documents.
 
     >>> ReadOptions(unit="page")
     Traceback (most recent call last):
@@ -71,7 +71,7 @@ class ReadOptions(Options):
         return (self.field,) if isinstance(self.field, str) else tuple(self.field)
 
     def skipper(self, on_skip: OnSkip | None) -> OnSkip | None:
-        """What to call for each thing that cannot be read: `on_skip`, or a warning; None if that is an error."""
+        """Return the function to call for each thing that cannot be read: `on_skip`, or a warning; None if that is an error."""
         return on_skip or (warn_of_skip if self.skip_damaged else None)
 
 
@@ -202,7 +202,7 @@ class Block:
 
     @property
     def documents(self) -> int:
-        """How many documents begin in this block."""
+        """The number of documents that begin in this block."""
         return len(self.ends) - self.continued
 
     def texts(self) -> Iterator[bytes]:
@@ -312,7 +312,7 @@ class BlockSource:
         return True
 
     def place(self) -> list[int]:
-        """How far blocks have been drawn, for `resume`; no thread may be drawing."""
+        """Return the position of the last block, for `resume`; no thread may be drawing."""
         raise NotImplementedError
 
     def resume(self, place: list[int]) -> None:
@@ -320,7 +320,7 @@ class BlockSource:
         raise NotImplementedError
 
     def stored_position(self) -> int:
-        """How many bytes of the source as it is stored have been read."""
+        """Return the number of stored bytes read so far."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -378,7 +378,7 @@ class StreamSource(BlockSource):
         pass
 
     def _position(self) -> int:
-        """How many bytes of the text have been given out."""
+        """Return the number of bytes of text given out so far."""
         if self._stream is None or not self._opened:
             return self._start
         return self._stream.position - len(self._rest)
@@ -392,7 +392,7 @@ class StreamSource(BlockSource):
             self._stream.seek(self._start, pause)
 
     def _boundary(self, offset: int) -> int:
-        """Where the text may be divided, at or after `offset`."""
+        """Return the first place where the text may be divided, at or after `offset`."""
         raise NotImplementedError
 
     def _read_on(self, block: Block) -> tuple[int, bool]:

@@ -80,7 +80,7 @@ def _read(data: bytes, fields: Sequence[str]) -> tuple[str, int, dict[str, Any]]
 
 
 def _why_not_json(line: str, error: ValueError) -> str:
-    """What is wrong with a line, by Python's json or better."""
+    """Return the fault of a line, in the words of Python's json or better."""
     before = line[: error.pos] if isinstance(error, json.JSONDecodeError) else line
     # Python 3.13 and later stop at the comma, earlier versions behind it.
     comma = re.compile(r",\s*([]}]|\Z)").search(line, len(before.rstrip(" \t,")))
@@ -167,7 +167,7 @@ class ArraySource(LinesSource):
                 return at, True
 
     def _item_end(self, buffer: bytearray, start: int, length: int) -> int:
-        """Where the item ends, 0 if that is not known yet."""
+        """Return the end of the item; 0 if it is not known yet."""
         if start < length and buffer[start] in b"{[":
             return value_end(buffer, start, length)
         match = SCALAR.match(buffer, start, length)

@@ -50,7 +50,7 @@ class ParquetSource(BlockSource):
 
     @staticmethod
     def groups(source: Source) -> int:
-        """How many row groups a file has."""
+        """Return the number of row groups of a file."""
         opened = ParquetSource(source, ReadOptions())
         opened._open_file()
         groups = opened._file.num_row_groups

@@ -65,12 +65,12 @@ class SharedSources:
                 pause()
 
     def stored_position(self) -> int:
-        """How many bytes of the sources, as they are stored, have been read."""
+        """Return the number of stored bytes of the sources read so far."""
         with self._lock:
             return self._read + sum(source.stored_position() for source in self._open)
 
     def places(self) -> dict[str, Any]:
-        """How far all has been drawn, for `resume`; no thread may be drawing."""
+        """Return the position in all sources, for `resume`; no thread may be drawing."""
         unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
         return {"next": self._next, "unfinished": unfinished}
 

@@ -136,7 +136,7 @@ class ByteStream:
             pause()
 
     def stored_position(self) -> int:
-        """How many bytes of the source as it is stored have been read, for progress."""
+        """Return the number of stored bytes read so far, for progress."""
         try:
             if self._file.closed:
                 return 0

@@ -25,7 +25,7 @@ def document(record: Record, options: ReadOptions) -> Document:
 
 
 class TextSource(StreamSource):
-    """What both kinds of text sources share: the check of the beginning.
+    """The base of both kinds of text sources: the check of the beginning.
 
     check: gets the first 64 KiB and says why not to read the file, "" to leave it out silently, or None to read it.
     """

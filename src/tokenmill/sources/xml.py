@@ -57,7 +57,7 @@ class DumpSource(CutSource):
         self._context = self.reader.context(head)
 
     def _head(self, stream: ByteStream) -> bytes:
-        """What is before the first element."""
+        """Return the text before the first element."""
         tag, size = self.reader.TAG, HEAD
         while (end := (head := stream.peek(size)).find(tag)) < 0:
             if len(head) < size or size > MOST_HEAD:

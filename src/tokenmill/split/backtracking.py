@@ -23,7 +23,7 @@ SECONDS_PER_CHARACTER = 20e-6
 
 
 def parts_of(node: object) -> int:
-    """How many parts a tree has, its repetitions written out."""
+    """Return the number of nodes of a tree, its repetitions written out."""
     if isinstance(node, Alternate | Concat):
         return sum(map(parts_of, node.parts))
     if isinstance(node, Repeat):
@@ -66,7 +66,7 @@ def matches(compiled: regex.Pattern, text: str) -> Iterator[tuple[int, int]]:
 
 
 def cuts_of(pattern: str, text: str) -> list[int]:
-    """Where the pretokens of a text end, in characters: at both ends of each match, and at the end of the text."""
+    """Return the ends of a text's pretokens, in characters: at both ends of each match, and at the end of the text."""
     cuts = {len(text)}
     try:
         for span in matches(to_regex(pattern), text):

@@ -50,7 +50,7 @@ def tables_of(pattern: str) -> Tables | str:
 
 
 def whole_text_tables() -> Tables:
-    """What ANYTHING is compiled to: one class of characters, one state. To import the compiler would take 20 ms."""
+    """Return the compiled form of ANYTHING: one class of characters, one state. To import the compiler would take 20 ms."""
     ascii, index, pages = bytes(128), bytes(2 * 8704), bytes(128 * 264)
     none, same, cut = bytes(16), bytes(range(8)) + bytes(8), b"\x10" + bytes(15)
     steps = none + same + cut + none + same + cut + 3 * none

@@ -80,7 +80,7 @@ def class_set(items: str) -> CharSet:
 
 
 def combined(operator: str, a: CharSet, b: CharSet) -> CharSet:
-    """What `a&&b`, `a--b` or `a~~b` is."""
+    """Return the set that `a&&b`, `a--b` or `a~~b` stands for."""
     if operator == "~~":
         return CharSet("or", combined("--", a, b), combined("--", b, a))
     return CharSet("and", a, b if operator == "&&" else CharSet("not", b))
@@ -248,7 +248,7 @@ class Parser:
         return Chars(self.chars(CharSet.chars(ord(char))))
 
     def anchor(self) -> Node | None:
-        """What an escape other than a set stands for; None for a set."""
+        """Return the node of an escape that is an anchor; None for any other."""
         following = self.next("an escape")
         if following == "z":
             return Look(NOTHING, True)

@@ -1,4 +1,4 @@
-"""What a split pattern is compiled to."""
+"""The compiled form of a split pattern."""
 
 from __future__ import annotations
 

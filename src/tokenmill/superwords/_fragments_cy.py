@@ -319,7 +319,7 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(check=False)
     def find_places(self) -> cython.void:
-        """Where the total of each border of the chunk is."""
+        """Find the place of the total of each border of the chunk."""
         i: cython.Py_ssize_t
         for i in range(1, self.n_ids):
             self.room.places[i] = cython.cast(
@@ -373,7 +373,7 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(check=False)
     def find_cuts(self) -> cython.void:
-        """Where the fragments of the chunk end, into `places`. It is unpredictable, so nothing branches on it."""
+        """Write the ends of the chunk's fragments into `places`. They are unpredictable, so nothing branches on them."""
         crossed: cython.pointer(cython.const[uint8_t]) = cython.address(self.crossed[0])
         chunk: cython.pointer(uint32_t) = self.chunk
         places: cython.pointer(uint32_t) = self.room.places

@@ -67,7 +67,7 @@ def train_boundless(job: passes.Job) -> Vocabulary:
 def _take(
     first: Vocabulary, superwords: Sequence[Row], counts: Sequence[int], size: int, unknown: int
 ) -> tuple[int, int] | None:
-    """How many of the events and of the superwords are taken to have `size` tokens.
+    """Return the numbers of events and of superwords that give `size` tokens.
 
     unknown: the highest count that a superword may have that was not found. None if it matters.
     """

@@ -119,7 +119,7 @@ class Passes:
 
     @property
     def cut(self) -> Cut:
-        """Where a text may be cut into blocks."""
+        """The function that finds where a text may be cut into blocks."""
         return self.splitter.certain_cut
 
     def reader(self, totals: np.ndarray, crossed: np.ndarray) -> SegmentReader:
@@ -127,7 +127,7 @@ class Passes:
         raise NotImplementedError
 
     def totals(self) -> np.ndarray:
-        """How often any two ids are neighbours in a segment, at least: uint16, by the hash of the two."""
+        """Return lower bounds of the counts of two neighbouring ids in a segment: uint16, by the hash of the two."""
         counters: list[_BorderCounter] = []
 
         def new(budget: int, spill: Spill, pause: Pause) -> Counter:

@@ -103,7 +103,7 @@ class _Stage2(passes.Passes):
 
 
 def _colon_flags(token: bytes) -> int:
-    """What the veto on a colon before a space must know of a token."""
+    """Return the properties of a token that the veto on a colon before a space needs."""
     from ._fragments_cy import BEGINS_WITH_SPACE, ENDS_WITH_COLON, HOLDS_BOTH
 
     return (

@@ -26,7 +26,7 @@ MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: 
 
 
 class Bounds:
-    """Where documents begin in the ids, and where the last of them ends; int64, one number more than there are documents."""
+    """The starts of the documents in the ids, and the end of the last one: int64, one number more than there are documents."""
 
     def __len__(self) -> int:
         raise NotImplementedError

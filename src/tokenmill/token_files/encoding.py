@@ -178,7 +178,7 @@ class EncodeParts:
 
     @staticmethod
     def folder(working_folder: Path, part: int) -> Path:
-        """Where the files of a part are."""
+        """Return the folder of a part's files."""
         return working_folder / f"part-{part:05}"
 
     def do(self, part: int, task: Task) -> dict[str, Any]:

@@ -22,7 +22,7 @@ LLMC_MAGIC = {"uint16": struct.pack("<2i", 20240520, 1), "uint32": struct.pack("
 
 
 class Contents(NamedTuple):
-    """What the files beside the ids describe.
+    """The data for the files beside the ids.
 
     lengths: a file of int64: the number of ids of each document.
     tokenizer: the fingerprint of the vocabulary.
@@ -38,7 +38,7 @@ class Contents(NamedTuple):
     starts: Path | None = None
 
     def ends(self) -> Iterator[Any]:
-        """Where the documents end in the ids, in blocks of int64."""
+        """Yield the ends of the documents in the ids, in blocks of int64."""
         end = 0
         with open(self.lengths, "rb") as file:
             while data := file.read(8 * BLOCK):
@@ -113,7 +113,7 @@ def _write_megatron(file: IO[bytes], contents: Contents) -> None:
 
 
 class TokenFileFormat(NamedTuple):
-    """What is particular to a format.
+    """The properties of a format.
 
     suffix: of the file with the ids. fixed: whether it is always added, because training frameworks find the files by it.
     beside: the suffixes and the writers of the files beside; the first is the index, which says where the documents begin.

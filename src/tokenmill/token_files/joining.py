@@ -85,7 +85,7 @@ class Join(Options):
         )
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
-        """What the files are alike in."""
+        """Return the settings that the files share."""
         first = files[0]
         _refuse_different(files, ALIKE)
         dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes
@@ -157,7 +157,7 @@ def _refuse_different(files: Sequence[TokenFile], names: Mapping[str, str], why:
 
 
 def _traits(tokens: TokenFile) -> dict[str, Any]:
-    """What files may have in common, by the names of ONE_ENCODING."""
+    """Return the settings that files may share, by the names of ONE_ENCODING."""
     traits = {} if tokens.metadata is None else vars(tokens.metadata)
     parts = traits and ((traits["part"] or {}).get("of"), bool(traits["shard"]))
     return {**traits, "parts": parts, "format": tokens.format, "dtype": tokens.ids.dtype}

@@ -39,7 +39,7 @@ MOST_WAITING = 8  # jobs beside those that are encoded: each has a megabyte, whi
 
 @dataclass
 class Counts:
-    """What a part holds.
+    """The totals of a part.
 
     text_bytes: of the documents as UTF-8.
     skipped: how many things could not be read and were left out; and the rows of Parquet without a text.
@@ -71,7 +71,7 @@ class Part:
 
 
 class Encoded(NamedTuple):
-    """What a thread makes of a block.
+    """The result of a thread for one block.
 
     ids: as the file holds them; so many tokens, those before and after documents included.
     ends: int64; where documents end in the ids.
@@ -210,7 +210,7 @@ class PartWriter:
         return {"sizes": [file.tell() for file in self._files], "counts": asdict(self.counts), "hashes": hashes}
 
     def part(self) -> Part:
-        """What was written."""
+        """Return the summary of what was written."""
         hashes = {name: each.digests() for name, each in zip(self.NAMES, self._hashes, strict=False)}
         return Part(self.folder, self.counts, hashes)
 
@@ -269,7 +269,7 @@ def encode_sources(
 
 
 def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
-    """What finds a place in text at which it may be cut, whatever follows, with the same ids; 0 if it finds none.
+    """Return a function that finds a place where a text may be cut with the same ids, whatever follows; 0 for none.
 
     None if no place is safe: with a pattern that is not an automaton, or tokens and normalisations that look across
     pretokens.

@@ -1,4 +1,4 @@
-"""What a token file is: its format, the width of an id, the token after each document; and its metadata."""
+"""The settings of a token file: its format, the width of an id, the token after each document; and its metadata."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ValShard = Annotated[bool, Option("Name the first numbered file val, and the oth
 
 @dataclass(frozen=True)
 class EncodeOptions(Options):
-    """What is encoded, and how.
+    """The options for encoding files.
 
     end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
         is the way of the format: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
@@ -83,7 +83,7 @@ class EncodeOptions(Options):
 
 @dataclass(frozen=True)
 class EncodeSummary:
-    """What was written.
+    """The summary of an encoding.
 
     path: the file with the ids; of several the first.
     files: how many numbered files there are; 0 if the ids are in one file.
@@ -103,7 +103,7 @@ class EncodeSummary:
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the bytes of a token file, beside the text and the tokenizer.
+    """The settings that decide the bytes of a token file, beside the text and the tokenizer.
 
     format: one of FORMATS.
     dtype: "uint16" or "uint32".
@@ -166,7 +166,7 @@ class BlockHashes:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the JSON beside a token file says.
+    """The content of the JSON beside a token file.
 
     tokenizer: the fingerprint of the vocabulary: `tok.vocabulary.fingerprint()`.
     files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.

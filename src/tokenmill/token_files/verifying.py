@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verified:
-    """What was verified of a token file.
+    """The result of verifying a token file.
 
     documents: None if nothing says where they end. checks: what was compared, in words.
     """
@@ -156,7 +156,7 @@ def _check_sources(
 
 
 def _ignore(skip: Any) -> None:
-    """What was left out when the file was made is left out again."""
+    """Do nothing: what was left out when the file was made is left out again."""
 
 
 class _Comparison(PartWriter):

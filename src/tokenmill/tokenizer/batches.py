@@ -91,7 +91,7 @@ def encode_divided(
 
 
 def _borders(core: Core, text: str | bytes) -> list[int]:
-    """Where a long text may be divided, whatever is around: 0 first, its length last.
+    """Return the places where a long text may be divided, whatever is around: 0 first, its length last.
 
     A pretoken begins there outside of any added token. Normalisation of characters does not look across ASCII.
     """

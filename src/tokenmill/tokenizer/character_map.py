@@ -37,7 +37,7 @@ class CharacterMap:
         self._first = lru_cache(1 << 16)(partial(self._next, 0))
 
     def edits(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """What is replaced: text[start:end] by another text."""
+        """Yield replacements: text[start:end] by another text."""
         starts = "".join(filter(self._first, {*text}))
         if not starts and not self.kept:
             return
@@ -69,7 +69,7 @@ class CharacterMap:
         return unit
 
     def _replacement(self, unit: int) -> str | None:
-        """What replaces the key that ends at a unit; None if none ends there."""
+        """Return the replacement of the key that ends at a unit; None if none ends there."""
         value = self.units[unit]
         if not value >> 8 & 1:
             return None

@@ -190,7 +190,7 @@ class Core:
         return ids if hasattr(ids, "__len__") else list(ids)
 
     def left_out(self, ids: Any) -> tuple[int, bool]:
-        """How many spaces at the start decoding leaves out, and whether the next ids may begin with more of them."""
+        """Return the number of spaces that decoding leaves out at the start, and whether the next ids may begin with more of them."""
         rule, left_out = self.vocabulary.strip_decoded, 0
         if not rule:
             return 0, False
@@ -237,7 +237,7 @@ class Core:
 
     @lazy
     def dividing_splitter(self) -> Splitter | None:
-        """What finds places where a text may be divided; None if what is on one side may change the ids of the other."""
+        """The splitter that finds places where a text may be divided; None if what is on one side may change the ids of the other."""
         if self.scanner is None or not self.added.local:
             return None
         return self.splitter_with(token.content for token in self.vocabulary.added_tokens)
@@ -308,13 +308,13 @@ class Core:
         return encode_with_offsets(self, text, plan, normalized)
 
     def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
-        """Where each token of a text in UTF-8 ends, in bytes. limit: stop once there are more tokens; -1 for no limit."""
+        """Return the end of each token of a text in UTF-8, in bytes. limit: stop once there are more tokens; -1 for no limit."""
         from .offsets import encode_spans
 
         return encode_spans(self, data, plan, limit)[1][1::2].tolist()
 
     def end_of(self, data: bytes, plan: Plan, limit: int) -> int:
-        """Where the first `limit` ids of a text in UTF-8 end; negative as for Encoder.prefix."""
+        """Return the end of the first `limit` ids of a text in UTF-8; negative as for Encoder.prefix."""
         vocabulary = self.vocabulary
         unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
         return self.kernel.prefix(data, plan.sections, limit, self.sizes, unknown)
@@ -325,13 +325,13 @@ class Core:
         return memoryview(self.vocabulary.packed[1]).cast("I")
 
     def parts(self, text: str) -> Iterator[bytes | int]:
-        """What `text` consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
+        """Yield the sections of `text`: the bytes of each part that is split, and the ids of added tokens that are not special."""
         from .offsets import parts
 
         return parts(self, repair(text))
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
-        """What a method of the kernel returns."""
+        """Return the result of a method of the kernel."""
         try:
             return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections)
         except ForbiddenText as found:

@@ -72,7 +72,7 @@ def normalizer_of(steps: Iterable[Step]) -> Change:
 
 
 def align(steps: Iterable[Step], text: str) -> tuple[str, list[int], list[int]]:
-    """What the steps make of `text`, and for each character of that, where the characters that it was made of begin and end.
+    """Return the normalised text, and for each of its characters the start and end of those that it was made of.
 
     >>> align(["NFC", ("Prepend", "_")], "e\\u0301a")
     ('_éa', [0, 0, 2], [0, 2, 3])
@@ -92,7 +92,7 @@ def align(steps: Iterable[Step], text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
-    """What a step replaces: text[start:end] by another text."""
+    """Return the replacements of a step: text[start:end] by another text."""
     if name == "Prepend":
         return [(0, 0, arguments[0])] if text else []
     if name == "Replace":

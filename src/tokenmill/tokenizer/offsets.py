@@ -1,4 +1,4 @@
-"""What a text consists of, and the span of it that each id stands for, also where it is normalised before it is encoded.
+"""The sections of a text, and the span of it that each id stands for, also where it is normalised before it is encoded.
 
 encoding/_sections_cy.py defines what a text consists of: parts that are split into pretokens, added tokens, and stretches that
 are normalised first.
@@ -148,7 +148,7 @@ def encode_parts(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[
 
 
 def parts(core: Core, text: str) -> Iterator[bytes | int]:
-    """What a text consists of: the bytes of each part that is split, and the ids of added tokens that are not special."""
+    """Yield the sections of a text: the bytes of each part that is split, and the ids of added tokens that are not special."""
     data = text.encode()
     ids, rows, changes = _numbers(core.kernel.encode_parts(data, core.plan((), ()).sections, -1, False))
     tokens = iter(ids)

@@ -1,4 +1,4 @@
-"""How a job opens the tokenizer that it is given."""
+"""The tokenizer of a job: how it is opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Opening(Options):
-    """How a tokenizer is opened."""
+    """The options for opening a tokenizer."""
 
     split: Annotated[str | None, Option("The split pattern, for a tokenizer file that does not have it.")] = None
     download: Annotated[bool, Option("Allow the download of a published encoding.", "--download")] = False

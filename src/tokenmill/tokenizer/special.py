@@ -23,7 +23,7 @@ PREFIXES: dict[object, int] = {False: 0, True: 1, "first": 2, "text": 3}
 
 
 class Plan(NamedTuple):
-    """What to do with the texts of tokens in a text.
+    """The rule for texts of special tokens that stand in a text.
 
     allowed: the control tokens to find. refused: the texts that are an error.
     refused_finder, sections: the same for the kernel, the second with the tokens that are not special, the normalization
@@ -63,7 +63,7 @@ class AddedTokens:
         self._plan = lru_cache(maxsize=64)(self._make_plan)
 
     def plan(self, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]) -> Plan:
-        """What tiktoken's two arguments ask for."""
+        """Return the rule that tiktoken's two arguments ask for."""
         if isinstance(allowed_special, str):
             if allowed_special != "all":
                 raise UsageError(f"allowed_special is {allowed_special!r}; give a set of token texts, or 'all'")
@@ -81,7 +81,7 @@ class AddedTokens:
         return Plan(allowed, refused, refused_finder, *self._sections(self.always | allowed))
 
     def _sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
-        """What the kernel does with the text beside the tokens `contents`, None for nothing; and the steps of that."""
+        """Return what the kernel does with the text beside the tokens `contents`, None for nothing; and its steps."""
         tokens = [self.by_content[content] for content in contents]
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})
         steps = tuple(step for step in self.normalizers if step not in self.of_mark)

@@ -40,7 +40,7 @@ _FLAGS = AddedToken._fields[2:]
 
 
 class TokenTables:
-    """What is made of a vocabulary on first use. Pickles, and the hashes of datasets, are without it."""
+    """The data made from a vocabulary on first use. Pickles and the hashes of datasets leave it out."""
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
@@ -77,7 +77,7 @@ class TokenTables:
 
     @lazy
     def spaces(self) -> np.ndarray:
-        """How many spaces each token begins and ends with."""
+        """Return the number of spaces that each token begins and ends with."""
         texts = [text or "" for text in self.texts]
         space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
         counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
@@ -129,7 +129,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     @classmethod
     def convert_to_native_format(cls, trust_remote_code: bool = False, **settings: Any) -> dict[str, Any]:
-        """What `from_pretrained` passes on: all that it found."""
+        """Return the arguments that `from_pretrained` passes on: all that it found."""
         return settings
 
     # The vocabulary
@@ -373,7 +373,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.tables.core.encode(text, self.tables.core.plan((), ()))
 
     def apply_chat_template(self, conversation: Any, *arguments: Any, **options: Any) -> Any:
-        """As in transformers."""
+        """The same as transformers' method."""
         if not options.get("return_assistant_tokens_mask"):
             return super().apply_chat_template(conversation, *arguments, **options)
         options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
@@ -496,7 +496,7 @@ def _vocabulary_of(rust: Any) -> Vocabulary:
 
 
 def _encoder_of(vocabulary: Vocabulary) -> Any:
-    """What `formats.write` checks a file with."""
+    """Return the function that `formats.write` checks a file with."""
     core = core_of(vocabulary, 0)
     return SimpleNamespace(encode=lambda text, **special: core.encode(text, core.plan(**special)))
 

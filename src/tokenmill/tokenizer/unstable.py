@@ -30,7 +30,7 @@ def encode_with_unstable(core: Core, text: str, plan: Plan) -> tuple[list[int], 
 
 
 def _unstable_tokens(core: Core, ids: list[int], tokens: list[bytes]) -> int:
-    """How many tokens more text may change: those of the last pretoken, and of the white space before it where it begins with one."""
+    """Return the number of tokens that more text may change: those of the last pretoken, and of white space before it."""
     added = {token.id for token in core.vocabulary.added_tokens}
     tail = next((i for i, id in enumerate(reversed(ids)) if id in added), len(ids))
     if tail == 0:
@@ -47,7 +47,7 @@ def _unstable_tokens(core: Core, ids: list[int], tokens: list[bytes]) -> int:
 
 
 def _completions(core: Core, end: bytes) -> Iterator[tuple[int, ...]]:
-    """What the ids of a text that begins with `end` may begin with, up to the token in which `end` ends."""
+    """Return the possible first ids of a text that begins with `end`, up to the token in which `end` ends."""
     for id in _tokens_with_prefix(core, end):
         yield (id,)
     ordinary = core.plan((), ())

@@ -115,7 +115,7 @@ class Corpus:
         return 0
 
     def n_tokens(self) -> int:
-        """How many tokens the pretokens are made of now, each pretoken as often as it was counted."""
+        """Return the number of tokens in the corpus now: those of each pretoken times its count."""
         total: uint64_t = self.lone
         n: uint64_t
         run: cython.size_t

@@ -1,4 +1,4 @@
-"""What is known of each pair: its record, its segment, and its place in the queue.
+"""The data of each pair: its record, its segment, and its place in the queue.
 
 Definitions
     segment    the positions of a pair in ascending order, 32 bits each (64 in a corpus of more nodes). An entry whose

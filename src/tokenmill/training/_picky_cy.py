@@ -111,7 +111,7 @@ class PickyLoop(Step):
 
     @property
     def present(self) -> int:
-        """How many tokens are present now."""
+        """The number of tokens that are present now."""
         return self.tokens.n_tokens - self.tokens.n_removed
 
     def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
@@ -177,7 +177,7 @@ class PickyLoop(Step):
     @cython.nogil
     @cython.exceptval(0)
     def _wanted(self, left: uint32_t, right: uint32_t) -> uint32_t:
-        """What the node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is too long."""
+        """Return the value of the node of `left` with `right` beside it: the id of the pair, or FREE | left if it is too long."""
         pair: uint32_t
         if self._too_long(left, right):
             return FREE | left

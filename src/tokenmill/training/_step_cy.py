@@ -86,7 +86,7 @@ class Step:
         return self.reserve(2 * (self.size if self.size < new else new) + 3, 2 * self.size)
 
     def successor(self, left, right):
-        """What a node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is not wanted."""
+        """Return the value of a node of `left` with `right` beside it: the id of the pair, or FREE | left if it is not wanted."""
         return FREE | left
 
     def _set_successor(self, old, on_left):

@@ -119,7 +119,7 @@ def train_naive(
 
 
 def count_pairs(corpus: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]:
-    """How often each pair of neighbours occurs in the corpus. Pairs may overlap: b"aaa" holds (a, a) twice.
+    """Return the count of each pair of neighbours in the corpus. Pairs may overlap: b"aaa" holds (a, a) twice.
 
     >>> count_pairs([(b"aaa", 10)])
     Counter({(97, 97): 20})

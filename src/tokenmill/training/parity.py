@@ -51,7 +51,7 @@ _TOLD = 256  # merges between two calls of `progress`
 
 @dataclass(frozen=True)
 class LanguageReport:
-    """What became of a language. chosen: how many merges it chose. length: the tokens of what decided for it."""
+    """The outcome for a language. chosen: the number of merges it chose. length: the tokens of the text that decided for it."""
 
     name: str
     bytes: int

@@ -107,7 +107,7 @@ class Training:
         return events, sorted(id for id, gone in is_removed.items() if gone)
 
     def n_tokens(self) -> int | None:
-        """How many tokens the pretokens are made of, each as often as it was counted.
+        """Return the number of tokens in the corpus: those of each pretoken times its count.
 
         None with the textbook loops, or with an unknown token, which the corpus does not hold.
 

@@ -9,7 +9,7 @@ Items = tuple[tuple[str | int, int], ...]
 
 
 class Template(NamedTuple):
-    """What a text, and a pair of texts, become: items in order, each with its type id (BERT's segment).
+    """The form of a text, and of a pair of texts, with its control tokens: items in order, each with its type id (BERT's segment).
 
     An item is the content of a token, or the number of a text, 0 or 1.
     trims: offsets leave out the spaces that a token begins and ends with. "prefix" keeps the first one at the start of a text.

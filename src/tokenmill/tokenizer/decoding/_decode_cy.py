@@ -323,7 +323,7 @@ def _decode_any(data: cython.pointer(uint8_t), size: cython.size_t, errors: byte
 
 @cython.cfunc
 def _adds(token: cython.pointer(cython.const[uint8_t]), size: cython.size_t) -> uint64_t:
-    """What a token adds to a text."""
+    """Return the length of a token, the number of its characters and the width of the widest, in one number."""
     i: cython.size_t
     highest: uint8_t = 0
     leads: uint64_t = 0

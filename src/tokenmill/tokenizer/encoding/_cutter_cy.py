@@ -129,7 +129,7 @@ class Cutter:
         return 0
 
     def ends(self, data: bytes):
-        """Where each part of `data` ends, as 64-bit numbers."""
+        """Return the end of each part of `data`, as 64-bit numbers."""
         ends: cython.size_t[64]
         at: cython.size_t = 0
         n: cython.Py_ssize_t

@@ -143,7 +143,7 @@ def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: 
 @cython.exceptval(check=False)
 def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointer(cython.size_t),
           last: cython.pointer(cython.Py_ssize_t), ended: cython.pointer(cython.Py_ssize_t)) -> cython.Py_ssize_t:
-    """Where the next pretokens end, those of the next documents too: up to SCAN of them. `ended` documents end there."""
+    """Return the ends of the next pretokens, those of the next documents too: up to SCAN of them. `ended` documents end there."""
     document: cython.Py_ssize_t = work.document
     at: cython.size_t = work.at
     n: cython.Py_ssize_t = 0
@@ -229,7 +229,7 @@ def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
 
 
 def ends_of(lengths: cython.const[int64_t][::1], start: int64_t):
-    """Where documents of these lengths end; the first one begins at `start`."""
+    """Return the ends of documents of these lengths; the first one begins at `start`."""
     i: cython.Py_ssize_t
     ends = array("q", bytes(8 * lengths.shape[0]))
     found: int64_t[::1] = ends

@@ -64,7 +64,7 @@ RAISED = cython.declare(cython.Py_ssize_t, -13)  # State.error
 
 @cython.cclass
 class State:
-    """What one thread changes while it encodes."""
+    """The data that one thread changes while it encodes."""
 
     def __cinit__(self, cache: PretokenCache):
         self.cache = cache
@@ -211,7 +211,7 @@ class Encoder:
 
     def prefix(self, data: bytes, sections: Sections | None, limit: cython.Py_ssize_t,
                sizes: cython.const[uint32_t][::1], unknown: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the first `limit` ids of a text in UTF-8 end in it; -1 if it has no more ids than that.
+        """Return the end of the first `limit` ids of a text in UTF-8; -1 if it has no more ids than that.
 
         -2 where that takes the spans of encode_parts: after an added token, a change or an unknown token.
         sizes: the bytes of each token by id. unknown: the id of the unknown token, or -1.

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""How a text becomes parts that are split into pretokens: added tokens, normalization, the space before a text.
+"""The sections of a text, each of which is split into pretokens: added tokens, normalization, the space before a text.
 
 Definitions
     stretch     the text between two added tokens that are found before normalization. Each is normalized on its own.
@@ -247,7 +247,7 @@ def _after_spaces(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t
 @cython.exceptval(check=False)
 def _after_text(text: cython.pointer(cython.const[uint8_t]), done: cython.size_t, at: cython.size_t,
                 space: uint8_t) -> cython.size_t:
-    """Where the white space before `at` begins, not before `done`; `done` if it is behind `at`."""
+    """Return the start of the white space before `at`, not before `done`; `done` if it is behind `at`."""
     before: cython.size_t
     while at > done:
         before = at - 1

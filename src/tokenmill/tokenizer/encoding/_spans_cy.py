@@ -19,7 +19,7 @@ NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
 def token_spans(ids: cython.const[uint32_t][::1], rows: cython.const[cython.size_t][::1], sizes: cython.const[uint32_t][::1],
                 data: bytes, changes: list, unknown: int64_t, unknown_token: bytes,
                 by_character: cython.bint) -> bytearray:
-    """Where each id begins and ends in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
+    """Return the start and the end of each id in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
 
     sizes: the bytes of each token by id. unknown: an id that stands for one byte, or by_character for one character, unless
     the text there is unknown_token; -1 for none.

@@ -238,7 +238,7 @@ class SuperwordCache(PretokenCache):
         return o - out
 
     def cut(self, n, id_ends):
-        """Where the fragments end, into `cuts`; returns how many there are. Whether a border is crossed is unpredictable, so
+        """Write the ends of the fragments into `cuts`; return their number. Whether a border is crossed is unpredictable, so
         nothing branches on it."""
         filter: cython.pointer(cython.const[uint64_t]) = cython.address(self.borders[0])
         ids: cython.pointer(uint32_t) = self.room.ids

@@ -57,7 +57,7 @@ def _spans_words(token: bytes) -> bool:
 
 
 def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
-    """What encodes with tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
+    """Return the encoder for tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
 
     Stage 2 begins with the first token that holds a space after a letter or a number. A vocabulary that was not trained in two stages
     is None: stage 2 would be nearly all of it, or stage 1 uses tokens of stage 2.
@@ -91,7 +91,7 @@ def pretoken_superword_cache(vocabulary: Vocabulary, merger: Merger, scanner: Sc
 
 
 def _joining(n_ids: int, merges: np.ndarray, last: int) -> tuple[IdMerger, SuperwordCache, np.ndarray, int]:
-    """What joins ids by the merges of superwords, the filter of the borders that these cross, and the bytes of an id.
+    """Return the merger that joins ids by the merges of superwords, the filter of the borders that these cross, and the bytes of an id.
 
     last: the highest id that is not a superword.
     """

@@ -78,7 +78,7 @@ class Tokens:
 
 
 def starts(packed: tuple, apart=frozenset()) -> tuple:
-    """What merging begins with: the id of each of the 256 bytes, None for one without, and the id of each code point.
+    """Return the ids that merging begins with: the id of each of the 256 bytes, None for one without, and the id of each code point.
 
     packed: the tokens, as `pack_tokens` returns them. apart: ids that are neither. The lowest of several ids counts. A byte that is
     not UTF-8 is a lone surrogate, as in surrogateescape.
