@@ -243,7 +243,7 @@ class Train(Options, Parity):
             del counts  # training has copied what it needs, and gets the memory
             vocabulary = training.run()
             if self.roles:
-                named = {f"{role}_token": text for role, text in dict(self.roles).items()}
+                named = {f"{role}_token": text for role, text in by_name(self.roles).items()}
                 vocabulary = vocabulary.with_settings(config=roles_of(vocabulary) | named)
             n_tokens = training.n_tokens() if options.min_count == 1 else None
             del training
