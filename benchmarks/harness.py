@@ -17,6 +17,7 @@ Known pitfalls:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -25,6 +26,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,12 +90,10 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
 
     src: the folder that contains the package tokenmill, compiled. touch: use 2 GiB before, see above.
     """
-    environment = {**os.environ, "PYTHONPATH": f"{src}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that not every process compiles installed packages again
     if touch:
         subprocess.run([sys.executable, "-S", "-c", TOUCH_MEMORY], check=True)
     start = time.perf_counter()
-    process = subprocess.Popen([python, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True)
+    process = _started(arguments, src, python)
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
@@ -106,6 +106,44 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
         "system": round(usage.ru_stime, 4),
         "peak_mib": round(usage.ru_maxrss / 1024, 1),
     }
+
+
+def _started(arguments: list[str], src: Path, python: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{src}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that not every process compiles installed packages again
+    return subprocess.Popen([python, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True)
+
+
+def peak_of_tree(arguments: list[str], python: str = sys.executable) -> float:
+    """The peak memory in MiB of a job with all processes that it starts, on Linux: their PSS together, 50 times a second.
+
+    `peak_mib` of `run_job` is that of the largest process, and at least that of the process which starts the job.
+    """
+    process, peak = _started(arguments, ROOT / "src", python), 0
+    while process.poll() is None:
+        peak = max(peak, sum(map(_pss, _tree(process.pid))))
+        time.sleep(0.02)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)} ended with status {process.returncode}")
+    return round(peak / 1024, 1)
+
+
+def _tree(pid: int) -> Iterator[int]:
+    """A process and those that it has started."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # it has ended
+            for child in children.read_text().split():
+                yield from _tree(int(child))
+
+
+def _pss(pid: int) -> int:
+    """The memory of a process in KiB; of what it shares with others, its share."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
+    return 0
 
 
 def alternate(

@@ -203,31 +203,48 @@ def token_files(results: dict) -> list[str]:
     ]
 
 
+TOOLS = {
+    "tokenmill": "tokenmill",
+    "megatron": "preprocess_data_fast.py",
+    "datatrove": "datatrove",
+    "dolma": "dolma tokens",
+}
+
+
 def trainers(results: dict) -> list[str]:
     """`encode --format megatron` and the training frameworks' own tools."""
-    rows, tools = [], ("megatron", "datatrove", "dolma")
+    rows = []
+    has_dolma = any("dolma" in measured["commands"] for kept in results.values() for measured in kept.values())
     for model, kept in results.items():
-        for name, group in kept.items():
-            ours, theirs = group["commands"]["tokenmill"], group["commands"]
-            row = [
-                f"{model}, {group['bytes'] / 1e6:,.0f} MB" + " of Parquet" * (name == "parquet"),
-                f"{median(ours):.2f} s",
-            ]
-            for tool in tools:
-                rounds = theirs.get(tool, [])
-                if rounds and "error" in rounds[0]:
-                    row.append("cannot open the file")
+        for group, measured in kept.items():
+            commands, memory = measured["commands"], measured.get("memory", {})
+            ours, kind = commands["tokenmill"], "Parquet" if group == "parquet" else "JSON lines"
+            for tool, rounds in commands.items():
+                name = "preprocess_data.py" if tool == "megatron" and group == "short" else TOOLS[tool]
+                if tool == "tokenmill":
+                    where = f"{model}, {measured['bytes'] / 1e6:,.0f} MB of {kind}"
+                    figures = [f"{median(ours):.2f} s", f"{median(ours, 'cpu'):.2f} s"]
+                elif "error" in rounds[0]:
+                    rows.append(["", name, "cannot open the tokenizer", "", "", ""])
+                    continue
                 else:
-                    row.append(times(rounds, ours) if rounds else "")
-            rows.append([*row, {True: "identical", False: "differ", None: ""}[group["identical"]]])
+                    where, figures = "", [times(rounds, ours), times(rounds, ours, "cpu")]
+                same = {True: "identical", False: "differ", None: ""}[
+                    measured["identical"] if tool == "megatron" else None
+                ]
+                rows.append([where, name, *figures, f"{memory[tool]:,.0f} MiB" if tool in memory else "", same])
     return [
         "## Token files of training frameworks",
         "",
-        "JSON lines, or Parquet where a row says so, to Megatron-LM's .bin and .idx, whole commands on two cores, start-up included. 150 MB: Megatron-LM's "
-        "`tools/preprocess_data_fast.py`, which uses gigatoken. 15 MB: its `tools/preprocess_data.py`, datatrove's "
-        "`DocumentTokenizer` and `dolma tokens`, which write formats of their own. Times relative to tokenmill. The last column compares .bin and .idx byte for byte.",
+        "Whole commands on two cores, start-up included: `tokenmill encode --format megatron`, and the tools of Megatron-LM "
+        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers), datatrove (`DocumentTokenizer`) and OLMo (`dolma tokens`), "
+        "which write formats of their own. "
+        + "pip found no versions of dolma's dependencies that fit together within eight minutes. "
+        * (not has_dolma)
+        + "Megatron-LM's tools do not read Parquet. Times relative to tokenmill. Memory is the peak of a command with "
+        "all its processes, what they share counted once. The last column compares .bin and .idx byte for byte.",
         "",
-        *table(["", "tokenmill", "Megatron-LM", "datatrove", "dolma", "files"], rows),
+        *table(["", "tool", "time", "CPU time", "memory", "files"], rows),
     ]
 
 

@@ -5,8 +5,8 @@ python -m benchmarks trainers
 TOKENMILL_TRAINERS names a folder with a clone of Megatron-LM. TOKENMILL_PYTHON_MEGATRON is an interpreter with torch, transformers
 and gigatoken, TOKENMILL_PYTHON_DATATROVE one with datatrove, and TOKENMILL_PYTHON_DOLMA one with dolma. What is missing is left out.
 
-Megatron-LM's fast tool reads 150 MB of JSON lines, the other tools the first 15 MB, datatrove also as Parquet. The files of tokenmill and Megatron-LM are
-compared byte for byte.
+Megatron-LM's fast tool reads 150 MB of JSON lines, the other tools the first 15 MB, datatrove also as Parquet. The files of tokenmill
+and Megatron-LM are compared byte for byte. The memory is that of a further run, with all processes that a tool starts.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import typing
 from pathlib import Path
 
 from .encoders import tokenizer_json
-from .harness import CACHE, alternate, pythons, run_job, save
-from .token_files import KEPT, SHORT
+from .harness import CACHE, alternate, peak_of_tree, python_of, pythons, run_job, save
+from .token_files import SHORT
 
 ENDS = {"llama3.1": "<|end_of_text|>", "qwen3": "<|endoftext|>", "gpt-neox-20b": "<|endoftext|>"}
 ROUNDS = 5
@@ -100,7 +100,7 @@ def commands(model: str, path: str, folder: str, tools: dict[str, str]) -> dict[
 
 
 def identical(folder: str) -> bool:
-    """Whether tokenmill's files are those of Megatron-LM. Nothing is read whole: a job's peak memory is at least this process's."""
+    """Whether tokenmill's files are those of Megatron-LM."""
     return all(
         filecmp.cmp(f"{folder}/tokenmill-0.{suffix}", f"{folder}/megatron-0_text_document.{suffix}", shallow=False)
         for suffix in ("bin", "idx")
@@ -124,16 +124,24 @@ def run(quick: bool = False) -> dict:
             path = run_job(["benchmarks.token_files", "make", kind, size])["path"]
             print(f"trainers: {model} {group}", file=sys.stderr)
             with tempfile.TemporaryDirectory() as folder:
-                kept = alternate(commands(model, path, folder, tools), 1 if quick else ROUNDS, skip_after=30)
+                jobs = commands(model, path, folder, tools)
+                kept = alternate(jobs, 1 if quick else ROUNDS)
                 kept = {
-                    name: [{key: each[key] for key in (*KEPT, "error") if key in each} for each in rounds]
+                    name: [
+                        {key: each[key] for key in ("tokens", "wall", "cpu", "error") if key in each} for each in rounds
+                    ]
                     for name, rounds in kept.items()
                 }
-                same = identical(folder) if fast and group == "whole" else None
+                same = identical(folder) if "megatron" in tools else None
+                memory = {
+                    name: peak_of_tree([word.replace("{round}", "memory") for word in words], python_of(name))
+                    for name, words in jobs.items()
+                }
             results[model][group] = {
                 "commands": kept,
                 "bytes": os.path.getsize(path),
                 "identical": same,
+                "memory": memory,
             }
         save("trainers", results)
     return results

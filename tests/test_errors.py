@@ -77,6 +77,10 @@ def test_wrong_types_give_our_errors(tmp_path):
         tokenmill.count(tmp_path / "a.txt", memory_limit=1.5)
     with pytest.raises(errors.UsageError, match=r"vocab_size is 300.0; it must be a whole number"):
         tokenmill.train(tmp_path / "a.txt", 300.0)
+    with pytest.raises(errors.UsageError, match=r"progress is 3, .*; it must be a function, True, False or None"):
+        tokenmill.train(tmp_path / "a.txt", 300, progress=3)
+    with pytest.raises(errors.UsageError, match=r"it must be text, a path or a list of texts or paths$"):
+        tokenmill.train(3, 300)
     with pytest.raises(errors.UnknownOptionError, match="no option 'allow_special'"):
         tok.encode_batch(["low"], allow_special="all")
     with pytest.raises(errors.UsageError, match=r"not of 'cl100k_base'; for a file or a name: tokenmill.load"):

@@ -37,7 +37,8 @@ tokens = tokenmill.load_tokens("t.bin", tok=tok, dtype="uint16")
 one: np.ndarray = tokens[0]
 several: list[np.ndarray] = tokens[1:3]
 made = tokenmill.encode_files(tok, "a.txt", "t.bin")
-found = tokenmill.inspect(tok, text="corpus", options=tokenmill.InspectionOptions(junk_at=0.8))
+tokenmill.train("corpus", 300, progress=True).save("folder")
+found = tokenmill.inspect(tok, text="corpus", progress=True, options=tokenmill.InspectionOptions(junk_at=0.8))
 rows = [len(row) for row in found.table("junk").rows]
 beside = tokenmill.compare({"mine": tok}, {"en": "corpus"})
 page: str = beside.to_markdown()

@@ -26,8 +26,8 @@ import os
 import reprlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from types import FunctionType, ModuleType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from types import FunctionType, ModuleType, NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 if TYPE_CHECKING:
     from typing import ParamSpec
@@ -215,10 +215,39 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
         except Exception:  # a name that only type checkers import; the error of the function is the one to show
             continue
         if not _fits(value, hint):
-            wanted = f"; it must be {text}" if isinstance(text, str) and "Annotated" not in text else ""
-            raise WrongTypeError(
-                OptionName(name), f" is {reprlib.repr(value)}, of the type {type(value).__name__}{wanted}"
-            )
+            found = f" is {reprlib.repr(value)}, of the type {type(value).__name__}"
+            raise WrongTypeError(OptionName(name), f"{found}; it must be {_words(hint)}")
+
+
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None", bytes: "bytes",
+          os.PathLike: "a path", Callable: "a function", Mapping: "a mapping", dict: "a mapping"}  # fmt: skip
+_PLURALS = {str: "texts", int: "whole numbers", float: "numbers", os.PathLike: "paths", tuple: "tuples"}
+
+
+def _words(hint: Any, several: bool = False) -> str:
+    """A type in words.
+
+    >>> _words(str | os.PathLike[str] | Iterable[int] | None)
+    'text, a path, a list of whole numbers or None'
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        words = dict.fromkeys(_words(each, several).replace("True or False", "True, False") for each in inner)
+        *first, last = words
+        return f"{', '.join(first)} or {last}" if first else last
+    if origin is Annotated:
+        return _words(inner[0], several)
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    kind = origin or hint
+    if several:
+        return _PLURALS.get(kind) or _words(hint)
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if inner and isinstance(kind, type) and issubclass(kind, Iterable):
+        return f"a list of {_words(inner[0], True)}"
+    name = getattr(kind, "__name__", str(kind))
+    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
 def _fits(value: Any, hint: Any) -> bool:

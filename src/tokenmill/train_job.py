@@ -367,10 +367,11 @@ class Trained:
 class _Arguments(Train):
     """The keyword arguments of the functions that train: the options of the job, and `progress`."""
 
-    progress: Progress | None = None
+    progress: Progress | bool | None = None
 
     def trained(self, **given: Any) -> Tokenizer:
         """The tokenizer of the largest size, trained on what is given."""
+        assert not isinstance(self.progress, bool)  # for type checkers: draws_progress
         return replace(self, vocab_size=self.sizes, **given).run(progress=self.progress).tok
 
 

@@ -418,7 +418,7 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks, ser
     page.wait_for_function("id => document.querySelector('.result')?.textContent.startsWith(id)", arg=str(size - 1))
     assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
     page.select_option("#search-order", "ios")
-    page.wait_for_function("() => document.querySelector('.result')?.textContent.includes('IoS 0.88')")
+    page.wait_for_function("() => document.querySelector('.result')?.textContent.includes('IoS 0.875')")
 
 
 def test_catalog_names_the_special_tokens(site, toks):

@@ -165,7 +165,7 @@ def test_numbers_as_people_write_them(text, number):
 
 def test_sizes_on_the_command_line(folder, tmp_path):
     made = json.loads(run(folder, *f"train a.txt --vocab-size 0.27k -o {tmp_path}/t --json".split()).stdout)
-    assert made["tokens"] == 270
+    assert made["ids"] == 270
     refused = run(folder, *f"train a.txt --vocab-size many -o {tmp_path}/u".split(), code=2)
     assert "32k" in refused.stderr and "--vocab-size" in refused.stderr
 
@@ -174,7 +174,7 @@ def test_quiet(folder, tmp_path):
     train = f"train a.txt --vocab-size 260 -o {tmp_path}/t --force"
     assert "peak memory" in run(folder, *train.split()).stderr
     assert run(folder, *train.split(), "--quiet").output == ""
-    assert json.loads(run(folder, *train.split(), "-q", "--json").output)["tokens"] == 260
+    assert json.loads(run(folder, *train.split(), "-q", "--json").output)["ids"] == 260
     assert "error: " in run(folder, *train.replace("a.txt", "none.txt").split(), "-q", code=1).stderr
 
 

@@ -65,7 +65,7 @@ def test_train_makes_a_tokenizer_and_says_what_it_made(corpus, tmp_path):
     summary = json.loads(result.stdout)
     assert summary["documents"] == 1
     assert summary["bytes"] == len(TEXT)
-    assert summary["tokens"] == 280
+    assert summary["ids"] == 280
     assert {"count", "train", "save"} <= summary["seconds"].keys()
     tok = tokenmill.load(tmp_path / "tok")
     assert tok.n_vocab == 280
@@ -182,7 +182,7 @@ def test_a_corpus_that_runs_out_of_pairs_keeps_its_tokens(tmp_path):
     (tmp_path / "a.txt").write_text("abab")
     result = run("train", tmp_path / "a.txt", "--vocab-size", 1000, "-o", tmp_path / "tok", "--json")
     assert result.returncode == 0
-    assert json.loads(result.stdout)["tokens"] == 258
+    assert json.loads(result.stdout)["ids"] == 258
     assert "ran out of pairs" in result.stderr
 
 

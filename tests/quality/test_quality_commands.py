@@ -91,7 +91,7 @@ def test_shrink(folder):
     summary = json.loads(result.stdout)
     old, new = tokenmill.load(folder / "large"), tokenmill.load(folder / "pruned")
     id_map = np.load(folder / "pruned" / "id_map.npy")
-    assert summary["tokens"] == new.n_vocab < 278 and summary["dropped"] == 278 - new.n_vocab
+    assert summary["ids"] == new.n_vocab < 278 and summary["dropped"] == 278 - new.n_vocab
     text = (folder / "b.txt").read_text(encoding="utf-8")
     assert new.encode(text) == id_map[old.encode(text)].tolist()
     found = summary["certificate"]
@@ -110,7 +110,7 @@ def test_prune_by_ios(folder):
     wanted = ("prune", "plain", "stems.txt", "--ios", "0.9", "-o", "cleaned", "--force")
     summary = json.loads(run(folder, *wanted, "--json").stdout)
     old, new = tokenmill.load(folder / "plain"), tokenmill.load(folder / "cleaned")
-    assert new.vocabulary.order == "events" and summary["tokens"] == new.n_vocab == 330 - summary["dropped"] < 330
+    assert new.vocabulary.order == "events" and summary["ids"] == new.n_vocab == 330 - summary["dropped"] < 330
     assert summary["without_events"]["tokens"] == summary["certificate"]["new_tokens"]
     assert summary["certificate"]["tokens"] == len(old.encode((folder / "stems.txt").read_text(encoding="utf-8")))
     told = run(folder, *wanted).stderr

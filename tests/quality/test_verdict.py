@@ -38,7 +38,7 @@ def test_three_to_five_findings_the_most_expensive_first(tok):
     swallowed = sum(token.ios >= 0.9 for token in found.judgement.swallowed)
     of = finding(found, "swallowed")
     assert of.level == "look" and of.statement.startswith(f"{swallowed:,} tokens (") and "--refine 0.9" in of.advice
-    assert "no published vocabulary here is of about this size" in of.meaning
+    assert "about this size" not in of.meaning and found.summary.startswith("Too far from the sizes")
 
 
 def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at():
@@ -70,6 +70,34 @@ def test_unused_tokens_that_must_stay_are_no_complaint(tmp_path):
     after = finding(tokenmill.inspect(smaller.tok, text=path), "unused")
     assert after.level == "good" and not after.advice
     assert "none of them can be removed" in after.statement  # the single bytes
+
+
+def test_a_text_that_a_vocabulary_was_pruned_on_has_no_swallowed_tokens_left(tmp_path):
+    """And nobody is told to train a vocabulary that was only pruned."""
+    path = tmp_path / "a.txt"
+    path.write_text(random_text(1, 30) * 300, encoding="utf-8")
+    tok = tokenmill.train_from_iterator([random_text(1)], 1000)
+    published = Tokenizer(tok.vocabulary.with_settings(event_counts=()))
+    pruned = tokenmill.prune(published, ios=0.9, counts=path)
+    assert pruned.dropped and pruned.tok.vocabulary.order == "events"
+    after = finding(tokenmill.inspect(pruned.tok, text=path), "swallowed")
+    assert after.level == "good" and after.statement == "No token was almost always swallowed by a longer one."
+    other = finding(tokenmill.inspect(pruned.tok, text=tokenmill.WordCounts.from_mapping({b"ab": 1})), "languages")
+    assert "training" not in other.advice and "train on" not in other.advice
+
+
+def test_what_prune_drops_and_keeps_is_what_the_text_does_not_use(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("low lower " * 4000)
+    tok = tokenmill.train_from_iterator([TEXT + random_text(1)], 400)
+    found = tokenmill.inspect(tok, text=path)
+    smaller = tokenmill.shrink(tok, text=path)
+    assert smaller.dropped + len(smaller.needed) == len(found.table("unused").rows)
+
+
+def test_what_is_bad_for_some_uses_only_is_never_red():
+    of = Standing(0.6, {"a": 0.1, "b": 0.2, "c": 0.3})
+    assert (of.level, of.for_some_uses) == ("act", "look")
 
 
 def test_advice_is_measured(tmp_path):

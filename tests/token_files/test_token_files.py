@@ -1,6 +1,7 @@
 """Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
 import dataclasses
+import gzip
 import io
 import json
 
@@ -273,7 +274,7 @@ def test_damage_is_one_error(tok, tmp_path):
     (tmp_path / "t.bin.json").unlink()
     with pytest.raises(FormatError, match="no metadata"):
         tokenmill.load_tokens(path, tok=tok)
-    with pytest.raises(FormatError, match="its offsets do not end there"):
+    with pytest.raises(FormatError, match="its offsets do not begin at 0 and end there"):
         tokenmill.load_tokens(path)
     for damaged in (index[:20], b"X" + index[1:], index[:-1], index[:9] + b"\2" + index[10:], index[:-1] + b"\1"):
         path.with_suffix(".idx").write_bytes(damaged)
@@ -343,3 +344,24 @@ def test_caches_stay_small_however_many_pretokens_there_are(tmp_path):
     (tmp_path / "a.txt").write_text(" ".join(map(str, range(10**6, 10**6 + 600_000))))
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", job=JobOptions(num_threads=1))
     assert all(held <= 32 << 20 for held, *_ in tok._core.kernel.statistics())
+
+
+def test_damage_in_an_index_has_a_place(tok, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+    path = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / "t", format="megatron").path
+    index = bytearray(path.with_suffix(".idx").read_bytes())
+    index[34] ^= 64  # the length of the first sequence
+    path.with_suffix(".idx").write_bytes(index)
+    with pytest.raises(
+        FormatError, match=r"t\.idx: sequence 1 .* ids \(byte 38\) and begins .* \(byte 50\); those before it end"
+    ):
+        tokenmill.load_tokens(path)
+    path = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / "o", format="olmo").path
+    beside = tmp_path / "o.csv.gz"
+    (end,) = {int(line.split(",")[0]) for line in gzip.decompress(beside.read_bytes()).decode().splitlines()} - {0}
+    for line in (f"{end + 1},9", f"{end},3"):
+        beside.write_bytes(gzip.compress(f"0,{end}\n{line}\n".encode()))
+        (tmp_path / "o.npy.json").unlink(missing_ok=True)
+        where = "line 2 begins at id" if line.startswith(f"{end + 1}") else "there are .* ids, and its offsets"
+        with pytest.raises(FormatError, match=rf"o\.csv\.gz: {where}"):
+            tokenmill.load_tokens(path, dtype="uint16")

@@ -145,7 +145,9 @@ class Verb:
             several = arguments
             name, sign, text = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
             if name not in self._switches:
-                raise UsageError(f"{name} is not an option.{nearest(name, self._switches)} {self._advice}")
+                python = self.fields.get(name.strip("-").replace("-", "_"))  # such as overwrite, which is --force here
+                hint = f" Did you mean {names_of(python)[-1]!r}?" if python else nearest(name, self._switches)
+                raise UsageError(f"{name} is not an option.{hint} {self._advice}")
             field, value = self._switches[name]
             given = texts.setdefault(field.name, [])
             if value is not None:

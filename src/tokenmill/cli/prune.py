@@ -12,7 +12,7 @@ from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 def prune(job: Prune, *, sample: opt.Sample = (), json: opt.Json = False) -> None:
     changed, rows = _run(job, sample, json)
-    sizes = {"tokens_before": changed.old.n_vocab, "tokens": changed.tok.n_vocab, "dropped": changed.dropped}
+    sizes = {"ids_before": changed.old.n_vocab, "ids": changed.tok.n_vocab, "dropped": changed.dropped}
     report({**rows, **sizes, "kept_because_needed": changed.needed}, json)
 
 

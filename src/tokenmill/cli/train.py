@@ -84,13 +84,12 @@ def train(
     if "load" in result.seconds and job.min_count > 1:
         n_tokens = 0  # the rare pretokens were not loaded
     vocabulary = tok.vocabulary
-    present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     rows: dict[str, Any] = {
         "tokenizer": str(job.output),
         "documents": counted.documents,
         "bytes": counted.nbytes,
         "distinct_pretokens": counted.distinct,
-        "tokens": present + len(vocabulary.special_tokens),
+        "ids": tok.n_vocab,
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
         "bytes_per_token": round(counted.weighted / n_tokens, 4) if n_tokens else None,
@@ -109,9 +108,9 @@ def train(
     if result.languages:
         tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(cost | tables if json else {})}, json)
-    if rows["tokens"] < job.sizes[-1]:
-        say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {job.sizes[-1]:,}.")
-        if short := [str(path) for size, path in job.folders().items() if rows["tokens"] < size < job.sizes[-1]]:
+    if tok.n_vocab < job.sizes[-1]:
+        say(f"The corpus ran out of pairs at {tok.n_vocab:,} ids, short of {job.sizes[-1]:,}.")
+        if short := [str(path) for size, path in job.folders().items() if tok.n_vocab < size < job.sizes[-1]]:
             say(f"The same tokens are in {', '.join(short)}.")
     if live is not None:
         live.publish(Path(str(job.output)).name, vocabulary)

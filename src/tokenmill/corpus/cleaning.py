@@ -30,7 +30,7 @@ from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..sources._json_cy import field_columns
 from ..sources.blocks import Block
-from ..sources.documents import open_source
+from ..sources.documents import open_source, refuse_text
 from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
@@ -52,7 +52,7 @@ def clean(
     options: CleanOptions | None = None,
     job: JobOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> CleaningReport:
     """Clean a corpus into shards in the folder `output`, with a report beside it (`output`.report.json).
 
@@ -63,11 +63,13 @@ def clean(
     job: with `overwrite` the output of another run is removed. Without it that is an OutputError.
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job = options or CleanOptions(), JobOptions.of(job, num_threads)
     check_kind(kind, options.format)
     options = options.for_kind(kind)
     skipped: list[Skip] = []
     files = find_sources(sources, skipped.append if options.read.skip_damaged else None)
+    refuse_text(files, options.read)
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(files, folder)

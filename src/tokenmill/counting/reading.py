@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ..errors import UsageError
 from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
-from ..sources.documents import open_source
+from ..sources.documents import open_source, refuse_text
 from ..sources.find import (
     COMPRESSIONS,
     OnSkip,
@@ -31,7 +31,7 @@ from .threads import Counter, Threads
 from .weights import Weighing
 
 
-def found_sources(sources: Paths, on_skip: OnSkip | None) -> tuple[list[Source], int]:
+def found_sources(sources: Paths, read: ReadOptions, on_skip: OnSkip | None) -> tuple[list[Source], int]:
     """The files that `sources` name, and how many folders could not be read."""
     skips: list[Skip] = []
     found = find_sources(sources, None if on_skip is None else skips.append)
@@ -42,6 +42,7 @@ def found_sources(sources: Paths, on_skip: OnSkip | None) -> tuple[list[Source],
                 f"{path} holds word counts, not text. Train on it alone (tokenmill train {path}, or WordCounts.load), or "
                 "add it to other counts with tokenmill count --merge"
             )
+    refuse_text(found, read)
     return found, len(skips)
 
 

@@ -50,7 +50,7 @@ def count_to_folder(
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> CountSummary:
     """Count into a folder of Parquet files, as `count` does, but the result is never in memory whole.
 
@@ -59,11 +59,12 @@ def count_to_folder(
 
     num_threads: in place of `num_threads` of `job`.
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job, output = options or CountOptions(), JobOptions.of(job, num_threads), named(output)
     on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)
-    found, left_out = found_sources(sources, on_skip)
+    found, left_out = found_sources(sources, options.read, on_skip)
     refuse_source(found, output)
     job.check_output(output, is_own)
     told = asdict(replace(options, memory_limit=None))

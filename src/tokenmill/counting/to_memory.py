@@ -37,7 +37,7 @@ def count(
     on_skip: OnSkip | None = None,
     engine: Literal["local", "ray"] = "local",
     spill_folder: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> WordCounts:
     """Count the pretokens of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
 
@@ -55,6 +55,7 @@ def count(
     progress: called as progress("count", bytes read, bytes of all files, or None with a pipe among them).
     Raises InputError for a source that is missing, cannot be read, or is damaged.
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     splitter = make_splitter(split)
     options = options or CountOptions()
     if memory_limit is not None:
@@ -69,7 +70,7 @@ def count(
                 sources, output, split=splitter, options=options, on_skip=on_skip, job=job, progress=progress
             )
             return WordCounts.load(output)
-    found, _ = found_sources(sources, on_skip)
+    found, _ = found_sources(sources, options.read, on_skip)
     size = stored_size(found)
     meter = Meter(progress and partial(progress, "count"), [size])
     with (
@@ -116,7 +117,7 @@ def count_iterator(
     num_threads: int | None = None,
     memory_limit: str | int | None = None,
     min_count: int = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> WordCounts:
     """Count the pretokens of the texts that an iterator yields, each one document. Options as for `count`.
 
@@ -129,6 +130,7 @@ def count_iterator(
     >>> sorted(count_iterator(["low low", "lower"]).items())
     [(b' low', 1), (b'low', 1), (b'lower', 1)]
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     splitter = make_splitter(split)
     if isinstance(texts, (str, bytes)):
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")

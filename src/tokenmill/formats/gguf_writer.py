@@ -192,7 +192,7 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list
         "scores": (_FLOAT32, scores),
         "token_type": (_INT32, kinds),
         "add_space_prefix": (_BOOL, prefix),
-    }, ["scores are ranks: only their order is known"]
+    }, []
 
 
 def _with_added(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tuple[list[str], list[int]]:

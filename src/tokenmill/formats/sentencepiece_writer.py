@@ -125,7 +125,7 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
         else:
             text, kind = f"<unused {id}>", CONTROL
         model.pieces.add(piece=text, score=scores[id] if kind == NORMAL else 0.0, type=kind)
-    return ["scores are ranks: only their order is known"]
+    return []
 
 
 def _text_of(token: bytes) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -21,14 +23,17 @@ STAGES = {
     "clean": "Cleaning",
     "count": "Counting",
     "encode": "Encoding",
+    "verify": "Verifying",
+    "join": "Joining",
     "segment": "Encoding pretokens",
     "replay": "Replaying merges",
     "reachable tokens": "Reaching tokens",
+    "sample": "Public sample",
     "load": "Loading",
     "merge": "Merging",
     "index": "Indexing",
 }
-BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
+BYTES = ("clean", "count", "encode", "verify", "join")  # the stages that are measured in bytes
 
 
 @contextlib.contextmanager
@@ -53,34 +58,80 @@ def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Pr
         rich.TextColumn("{task.fields[speed]:>10}"),
         rich.TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Bars(*columns, console=console or Console(stderr=True)) as drawn:
+    console = console or Console(stderr=True)
+    with Bars(*columns, console=console, disable=console.is_jupyter) as drawn:
+        show = _notebook(drawn) if console.is_jupyter else None
         tasks: dict = {}
 
         def progress(stage: str, done: int, total: int | None) -> None:
             if stage not in tasks:
                 tasks[stage] = drawn.add_task(STAGES.get(stage, stage.capitalize()), total=total, speed="")
             task = drawn.tasks[tasks[stage]]
-            speed = task.finished_speed or task.speed
+            if done < task.completed:  # the stage begins again, on other data
+                drawn.reset(task.id, total=total)
+            shown = f"{done:,}"
             if stage in BYTES:
-                shown = f"{speed / 1e6:,.1f} MB/s" if speed else f"{done / 1e6:,.1f} MB"
-            drawn.update(task.id, completed=done, total=total, speed=shown if stage in BYTES else f"{done:,}")
+                seconds = task.elapsed or 0.0  # of less than one no speed is told
+                shown = f"{done / 1e6 / seconds:,.1f} MB/s" if seconds > 1 else f"{done / 1e6:,.1f} MB"
+            drawn.update(task.id, completed=done, total=total, speed=shown)
+            if show is not None:
+                show()
 
         yield progress, drawn.console
         for task in drawn.tasks:  # a stage is done, though its total was an estimate
+            drawn.update(task.id, total=task.completed if task.total is None else task.total)
             drawn.update(task.id, completed=task.total)
+        if show is not None:
+            show(True)
+
+
+def _notebook(drawn: Any) -> Callable[..., None]:
+    """What draws the bars in one output of a notebook's cell, a few times a second. rich would need ipywidgets for that."""
+    from IPython.display import display
+    from rich.console import Console
+
+    output = display({"text/plain": ""}, raw=True, display_id=True)
+    latest = 0.0
+
+    def show(now: bool = False) -> None:
+        nonlocal latest
+        if now or time.monotonic() - latest > 0.2:
+            latest = time.monotonic()
+            console = Console(file=io.StringIO(), width=80, force_jupyter=False)
+            console.print(drawn.get_renderable())
+            output.update({"text/plain": console.file.getvalue()}, raw=True)  # type: ignore[attr-defined]
+
+    return show
 
 
 def draws_progress(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a public function: with progress=True it draws a bar for each stage."""
+    """Decorate a public function: with progress=True it draws a bar for each stage, and it gets no bool."""
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> R:
-        if options.get("progress") is not True:
+        if not isinstance(options.get("progress"), bool):
+            return function(*args, **options)
+        if not options.pop("progress"):
             return function(*args, **options)
         with bars() as (progress, _):
             return function(*args, **{**options, "progress": progress})
 
     return call  # type: ignore[return-value]
+
+
+def part_of(progress: Progress | None, number: int, parts: int) -> Progress | None:
+    """What reports the progress of one of several parts, the first of which is 0, as that of all of them.
+
+    >>> part_of(print, 1, 2)("encode", 30, 100)
+    encode 130 200
+    """
+    if progress is None or parts == 1:
+        return progress
+
+    def show(stage: str, done: int, total: int | None) -> None:
+        progress(stage, done + number * (total or 0), total and parts * total)
+
+    return show
 
 
 class Meter:
@@ -108,6 +159,10 @@ class Meter:
         self._put(number, done)
         if self._show is not None:
             self._show(self._sum, self._total)
+
+    def part(self, number: int) -> Progress:
+        """The callback of what is of one size."""
+        return lambda stage, done, total: self.set(number, done)
 
     def at(self, number: int, done: int = 0) -> None:
         """Record that everything before one size is done, and how much of it."""

@@ -60,8 +60,8 @@ class Subject:
 
     @property
     def trained_here(self) -> bool:
-        """Whether the user trained it, as far as its file tells: published vocabularies cannot be retrained."""
-        return len(self.tok.vocabulary.event_counts) > 0 or self.tok.vocabulary.order == "events"
+        """Whether the user trained it, as far as its file tells: published vocabularies cannot be retrained, not even pruned."""
+        return len(self.tok.vocabulary.event_counts) > 0
 
     @lazy
     def counts(self) -> WordCounts | None:

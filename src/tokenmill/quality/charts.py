@@ -7,8 +7,9 @@ script shows as a tooltip. Series differ in colour, lightness and dashes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 from importlib import resources
 from itertools import pairwise
@@ -57,7 +58,7 @@ class Series:
     marks: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Chart:
     """One chart.
 
@@ -68,18 +69,22 @@ class Chart:
 
     key: str
     title: str
-    note: str = field(repr=False)
+    note: str
     kind: Literal["lines", "bars"]
     x: Axis
     y: Axis
-    series: Sequence[Series] = field(repr=False)
+    series: Sequence[Series]
     tokenizers: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        return f"<Chart {self.key!r}: {self.title}>"
 
     def _repr_svg_(self) -> str:
         """The chart as an SVG file that needs no page, for a notebook: its style is inside."""
         style = resources.files(__package__).joinpath("assets", "report.css").read_text(encoding="utf-8")
         head, _, rest = draw(self).partition(">")
-        head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+        width, height = re.findall(r"\d+", head.split("viewBox=")[1])[2:4]
+        head = head.replace("<svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"', 1)
         return f"{head}><style>{style}</style>{rest}"
 
     def places(self) -> list[int]:
@@ -324,15 +329,18 @@ def _line(chart: Chart, of: Series, number: int, across: Scale, up: Scale) -> li
         shown = _tick_text(round(float(value), 2), chart.x)
         tip = f"{of.name}: {format_figure(figure, chart.y.unit)} at {chart.x.label} {shown}"
         parts.append(f'<circle class="hit s{number}" cx="{x:.1f}" cy="{y:.1f}" r="5" data-tip="{escape(tip)}"/>')
+    free = 0.0  # where the last label ends
     for place in of.marks:
         x, y, _, figure = places[place]
         parts.append(f'<circle class="mark s{number}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"/>')
         if len(chart.series) == 1:
             falls = place > 0 and places[place - 1][1] < y  # then the line is above the mark, at its left
             anchor = "end" if x > WIDTH - 40 else "start" if falls else "middle"
-            parts.append(
-                _text(x + 3 * (anchor == "start"), y - 7, format_figure(figure, chart.y.unit), "value", anchor)
-            )
+            shown = format_figure(figure, chart.y.unit)
+            size = len(shown) * CHARACTER
+            first = x - size * {"end": 1, "middle": 0.5, "start": 0}[anchor]
+            parts.append(_text(x + 3 * (anchor == "start"), y + (16 if first < free else -7), shown, "value", anchor))
+            free = first + size
     return parts
 
 

@@ -108,7 +108,7 @@ def check(
     seed: int = 0,
     library: LibraryEncoder | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Agreement:
     """Look for a text on which two tokenizers give different ids.
 
@@ -120,6 +120,7 @@ def check(
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tokenizer, other)
     if not isinstance(fuzz, Integral) or fuzz < 0:
         raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")

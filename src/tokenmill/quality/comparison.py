@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress, draws_progress
+from ..jobs.progress import Progress, draws_progress, part_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
@@ -29,7 +29,7 @@ from .metrics import (
     ratio,
     word_initial_share,
 )
-from .names import free_name
+from .names import free_name, tokenizer_name
 from .references import JUNK, Figures, on_sample, references_table
 from .replay import THRESHOLDS
 from .reporting import Reading, Report
@@ -99,7 +99,7 @@ def compare(
     thresholds: Sequence[float] = THRESHOLDS,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Comparison:
     """Compare tokenizers on the same text; the first is the baseline.
 
@@ -110,6 +110,7 @@ def compare(
     >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
     [4.41, 4.05]
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     given = [tokenizers] if isinstance(tokenizers, str) else tokenizers
     expect_tokenizers(*(given.values() if isinstance(given, Mapping) else given))
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
@@ -117,8 +118,10 @@ def compare(
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
     with gc_paused(), Reading(domains) as reading:
-        judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
-        figures = {name: on_sample(tok, progress) for name, tok in named.items()}
+        judged, figures = {}, {}
+        for number, (name, tok) in enumerate(named.items()):
+            judged[name] = judge(tok, domains, show := part_of(progress, number, len(named)))
+            figures[name] = on_sample(tok, show)
         differences = _differences(named, domains.sample())
         return Comparison(
             judgements=judged,
@@ -136,7 +139,7 @@ def report(
     *,
     text: Text | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Report:
     """A report on one tokenizer, or a comparison of several on `text`; notebooks show it as a page.
 
@@ -198,7 +201,7 @@ def _tables(
 def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     named: dict[str, Tokenizer] = {}
     for tok in tokenizers:
-        named[free_name(tok.name, named)] = tok
+        named[free_name(tokenizer_name(tok.name), named)] = tok
     return named
 
 

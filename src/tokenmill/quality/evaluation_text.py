@@ -6,18 +6,20 @@ import os
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..counting import WordCounts
+from ..counting.reading import stored_size
 from ..errors import UsageError, printable
-from ..jobs.progress import Progress
+from ..jobs.progress import Meter, Progress
 from ..sources.blocks import ReadOptions
-from ..sources.documents import read_documents
+from ..sources.documents import documents_of
 from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
@@ -129,16 +131,25 @@ class EvaluationText:
     def names(self) -> list[str]:
         return list(self.sources)
 
-    def counts(self, name: str, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
-        """The word counts of one domain, split as `tok` splits. Text is counted again only for another way of splitting.
+    def counts(self, tok: Tokenizer, progress: Progress | None = None) -> list[WordCounts]:
+        """The word counts of each domain, split as `tok` splits. Text is counted again only for another way of splitting.
 
         Pretokens that superwords may join are counted together, as one.
         """
-        return self._counts(name, tok, progress).counts
+        return [text.counts for text in self._counted_for(tok, progress)]
 
     def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
         """The word counts of all domains, split as `tok` splits, each pretoken apart."""
-        return WordCounts.merge([self._counts(name, tok, progress, apart=True).counts for name in self.names])
+        return WordCounts.merge([text.counts for text in self._counted_for(tok, progress, apart=True)])
+
+    def _counted_for(self, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> list[CountedText]:
+        """What `_counts` finds for each domain. The progress is that of all domains."""
+        sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
+        meter = Meter(progress and partial(progress, "count"), sizes)
+        counted = []
+        for number, name in enumerate(self.names):
+            counted.append(self._counts(name, tok, progress and meter.part(number), apart))
+        return counted
 
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> CountedText:
         source, vocabulary = self.sources[name], tok.vocabulary
@@ -162,14 +173,20 @@ class EvaluationText:
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
         """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
-        return {name: self._usage(name, tok, self.words(name) if words else None, progress) for name in self.names}
+        counted = [] if is_guest(tok) else self._counted_for(tok, progress)
+        meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
+        usages = {}
+        for number, name in enumerate(self.names):
+            show = progress and meter.part(number)
+            usages[name] = self._usage(name, tok, self.words(name) if words else None, show)
+        return usages
 
     def _usage(self, name: str, tok: Tokenizer, words: int | None, progress: Progress | None) -> Usage:
         if is_guest(tok):
             if isinstance(self.sources[name], WordCounts):
                 raise UsageError(f"{name} holds word counts, which only byte-pair tokenizers encode; give the text")
             return measure_texts(tok, self.texts(name), words)
-        text = self._counts(name, tok, progress)
+        text = self._counts(name, tok, None)
         usage = measure_usage(tok, text.counts, words, progress)
         by_id = usage.by_id.copy()
         for id, times in text.added.items():
@@ -179,13 +196,11 @@ class EvaluationText:
         characters = usage.characters if text.characters is None else text.characters
         return replace(usage, by_id=by_id, tokens=tokens, bytes=nbytes, characters=characters)
 
-    def texts(self, name: str) -> Iterator[str]:
-        """The documents of a domain that is not word counts."""
+    def texts(self, name: str, read_on: Callable[[int], None] | None = None) -> Iterator[str]:
+        """The documents of a domain that is not word counts. read_on: see `documents_of`."""
         source = self.sources[name]
         assert not isinstance(source, WordCounts)
-        return (
-            iter(source) if isinstance(source, Texts) else (d.text for d in read_documents(source, **asdict(self.read)))
-        )
+        return iter(source) if isinstance(source, Texts) else (d.text for d in documents_of(source, self.read, read_on))
 
     def added(self, tok: Tokenizer) -> np.ndarray:
         """uint64, by id: how often the text contains each added token that is not special."""
@@ -253,7 +268,7 @@ class EvaluationText:
 
         def sections() -> Iterator[bytes]:
             nonlocal nbytes, characters
-            for text in self.texts(name):
+            for text in self.texts(name, progress and (lambda done: progress("count", done, None))):
                 nbytes += len(text.encode("utf-8", "replace"))
                 characters += len(text)
                 for part in tok._core.parts(text):
@@ -264,7 +279,7 @@ class EvaluationText:
 
         patterns = tok.vocabulary.split_patterns
         splitter = self._splitter(patterns, joins) if tok._core.cutter is None else StretchSplitter(tok._core.cutter)
-        counts = count_iterator(sections(), split=splitter, num_threads=self.num_threads, progress=progress)
+        counts = count_iterator(sections(), split=splitter, num_threads=self.num_threads)
         return CountedText(counts, added, nbytes, characters)
 
 

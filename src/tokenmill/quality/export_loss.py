@@ -102,7 +102,7 @@ def export_loss(
     if tok.vocabulary.order != "events":
         return None
     text = EvaluationText(sample, num_threads, read)
-    counts = WordCounts.merge([text.counts(name, tok, progress) for name in text.names])
+    counts = WordCounts.merge(text.counts(tok, progress))
     present = present_by_rank(tok.vocabulary)
     by_rank, longest = Core(present, 64 << 20), longest_match(present)
     if not len(tok.vocabulary.superwords):

@@ -52,7 +52,7 @@ class _Options(MergeOptions):
     text: Text = field(kw_only=False)
     vocab_size: int = field(kw_only=False)
     read: ReadOptions | None = None
-    progress: Progress | None = None
+    progress: Progress | bool | None = None
 
 
 @draws_progress
@@ -80,12 +80,14 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     options = {name: getattr(given, name) for name in fields_of(MergeOptions)}
     options["special_tokens"] = checked_special_tokens(given.special_tokens)
     special = (*tok.vocabulary.special_tokens, *options["special_tokens"])
-    counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, given.progress)
+    progress = given.progress
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
+    counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, progress)
     counts = counts.cut_out(token.encode() for token in special)
-    ids, numbers = segment(tok, counts, given.progress)
+    ids, numbers = segment(tok, counts, progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])
-    options["progress"] = given.progress
+    options["progress"] = progress
     larger = extend_vocabulary(counts, given.vocab_size, tok.vocabulary, ids, offsets, **options)
     return Tokenizer(larger, name=tok.name)
 
@@ -127,7 +129,7 @@ def replace(
     keep: Text | None = None,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Replaced:
     """Replace the tokens of a byte-level vocabulary that `text` uses least by tokens for this text.
 
@@ -141,6 +143,7 @@ def replace(
     >>> better.tok.decode([310]) == tok.decode([310]), better.new_rows[99_871]
     (True, [1677, 2849])
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     vocabulary = tok.vocabulary
     if vocabulary.alphabet != "bytes":

@@ -19,6 +19,7 @@ from .evaluation_text import EvaluationText, Text
 from .extending import worth_table
 from .judgement import Judgement, judge
 from .metrics import domains_table, languages_table, overview_table, text_table
+from .names import tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
@@ -113,20 +114,21 @@ def inspect(
     name: str | None = None,
     options: InspectionOptions = InspectionOptions(),
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Inspection:
     """Judge a tokenizer, by itself or on `text`: files, folders, globs, word counts, or a mapping of names to these.
 
-    name: the tokenizer's name in the report, by default its own.
+    name: the tokenizer's name in the report, by default its own, or that of its file.
 
     >>> inspection = inspect(tok, text="corpus/*.txt")
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     if not isinstance(options, InspectionOptions):
         raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
-    name = name or tok.name
+    name = name or tokenizer_name(tok.name)
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
     with gc_paused(), Reading(domains) as reading:
         tables = [overview_table(tok)]

@@ -43,7 +43,7 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
     if is_guest(tok):  # no merges to replay, no pretokens
         usages, counts = text.usages(tok, progress), []
     else:
-        counts = [text.counts(domain, tok, progress) for domain in text.names]
+        counts = text.counts(tok, progress)
     replaying: Future[Replay] | None = None
     with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
         if makes_each_token_once(tok.vocabulary):

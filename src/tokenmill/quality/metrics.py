@@ -153,7 +153,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("ordinary tokens", _figure(len(tokens), count)),
         ("added tokens", _figure(len(vocabulary.added_tokens), count)),
         ("ids (rows of an embedding table)", _figure(vocabulary.n_vocab, count)),
-        ("tokens removed in training", _figure(len(vocabulary.removed), count)),
+        ("removed tokens", _figure(len(vocabulary.removed), count)),
         (
             "merging",
             ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if len(vocabulary.superwords) else ""),

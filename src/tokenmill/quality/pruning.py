@@ -8,6 +8,7 @@ order, which keeps the order of the ranks. `id_map` says which rows of an embedd
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -37,7 +38,8 @@ class Pruned:
 
     tok: the smaller tokenizer.
     id_map: int32, for the `n_vocab` old ids the new id; -1 for a removed token. New ids are in the order of the old ones.
-    needed: the old ids that should have been removed, but that remaining tokens are built from.
+    needed: the old ids that should have been removed, but that remaining tokens are built from; with `shrink` also those of the
+        alphabet.
     dropped: the number of removed tokens.
     """
 
@@ -57,7 +59,7 @@ def prune(
     counts: Text | None = None,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Pruned:
     """Remove tokens from a vocabulary: those given by id, or those with a high IoS.
 
@@ -70,6 +72,7 @@ def prune(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (31640, 291)
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     if (ids is None) == (ios is None) or (ios is None) != (counts is None):
         raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
@@ -90,7 +93,7 @@ def shrink(
     min_uses: int = 1,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Pruned:
     """Cut a vocabulary to the tokens that a text uses, to those of some scripts, or to both together.
 
@@ -105,6 +108,7 @@ def shrink(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     if not isinstance(min_uses, Integral) or min_uses < 1:
         raise UsageError(f"min_uses is {min_uses!r}; give a number of uses, 1 or more")
@@ -118,7 +122,9 @@ def shrink(
         used, made = _used(tok, EvaluationText(text, num_threads, read), min_uses, progress)
         keeping |= used
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
-    return _without(tok, all_ids(tok.vocabulary) - staying, made)
+    smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
+    alphabet = staying & ordinary_tokens(tok).keys() - keeping
+    return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
 
 
 def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:

@@ -77,11 +77,13 @@ def figures_of(tok: Tokenizer, text: Mapping[str, str], progress: Progress | Non
     """Measure a tokenizer on the sample: texts by domain."""
     usages: dict[str, Usage] = {}
     counts = []
-    for name, of in text.items():
+    for number, (name, of) in enumerate(text.items(), 1):
         domain = EvaluationText({name: Texts([of])}, num_threads=1)
         with contextlib.suppress(UsageError):  # a character without a token
-            usages[name] = domain.usages(tok, progress, words=False)[name]
+            usages[name] = domain.usages(tok, words=False)[name]
             counts += [] if is_guest(tok) else [domain.together(tok)]
+        if progress is not None:
+            progress("sample", number, len(text))
     swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(counts))) if counts else []
     tokens = {domain: usages[domain].tokens if domain in usages else None for domain in text}
     junk = sum(token.ios >= JUNK for token in swallowed)

@@ -41,8 +41,8 @@ def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
         Column("used", "count", "times in this text"),
     )
     note = (
-        "Each removal freed a row. The tokens that were made last have these rows: without removals training would have "
-        "ended before them."
+        "In training, each removal freed a row. The tokens that were made last have these rows: without removals training "
+        "would have ended before them. Where `prune` removed a token, none came instead."
     )
     return Table("removed", "Tokens removed, and what came instead", columns, rows, note, listing=True)
 

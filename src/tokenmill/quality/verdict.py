@@ -1,7 +1,8 @@
 """The verdict: one sentence, then findings in the order of what they cost, graded against published vocabularies.
 
 A figure is red only where it is worse than that of every published vocabulary of the same size class, which is half to
-twice as many ids. Figures that nobody published on the same text are not graded.
+twice as many ids, and bad for every use. What is bad for some uses only, such as other languages or code, is never red: a
+vocabulary that was cut to one text has to be worse on others. Figures that nobody published on the same text are not graded.
 """
 
 from __future__ import annotations
@@ -48,9 +49,15 @@ class Standing:
             return "good"
         return "look" if self.better_than or len(self.peers) < 3 else "act"
 
+    @property
+    def for_some_uses(self) -> Level:
+        """The level of a figure that is bad for some uses only, which is never red."""
+        return "look" if self.level == "act" else self.level
+
     def __str__(self) -> str:
+        """The rank; without peers nothing, since the summary says so."""
         if not self.peers:
-            return "no published vocabulary here is of about this size"
+            return ""
         if self.better_than == len(self.peers):
             return f"as good as the best of {len(self.peers)} published ones of about this size"
         rank = 1 + len(self.peers) - self.better_than
@@ -119,16 +126,25 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     standing = standing_of(of.figures, "swallowed_share")
     level: Level = standing.level if standing else "good"
     share = ratio(len(swallowed), judged.size) or 0.0
-    if not (standing and standing.peers) and share > max(other.swallowed_share or 0 for other in references().values()):
+    published = [other.swallowed_share or 0.0 for other in references().values()]
+    if not (standing and standing.peers) and share > max(published):
         level = "look"  # more than any published one, of whatever size
+    elif share <= min(published) and judged.usage.tokens >= SHORT * judged.size:  # as after `prune --ios` on this text
+        level = "good"
+    statement = "No token was almost always swallowed by a longer one."
+    if swallowed:
+        statement = (
+            f"{len(swallowed):,} tokens ({percent(share)}) were almost always swallowed by a longer one; {sure:,} of them "
+            f"occurred {ENOUGH} times or more."
+        )
+    rank = f", {standing}" if standing and standing.peers else ""
     return Finding(
         "swallowed",
         level,
-        f"{len(swallowed):,} tokens ({percent(share)}) were almost always swallowed by a longer one; {sure:,} of them "
-        f"occurred {ENOUGH} times or more.",
+        statement,
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
         f"They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample: "
-        f"{percent(of.figures.swallowed_share)}, {standing or 'not measured'}.",
+        f"{percent(of.figures.swallowed_share)}{rank}.",
         "" if level == "good" else against_swallowed(of),
         share,
     )
@@ -172,9 +188,9 @@ def _languages(of: Subject) -> Finding | None:
         advice = "If the model is to serve such languages, train on more text in them."
     return Finding(
         "languages",
-        standing.level,
+        standing.for_some_uses,
         f"{dearest} takes {premiums[dearest]:.1f} times as many tokens as English for the same messages; the Gini coefficient "
-        f"over {len(premiums)} languages is {standing.value:.2f}, {standing}.",
+        f"over {len(premiums)} languages is {standing.value:.2f}{f', {standing}' if standing.peers else ''}.",
         "worse than three quarters of the published vocabularies of this size class",
         "Speakers of such languages pay more, wait longer, and fit less into a context.",
         "" if standing.level == "good" else advice,
@@ -208,9 +224,12 @@ def _density(of: Subject) -> Finding | None:
     )
     return Finding(
         "density",
-        worst[1].level if low else "good",
+        worst[1].for_some_uses if low else "good",
         "A token holds "
-        + " and ".join(f"{standing.value:.2f} bytes of {name} ({standing})" for name, standing in standings.items())
+        + " and ".join(
+            f"{standing.value:.2f} bytes of {name}{f' ({standing})' if standing.peers else ''}"
+            for name, standing in standings.items()
+        )
         + ", on the public sample.",
         "fewer bytes than three quarters of the published vocabularies of this size class",
         f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
@@ -370,5 +389,5 @@ def _least(key: str, shares: Mapping[str, float | None], what: str, meaning: str
         else f"If all else is equal, use {best}."
         if apart >= ALIKE
         else "",
-        apart,
+        apart if alike else 0.0,
     )

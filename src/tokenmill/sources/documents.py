@@ -17,12 +17,12 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from types import ModuleType
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, OptionName, UsageError
 from .blocks import (
     MAX_DOCUMENT_BYTES,
     Block,
@@ -36,7 +36,19 @@ from .blocks import (
     Span,
     StreamSource,
 )
-from .find import COMPRESSIONS, OnSkip, Skip, Source, find_sources, is_url, report_skips, size_of, suffix_of
+from .find import (
+    COMPRESSIONS,
+    OnSkip,
+    Skip,
+    Source,
+    can_read_again,
+    find_sources,
+    is_url,
+    report_skips,
+    shown,
+    size_of,
+    suffix_of,
+)
 from .jsonl import ArraySource, LinesSource
 from .parquet import ParquetSource
 from .streams import ByteStream, Pause
@@ -68,6 +80,7 @@ def open_source(
     """The source of the blocks of one file.
 
     format: one of FORMATS; None tells it from the name and the first bytes.
+    A source without fields is a UsageError if `options` names a field.
     cut, whole: for callers that take a text document in parts; see text.FileSource.
     check: of the beginning of a text file; see text.TextSource.
     span: one of `spans_of`.
@@ -76,13 +89,22 @@ def open_source(
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
     format = format or SUFFIXES.get(suffix_of(source))
-    stream = None
+    stream, readable = None, True
     if format in (None, "json"):
         try:
             stream = ByteStream(source, pause)
             format = _format_of(stream.peek(HEAD), format)
         except InputError:  # drawing the first block raises it again
-            format = "text"
+            format, readable = "text", False
+    if readable and format not in SUFFIXES.values() and options.fields != (ReadOptions.field,):
+        if stream is not None:
+            stream.close()
+        raise UsageError(
+            f"{shown(source)} is {'text' if format == 'text' else 'a dump'}, which has no fields. Name the JSON and Parquet "
+            "files alone, or leave out ",
+            OptionName("field"),
+            ".",
+        )
     opened: BlockSource
     if format == "parquet":
         opened = ParquetSource(source, options, span, ids)
@@ -104,6 +126,14 @@ def open_source(
         else:
             stream.close()
     return opened
+
+
+def refuse_text(sources: Iterable[Source], options: ReadOptions) -> None:
+    """Raise UsageError where `options` names a field and a source has none, before the work begins. Pipes are not opened."""
+    if options.fields != (ReadOptions.field,):
+        for source in sources:
+            if can_read_again(source) and suffix_of(source) not in SUFFIXES:
+                open_source(source, options).close()
 
 
 def _format_of(head: bytes, format: str | None) -> str:
@@ -201,8 +231,20 @@ def read_documents(
     plain text of both.
     """
     options = ReadOptions(unit, separator, field, max_document_bytes, skip_damaged)  # type: ignore[arg-type]
+    return documents_of(sources, options, format=format, on_skip=on_skip)
+
+
+def documents_of(
+    sources: str | os.PathLike | Iterable[str | os.PathLike],
+    options: ReadOptions,
+    read_on: Callable[[int], None] | None = None,
+    *,
+    format: str | None = None,
+    on_skip: OnSkip | None = None,
+) -> Iterator[Document]:
+    """The same, read as the options say. read_on: called with the bytes read so far, as stored, once their documents are taken."""
     on_skip = options.skipper(on_skip)
-    block = Block()
+    block, before = Block(), 0
     for source in find_sources(sources, on_skip):
         with closing(open_source(source, options, format, ids=True)) as opened:
             while opened.draw(block):
@@ -218,6 +260,9 @@ def read_documents(
                             reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
                             report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
                         yield document
+                if read_on is not None:
+                    read_on(before + opened.stored_position())
+        before += size_of(source)
 
 
 def document_of(record: Record, options: ReadOptions) -> Document | Drop:

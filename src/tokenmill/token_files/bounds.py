@@ -19,7 +19,7 @@ from ..vocabulary.lazy import lazy
 if TYPE_CHECKING:
     import numpy as np
 
-BLOCK = 1 << 18  # numbers that are read at once
+BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
 MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
 MEGATRON_MAGIC = b"MMIDIDX\0\0"
 MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
@@ -145,13 +145,19 @@ class MegatronIndex(Bounds):
         """The number of ids."""
         import numpy as np
 
-        start = 0
+        start = first = 0
         for lengths, pointers in zip(self.lengths.chunks(), self._pointers.chunks(), strict=True):
             ends = np.cumsum(lengths, dtype=np.int64)
             expected = (ends - lengths + start) * self._width
-            if lengths.min() < 0 or not np.array_equal(pointers, expected):
-                raise FormatError(f"{self._path}: the sequences are not contiguous")
-            start += int(ends[-1])
+            if (wrong := (lengths < 0) | (pointers != expected)).any():
+                i = int(wrong.argmax())
+                number = first + i
+                raise FormatError(
+                    f"{self._path}: sequence {number:,} is not contiguous with the others: it has {lengths[i]:,} ids (byte "
+                    f"{MEGATRON.size + 4 * number:,}) and begins at byte {pointers[i]:,} of the ids (byte "
+                    f"{MEGATRON.size + 4 * self.sequences + 8 * number:,}); those before it end at byte {expected[i]:,}"
+                )
+            start, first = start + int(ends[-1]), first + len(lengths)
         last, right = 0, bool(len(self.documents)) and self.documents.between(0, 1)[0] == 0
         for documents in self.documents.chunks():
             right = right and documents[0] >= last and not (documents[1:] < documents[:-1]).any()
@@ -219,9 +225,13 @@ def read_spans(path: Path) -> tuple[None, Bounds]:
         starts, ends = spans.reshape(-1, 2).T
     except (OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
         raise FormatError(f"{path}: not a list of start,end in gzip: {error}") from error
-    if len(spans) and (starts[0] or not np.array_equal(starts[1:], ends[:-1])):
-        raise FormatError(f"{path}: the documents are not contiguous")
-    return None, Array(np.concatenate(([0], ends)))
+    bounds = np.concatenate(([0], ends))
+    if (wrong := starts != bounds[:-1]).any():
+        line = int(wrong.argmax())
+        raise FormatError(
+            f"{path}: line {line + 1:,} begins at id {starts[line]:,}, and the line before ends at {bounds[line]:,}"
+        )
+    return None, Array(bounds)
 
 
 def read_ends(path: Path) -> tuple[str | None, Bounds]:

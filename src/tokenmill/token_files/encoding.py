@@ -21,7 +21,7 @@ from ..jobs.progress import Progress, draws_progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.blocks import Span
-from ..sources.documents import part_of
+from ..sources.documents import part_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from .formats import FORMATS
 from .output import checked_output, publish_files
@@ -58,7 +58,7 @@ def encode_files(
     on_skip: OnSkip | None = None,
     job: JobOptions | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> EncodeSummary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
 
@@ -74,10 +74,12 @@ def encode_files(
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens
     18211734
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job = options or EncodeOptions(), JobOptions.of(job, num_threads)
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
     inputs = find_sources(sources, on_skip)
+    refuse_text(inputs, options.read)
     if settings.options.part and not all(map(can_read_again, inputs)):
         raise UsageError("a part of standard input or of a pipe cannot be read. Write it to a file.")
     settings.check_tokens(options.shard_tokens or 0)

@@ -6,6 +6,7 @@ import glob
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import FormatError, OptionName, UsageError
-from ..jobs.outputs import open_output
+from ..jobs.in_order import map_in_order
+from ..jobs.outputs import open_output, sync
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
@@ -23,7 +25,7 @@ from .formats import FORMATS
 from .output import STARTS, checked_output, publish_files
 from .parts import Part, PartWriter
 from .reading import TokenFile, load_tokens
-from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard
+from .settings import AHEAD, EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +37,7 @@ ALIKE = {  # what files that are joined have in common
     "begin_of_text": "tokens before each document",
     "end_of_text": "tokens after each document",
 }
+FLUSH = 1 << 26  # bytes written before the disk is asked to write them
 ONE_ENCODING = {**ALIKE, "sources": "sources", "options": "options", "parts": "numbers of parts"}
 
 
@@ -176,19 +179,37 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
     """Write the ids, the lengths of the documents, and for Megatron the starts of the documents, into a folder."""
     meter = Meter(progress and partial(progress, "join"), [tokens.ids.nbytes for tokens in files])
     with PartWriter(folder, settings.header) as writer:
+        _copy_ids(files, writer, meter)
         counts = writer.counts
-        for number, tokens in enumerate(files):
-            done = 0
-            for block in tokens.id_blocks():
-                writer.write_ids(block)
-                done += len(block)
-                meter.set(number, done)
-            counts.tokens += len(tokens.ids)
-            counts.text_bytes += (tokens.metadata.text_bytes or 0) if tokens.metadata else 0
+        counts.tokens = sum(len(tokens.ids) for tokens in files)
+        counts.text_bytes = sum(tokens.metadata.text_bytes or 0 for tokens in files if tokens.metadata)
         for lengths in _megatron(files, folder, settings) or _lengths(files):
             writer.write_lengths(lengths)
             counts.documents += len(lengths)
     return replace(writer.part(), divided=_divided(files))
+
+
+def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> None:
+    """Write the ids of all files. Each of three threads does a part: check the hashes, write and hash, flush to the disk."""
+
+    def write(block: Any) -> int:
+        writer.write_ids(block)
+        return len(block)
+
+    flushes: list[Future[None]] = []
+    not_flushed = 0
+    with ThreadPoolExecutor(1, "tokenmill-write") as pool, ThreadPoolExecutor(1, "tokenmill-flush") as flush_pool:
+        for number, tokens in enumerate(files):
+            done = 0
+            for size in map_in_order(pool, write, tokens.id_blocks(), AHEAD):
+                done += size
+                not_flushed += size
+                meter.set(number, done)
+                if not_flushed >= FLUSH and all(each.done() for each in flushes[-1:]):
+                    flushes.append(flush_pool.submit(sync, writer.folder / "ids"))
+                    not_flushed = 0
+        for each in flushes:
+            each.result()
 
 
 def _lengths(files: Sequence[TokenFile]) -> Iterator[np.ndarray]:

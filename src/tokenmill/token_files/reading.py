@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, OptionName, UsageError, require, suggests_options
+from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import Array, Bounds, read_npy
 from .formats import FORMATS
-from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
+from .settings import AHEAD, COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +50,7 @@ class TokenFile:
             _check_sizes(self.path, self.metadata)
         ids, bounds = _opened(self.path, self.metadata, self._dtype)
         if bounds is not None:
-            _check_bounds(self.path, ids, bounds)
+            _check_bounds(FORMATS[self.format].paths(self.path)[:2][-1], ids, bounds)
         return ids, bounds
 
     def __getstate__(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class TokenFile:
         return self.metadata.format if self.metadata else _format(self.path)[0]
 
     def id_blocks(self) -> Iterator[Any]:
-        """The ids as bytes, in blocks of whole ids.
+        """The ids as bytes, in blocks of whole ids. A block is valid until `AHEAD` more were drawn.
 
         Raises FormatError if the file was cut off meanwhile, and after the last block if they are not those that were written.
         """
@@ -85,11 +86,12 @@ class TokenFile:
         if offset is None:  # they are in memory
             yield from (self.ids[start : start + COPY].tobytes() for start in range(0, len(self.ids), COPY))
             return
+        buffers = itertools.cycle([memoryview(bytearray(COPY)) for _ in range(2 * AHEAD)])  # half wait for their hash
         with open(self.path, "rb") as file:
             file.seek(offset)
             while left:
-                data = file.read(min(left, COPY))
-                if not data:
+                data = next(buffers)[:left]
+                if file.readinto(data) < len(data):
                     raise FormatError(f"{self.path}: the file was cut off while it was read")
                 left -= len(data)
                 yield data
@@ -105,20 +107,23 @@ class TokenFile:
         return self._hashed("lengths", map(np.diff, blocks))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
-        """The blocks, which are hashed by another thread while the caller has them."""
+        """The blocks, hashed by another thread, some ahead of the caller."""
         if self.metadata is None:
             yield from blocks
             return
         hashes = BlockHashes()
+
+        def hashed(block: T) -> T:
+            hashes.update(block)
+            return block
+
         with ThreadPoolExecutor(1, "tokenmill-hash") as pool:
-            for block in blocks:
-                hashed = pool.submit(hashes.update, block)
-                yield block
-                hashed.result()
+            yield from map_in_order(pool, hashed, blocks, AHEAD)
         for number, (old, new) in enumerate(zip_longest(self.metadata.hashes[name], hashes.digests())):
             if old != new:
                 first = number * hashes.SIZE
-                what = f"the {hashes.SIZE:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
+                size = min(hashes.SIZE, self.ids.nbytes - first)
+                what = f"the {size:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
                 if name == "lengths":
                     what = f"the lengths of documents from document {first // 8:,} on"
                 raise FormatError(
@@ -230,12 +235,15 @@ def is_token_file(path: str | os.PathLike) -> bool:
 
 
 def _check_bounds(path: Path, ids: np.ndarray, bounds: Bounds) -> None:
-    """Raise FormatError if the bounds do not fit the ids."""
+    """Raise FormatError if the bounds, which are in the file `path`, do not fit the ids."""
     n = len(bounds)
     if not n or bounds.between(0, 1)[0] != 0 or bounds.between(n - 1, n)[0] != len(ids):
-        raise FormatError(f"{path}: it has {len(ids):,} ids, and its offsets do not end there")
-    if any((block[1:] < block[:-1]).any() for block in bounds.blocks(0, n - 1)):
-        raise FormatError(f"{path}: a document ends before it starts")
+        raise FormatError(f"{path}: there are {len(ids):,} ids, and its offsets do not begin at 0 and end there")
+    first = 0
+    for block in bounds.blocks(0, n - 1):
+        if (wrong := block[1:] < block[:-1]).any():
+            raise FormatError(f"{path}: document {first + int(wrong.argmax()):,} ends before it starts")
+        first += len(wrong)
 
 
 def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:

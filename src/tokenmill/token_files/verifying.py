@@ -47,7 +47,7 @@ def verify(
     sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     dtype: str | None = None,
     num_threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Verified:
     """Check a token file, from its first byte to its last: sizes, hashes, ids, and where its documents end.
 
@@ -61,6 +61,7 @@ def verify(
     >>> verify("train.bin", tok=tok, sources="corpus/*.txt").checks
     ('sizes', 'SHA-256 of the ids and of the lengths', 'ids below 32,000', 'a token after each document', 'the sources')
     """
+    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     if sources and tok is None:
         raise UsageError("to compare with the sources, name the tokenizer that encoded them")
     known = load_tokens(path, dtype=dtype)

@@ -80,7 +80,7 @@ class Options(MergeOptions):
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
     unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
     algorithm: Annotated[Literal["heap", "naive"], Option("heap (default), or naive: the textbook loop.", section=TRAINING)] = "heap"
-    roles: Annotated[Mapping[str, str] | Sequence[str] | None, Option("Special tokens by role: bos, eos, pad, unk, sep, cls, mask. Well-known texts need none.", "--role", metavar="ROLE=TEXT...", many=True, section=TRAINING)] = None
+    roles: Annotated[Mapping[str, str] | Sequence[str] | None, Option("Special tokens by role: bos, eos, pad, unk ...", "--role", metavar="ROLE=TEXT...", many=True, section=TRAINING)] = None
     special_tokens_as_text: Annotated[bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)] = False
     superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
     stage1_size: Annotated[int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)] = None

@@ -8,7 +8,7 @@ export const DEFAULT_WORDS = "low x5, lower x2, newer x6";
 export const EXAMPLES: { name: string; words: string; refine: boolean; fault: Fault }[] = [
   { name: "a merge in several words", words: DEFAULT_WORDS, refine: false, fault: "none" },
   {
-    name: "a seam: three pairs go down, two come back",
+    name: "a seam: 3 pairs go down, 2 come back",
     words: "xaby x4, ab x9, zaby x1",
     refine: false,
     fault: "none",

@@ -33,6 +33,11 @@ export function fill(element: Element, ...children: Child[]): void {
 
 const numbers = new Intl.NumberFormat("en-US");
 
+/** An IoS as reports show it: cut, not rounded, since 1 means that the token never occurs alone. */
+export function iosText(value: number): string {
+  return (Math.floor(value * 1000) / 1000).toFixed(3);
+}
+
 /** 1234567 as "1,234,567". */
 export function grouped(value: number): string {
   return numbers.format(value);

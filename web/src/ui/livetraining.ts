@@ -2,7 +2,7 @@
 
 import { parseHex } from "../encoder/lookup";
 import { drawCurve, type Point } from "./curve";
-import { byId, count, fill, grouped, h } from "./dom";
+import { byId, count, fill, grouped, h, iosText } from "./dom";
 import { label } from "./show";
 
 const WAIT = 500; // milliseconds between two questions
@@ -87,7 +87,7 @@ function row(event: LiveEvent): HTMLElement {
   const chip = (token: string, kind = "tok") => h("span", { class: kind }, label(parseHex(token)));
   const what =
     event.left === null || event.right === null
-      ? [h("b", {}, "remove "), chip(event.token, "tok gone"), ` IoS ${event.ios?.toFixed(2)}`]
+      ? [h("b", {}, "remove "), chip(event.token, "tok gone"), ` IoS ${iosText(event.ios ?? 0)}`]
       : [
           chip(event.left),
           chip(event.right),

@@ -4,7 +4,7 @@ import { parseHex } from "../encoder/lookup";
 import type { Moment } from "../training/history";
 import type { Entry } from "../training/queue";
 import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
-import { count, fill, grouped, h } from "./dom";
+import { count, fill, grouped, h, iosText } from "./dom";
 import { changes, drawSeams } from "./seam";
 import { label } from "./show";
 
@@ -183,7 +183,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       h(
         "p",
         {},
-        `Its IoS ${report.ios[0]!.value.toFixed(2)} reached the threshold ${trainer.options.refine}. `,
+        `Its IoS ${iosText(report.ios[0]!.value)} reached the threshold ${trainer.options.refine}. `,
         report.times === 0
           ? "It no longer occurs on its own."
           : `The ${count(report.times, "occurrence")} left over, in ${count(report.touched.length, "pretoken")}, `,

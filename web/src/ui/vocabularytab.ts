@@ -1,7 +1,7 @@
 // The Vocabulary view: find tokens and show how they were built.
 
 import type { Details, Order, Row, SearchKind, TreeNode, Where } from "../encoder/lookup";
-import { byId, debounced, fill, grouped, h, latest } from "./dom";
+import { byId, debounced, fill, grouped, h, iosText, latest } from "./dom";
 import type { Notify } from "./notices";
 import { Rows } from "./rows";
 import type { Session } from "./session";
@@ -141,7 +141,7 @@ export class VocabularyTab {
   /** What the order is by, or the length. */
   private size({ bytes, count, ios }: Row): string {
     if (this.order.value === "use" && count !== null) return `${grouped(count)} ×`;
-    if (this.order.value === "ios") return ios === null ? "\u2013" : `IoS ${ios.toFixed(2)}`;
+    if (this.order.value === "ios") return ios === null ? "\u2013" : `IoS ${iosText(ios)}`;
     return bytes.length === 1 ? "1 byte" : `${grouped(bytes.length)} bytes`;
   }
 
@@ -216,7 +216,7 @@ export class VocabularyTab {
         fact("Id", String(id)),
         fact("Bytes", hex(details.bytes)),
         details.count === null ? null : fact("Count", grouped(details.count)),
-        details.ios === null ? null : fact("IoS", details.ios.toFixed(3)),
+        details.ios === null ? null : fact("IoS", iosText(details.ios)),
       ),
       details.count === null && details.ios === null
         ? null
