@@ -186,6 +186,42 @@ def test_a_training_of_several_sizes_in_python(tmp_path):
     assert smaller.certificate is not None and smaller.certificate.ids == smaller.tok.n_vocab
 
 
+def test_methods_refuse_unknown_options_and_wrong_types():
+    import tokenmill
+
+    text = "low lower lowest " * 9
+    tok, counts = tokenmill.train_from_iterator([text], 260), tokenmill.count_iterator([text])
+    splitter = tokenmill.Splitter("llama3")
+    for method in (
+        tok.encode,
+        tok.encode_ordinary,
+        tok.encode_batch,
+        tok.count_tokens,
+        tok.decode,
+        tok.show,
+        splitter.split,
+    ):
+        with pytest.raises(errors.UnknownOptionError, match="foo"):
+            method("low", foo=1)
+    with pytest.raises(errors.UnknownOptionError, match="Did you mean 'skip_special_tokens'"):
+        tok.decode([104], skip_specials=True)
+    for call in (
+        lambda: tok.encode("low", allowed_special=3.5),
+        lambda: tok.encode_batch(["low"], num_threads=3.5),
+        lambda: tok.decode(3.5),
+        lambda: tok.decode_bytes(3.5),
+        lambda: tok.decode_batch(3.5),
+        lambda: tok.id_to_token(3.5),
+        lambda: tok.count_tokens_in(text),
+        lambda: counts.merge(3.5),
+        lambda: counts.merge([text]),
+        lambda: counts.most_common("3"),
+        lambda: splitter.split(3.5),
+    ):
+        with pytest.raises(errors.WrongTypeError):
+            call()
+
+
 def test_an_annotation_that_cannot_be_read_hides_no_error():
     def broken(text: "numpy.ndarray", size: int = 1):  # noqa: F821
         return text.missing

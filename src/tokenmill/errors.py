@@ -26,7 +26,7 @@ import os
 import reprlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from types import ModuleType, NoneType, UnionType
+from types import FunctionType, ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 if TYPE_CHECKING:
@@ -152,6 +152,17 @@ def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]
         raise UnknownOptionError(f"{function}() has no option {unknown!r}. {hint}")
 
 
+def checks_methods(cls: type[R]) -> type[R]:
+    """Decorate a public class: `suggests_options` for its public methods without **keywords, which are checked where they go."""
+    for name, method in [*vars(cls).items()]:
+        kind = type(method) if isinstance(method, classmethod | staticmethod) else None
+        function = method.__func__ if kind else method
+        if name[0] != "_" and isinstance(function, FunctionType) and not function.__code__.co_flags & 0x08:
+            checked = suggests_options(function)
+            setattr(cls, name, kind(checked) if kind else checked)
+    return cls
+
+
 def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
 
@@ -165,13 +176,17 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """
     code = function.__code__  # type: ignore[attr-defined]
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    takes_any = code.co_flags & 0x08  # **keywords, which it checks itself
 
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        refuse_unknown(function.__name__, options, known)
         try:
             return function(*args, **options)
+        except TokenmillError:
+            raise
         except (TypeError, AttributeError, IndexError):
+            if not takes_any:
+                refuse_unknown(function.__name__, options, [name for name in known if name not in ("self", "cls")])
             given = dict(zip(known, args, strict=False)) | options
             refuse_wrong_types(given, function.__annotations__, function.__globals__)  # type: ignore[attr-defined]
             raise
@@ -183,11 +198,13 @@ class _Names(dict):
     """The names of an annotation. Of those that only type checkers import, the public ones are looked up; others are any type."""
 
     def __missing__(self, name: str) -> Any:
+        if name == "np":
+            return importlib.import_module("numpy")
         return getattr(builtins, name, None) or getattr(sys.modules[__package__], name, Any)
 
 
 def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any], names: Mapping[str, Any]) -> None:
-    """Raise UsageError for the first argument that is not of its type. Called once a function has failed.
+    """Raise WrongTypeError for the first argument that is not of its type. Called once a function has failed.
 
     names: what the text of the annotations refers to.
     """
@@ -199,7 +216,7 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
             continue
         if not _fits(value, hint):
             found = f" is {reprlib.repr(value)}, of the type {type(value).__name__}"
-            raise UsageError(OptionName(name), f"{found}; it must be {_words(hint)}")
+            raise WrongTypeError(OptionName(name), f"{found}; it must be {_words(hint)}")
 
 
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None", bytes: "bytes",

@@ -221,6 +221,7 @@ class Train(Options, Parity):
 
     def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
+        from .formats.merges_txt import roles_of
         from .training import Training
 
         self.check()
@@ -241,6 +242,9 @@ class Train(Options, Parity):
                 training.options = replace(training.options, vocab_size=spare)
             del counts  # training has copied what it needs, and gets the memory
             vocabulary = training.run()
+            if self.roles:
+                named = {f"{role}_token": text for role, text in by_name(self.roles).items()}
+                vocabulary = vocabulary.with_settings(config=roles_of(vocabulary) | named)
             n_tokens = training.n_tokens() if options.min_count == 1 else None
             del training
         from .tokenizer import Tokenizer  # late: it takes 4 MiB

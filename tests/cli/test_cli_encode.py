@@ -170,3 +170,13 @@ def test_output_that_cannot_be_written_is_an_error(folder, verb):
     assert result.returncode == 1
     assert b"error: cannot write the output: No space left on device" in result.stderr
     assert b"Traceback" not in result.stderr and b"Exception ignored" not in result.stderr
+
+
+def test_characters_without_a_token_are_dropped_on_request(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    model = tokenizers.models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")])
+    tokenizers.Tokenizer(model).save(str(tmp_path / "tokenizer.json"))
+    command = ["encode", "--tokenizer", tmp_path / "tokenizer.json"]
+    assert b"no token for b'c'" in run(*command, stdin=b"abcab").stderr
+    dropped = run(*command, "--drop-unknown", stdin=b"abcab")
+    assert dropped.stdout.split() == [b"2", b"2"] and b"are dropped" in dropped.stderr

@@ -164,6 +164,9 @@ def test_what_decides_no_ids_of_text_is_noted():
     assert parse(document(post_processor=LEVEL)).notes == ()
     roberta = {"type": "RobertaProcessing", "cls": ["<s>", 265], "sep": ["</s>", 266], "trim_offsets": False}
     assert "a template adds <s>, </s> to every text" in parse(document(post_processor=roberta)).notes[0]
+    named = {**template, "special_tokens": {"<s>": {"id": "<s>", "ids": [265], "tokens": ["<BOS>"]}}}
+    made_up = document(added_tokens=[added(265, "<s>")], post_processor=named)
+    assert parse(made_up).template.affixes == (["<s>"], [])  # as in tokenizers, the id counts
     for wrong in ({"type": "RobertaProcessing"}, {"type": "Other"}, {**template, "single": template["single"][:1]}):
         with pytest.raises(FormatError, match=r"\$.post_processor"):
             parse(document(post_processor=wrong))

@@ -1,6 +1,6 @@
 """A pytest plugin that puts tokenmill in the place of another library, for that library's own tests or its users'.
 
-TOKENMILL_STAND_INS names the modules that are replaced (`tiktoken`, `rustbpe`, `minbpe`) or watched (`tokenizers`,
+TOKENMILL_STAND_INS names the modules that are replaced (`tiktoken`, `rustbpe`, `minbpe`; of `transformers` only AutoTokenizer) or watched (`tokenizers`,
 `sentencepiece`): each text that a test encodes with a watched library is encoded by tokenmill too, from the same model,
 and other ids or another decoded text are an error of that test. With TOKENMILL_ALONE they are only imported. TOKENMILL_RANKS is a folder with `.tiktoken` files.
 """
@@ -13,6 +13,8 @@ import sys
 import tempfile
 import types
 from pathlib import Path
+
+import pytest
 
 import tokenmill
 
@@ -134,8 +136,8 @@ def from_bytes(data, suffix):
         path = Path(folder, f"tokenizer{suffix}")
         path.write_bytes(data)
         try:
-            return tokenmill.load(path)
-        except tokenmill.TokenmillError:
+            return tokenmill.Tokenizer.from_file(path, drop_unknown=suffix == ".json")
+        except tokenmill.errors.TokenmillError:
             return None
 
 
@@ -151,6 +153,7 @@ def watch_tokenizers():
     """Every Tokenizer.encode of one text with BPE is compared; the class has no subclasses, so an object stands before it."""
     library = importlib.import_module("tokenizers")
     real = library.Tokenizer
+    running = []  # tokenmill itself encodes some models with tokenizers
 
     class Watched:
         def __init__(self, *arguments, it=None):
@@ -167,15 +170,25 @@ def watch_tokenizers():
         def __setattr__(self, name, value):
             setattr(self.it, name, value)
 
+        def __repr__(self):
+            return repr(self.it)
+
+        def __str__(self):
+            return str(self.it)
+
         def encode(self, sequence, pair=None, is_pretokenized=False, add_special_tokens=True):
             result = self.it.encode(sequence, pair, is_pretokenized, add_special_tokens)
             plain = pair is None and not is_pretokenized and self.it.truncation is None and self.it.padding is None
-            if plain and type(self.it.model).__name__ == "BPE" and not self.it.model.dropout:
-                compare(from_bytes(self.it.to_str().encode(), ".json"), sequence, result.ids, add_special_tokens)
+            if plain and not running and type(self.it.model).__name__ == "BPE" and not self.it.model.dropout:
+                running.append(self)
+                try:
+                    compare(from_bytes(self.it.to_str().encode(), ".json"), sequence, result.ids, add_special_tokens)
+                finally:
+                    running.pop()
             return result
 
         def encode_batch(self, texts, *arguments, **options):
-            if all(isinstance(text, str) for text in texts) and not arguments:
+            if all(isinstance(text, str) for text in texts) and not arguments and self.it.padding is None:
                 return [self.encode(text, **options) for text in texts]
             return self.it.encode_batch(texts, *arguments, **options)
 
@@ -209,6 +222,25 @@ def watch_sentencepiece():
         setattr(processor, name, watched(getattr(processor, name)))
 
 
+# The shared vocabulary of a name on the hub, or one of the same kind.
+NAMED = {"openai-community/gpt2": "gpt2-tokenizer.json.zst", "EleutherAI/pythia-70m": "gpt-neox-20b-tokenizer.json.zst",
+         "bigcode/tiny_starcoder_py": "starcoder.gguf.zst", "meta-llama/Llama-3.2-1B-Instruct": "llama3.1-tokenizer.json.zst",
+         "codellama/CodeLlama-7b-hf": "llama2-tokenizer.json.zst"}  # fmt: skip
+
+
+def auto_tokenizer():
+    """AutoTokenizer.from_pretrained returns what `as_transformers` does, for the vocabularies that are here."""
+
+    load = functools.cache(tokenmill.load)
+
+    def from_pretrained(name, **options):
+        if name not in NAMED:
+            pytest.skip(f"{name} is not among the shared vocabularies")
+        return load(Path(os.environ["TOKENMILL_RANKS"], "vocab", NAMED[name])).as_transformers()
+
+    importlib.import_module("transformers").AutoTokenizer.from_pretrained = from_pretrained
+
+
 def pytest_configure(config):
     makers = {"tiktoken": tiktoken, "rustbpe": rustbpe, "minbpe": minbpe}
     for name in os.environ.get("TOKENMILL_STAND_INS", "").split():
@@ -217,7 +249,8 @@ def pytest_configure(config):
         elif name in makers:
             sys.modules[name] = makers[name]()
         else:
-            {"tokenizers": watch_tokenizers, "sentencepiece": watch_sentencepiece}[name]()
+            watchers = {"tokenizers": watch_tokenizers, "sentencepiece": watch_sentencepiece}
+            {**watchers, "transformers": auto_tokenizer}[name]()
 
 
 def pytest_terminal_summary(terminalreporter):

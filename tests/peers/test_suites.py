@@ -1,7 +1,7 @@
 """The tests of other projects, with tokenmill in the place of the library that they test or use.
 
 They run where TOKENMILL_PEERS names a folder with clones of tiktoken, minbpe, rustbpe, nanochat, gpt-tokenizer, tokenizers,
-sentencepiece, mistral-common and datatrove, as far as these are there, in an environment with what they import.
+sentencepiece, mistral-common, datatrove and vllm (its source distribution is enough), as far as these are there, in an environment with what they import.
 Each suite runs in a process of its own with the plugin `stand_ins`; OTHERWISE lists what fails there, and why.
 """
 
@@ -28,10 +28,11 @@ SUITES = {
     "tokenizers": ("bindings/python", ["tests/bindings", "tests/implementations", "tests/test_serialization.py"], "tokenizers"),
     "sentencepiece": ("python", ["test/sentencepiece_test.py"], "sentencepiece"),
     "mistral-common": (".", ["tests", "--continue-on-collection-errors"], "tiktoken sentencepiece"),
-    "datatrove": (".", ["tests/pipeline/tokens"], "tokenizers"),
+    "vllm": (".", ["--noconftest", "tests/tokenizers_/test_detokenize.py", "tests/tokenizers_/test_hf.py"], "transformers"),
+    "datatrove": (".", ["tests/pipeline/tokens/test_tokenization.py"], "tokenizers"),
 }  # fmt: skip
 # These run with the libraries alone too: what fails there, for want of a file, a package or another version, says nothing.
-TWICE = {"tokenizers", "sentencepiece", "mistral-common", "datatrove"}
+TWICE = {"tokenizers", "sentencepiece", "mistral-common"}
 # What else fails, by a part of the test's name or of its error, and why.
 OTHERWISE: dict[str, dict[str, str]] = {
     "tiktoken": {
@@ -39,6 +40,11 @@ OTHERWISE: dict[str, dict[str, str]] = {
         "test_encode_bytes": "bytes that are not UTF-8 stay apart, as in encode; _encode_bytes merges them with what is before",
         "the text spells '<|endoftext|>'": "hypothesis tries texts from the code under test; tiktoken raises for this one too",
         "test_optional_blobfile_dependency": "imports tiktoken in another process, from the clone, which is not compiled",
+    },
+    "vllm": {"Pixtral": "MistralTokenizer reads a file of the hub"},
+    "tokenizers": {
+        "Can't pickle": "the stand-in of the class is made in a function, so it cannot be pickled",
+        "is not an instance of 'Tokenizer'": "DecodeStream takes an object of the library's own class only",
     },
 }
 
@@ -56,6 +62,7 @@ def ranks(shared, tmp_path_factory):
     import zstandard
 
     folder = tmp_path_factory.mktemp("ranks")
+    (folder / "vocab").symlink_to(shared / "vocab")
     (folder / "cl100k_base.tiktoken").write_bytes((shared / "vocab" / "cl100k_base.tiktoken").read_bytes())
     path = folder / "gpt2.json"
     with zstandard.open(shared / "vocab" / "gpt2-tokenizer.json.zst", "rb") as file:

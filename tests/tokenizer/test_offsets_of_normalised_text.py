@@ -1,10 +1,13 @@
 """Spans in the text that was given, where the tokenizer changes it first."""
 
+import json
+
 import pytest
+import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenmill import Tokenizer
+from tokenmill import Tokenizer, load
 from tokenmill.tokenizer.normalization import align, normalizer_of
 from tokenmill.vocabulary import AddedToken, Vocabulary
 
@@ -63,3 +66,37 @@ def test_a_decomposed_character_does_not_shift_later_spans():
     text = "cafe\u0301 ok"
     spans = tok.encode_with_offsets(text)
     assert [text[start:end] for start, end in spans.characters.tolist()] == ["c", "a", "f", "e\u0301", "e\u0301", " ok"]
+
+
+def normalized_spans_of(tok, text):
+    """tokenizers' offsets in the text after its normalizer, that text, and ours."""
+    theirs = tok.to_hf()
+    text = theirs.normalizer.normalize_str(text)
+    bare = type(theirs).from_str(json.dumps(json.loads(theirs.to_str()) | {"normalizer": None}))
+    return bare.encode(text, add_special_tokens=False).offsets, text
+
+
+@pytest.mark.parametrize(
+    "steps", [("NFC",), ("NFKC", "Lowercase"), ("NFKD", "StripAccents"), (("Replace", "ab", "xyz"),)]
+)
+@given(text=LETTERS)
+def test_normalized_spans_are_those_of_tokenizers(steps, text):
+    tok, text = (
+        Tokenizer(Vocabulary(BYTES, ("gpt2",), normalizers=steps, added_tokens=(AddedToken("<>", 256),))),
+        f"{text}<>{text}",
+    )
+    spans = tok.encode_with_offsets(text, normalized=True, allowed_special="all")
+    assert ([*map(tuple, spans.characters.tolist())], spans.text) == normalized_spans_of(tok, text)
+
+
+def test_normalized_spans_of_a_library(tmp_path):
+    model = tokenizers.models.WordPiece({"[UNK]": 0, "cafe": 1, "##s": 2, "[SEP]": 3}, unk_token="[UNK]")
+    theirs = tokenizers.Tokenizer(model)
+    theirs.normalizer = tokenizers.normalizers.BertNormalizer()
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    theirs.add_special_tokens(["[SEP]"])
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    tok = load(tmp_path / "tokenizer.json")
+    spans = tok.encode_with_offsets("CAFE\u0301s[SEP]x", normalized=True, allowed_special="all")
+    assert (spans.ids, spans.text) == ([1, 2, 3, 0], "cafes[SEP]x")
+    assert spans.characters.tolist() == [[0, 4], [4, 5], [5, 10], [10, 11]]

@@ -101,3 +101,22 @@ def test_the_command_line_cuts_them_out(tmp_path, monkeypatch):
     assert set(dict(WordCounts.load("counts").items())) == {b"low", b" lower", b" lowest"}
     more = run(app, ["extend", "cut", "a.txt", "--vocab-size", "300", "-o", "more"])
     assert more.exit_code == 0 and b"text" not in tokens("more")
+
+
+ROLES = {"bos": "<|start|>", "pad": "<|fill|>", "unk": "<|what|>"}
+
+
+def test_roles_are_saved_for_other_engines(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    (tmp_path / "a.txt").write_text("low lower lowest\n" * 99)
+    named = [f"{role}={text}" for role, text in ROLES.items()]
+    command = ["train", str(tmp_path / "a.txt"), "--vocab-size", "300", "--special-token", END, "--role", *named]
+    assert CliRunner().invoke(app, [*command, "-o", str(tmp_path / "tok")]).exit_code == 0
+    tok = tokenmill.train_from_iterator(["low lower lowest\n" * 99], 300, special_tokens=[END], roles=ROLES)
+    tok.save(tmp_path / "python")
+    expected = {f"{role}_token": text for role, text in {**ROLES, "eos": END}.items()}
+    for name in ("tok", "python"):
+        assert transformers.AutoTokenizer.from_pretrained(tmp_path / name).special_tokens_map == expected
+        assert tokenmill.load(tmp_path / name).as_transformers().special_tokens_map == expected
+    with pytest.raises(tokenmill.errors.UsageError, match="roles has 'foo'; known are bos, eos"):
+        tokenmill.train_from_iterator(["low"], 300, roles={"foo": "<|x|>"})

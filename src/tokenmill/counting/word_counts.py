@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, suggests_options
+from ..errors import UsageError, checks_methods
 from ..jobs.outputs import refuse_folder
 from . import store
 from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 
+@checks_methods
 @dataclass(frozen=True, eq=False)
 class WordCounts:
     """Distinct pretokens and how often each was seen. Immutable. No pretoken is in it twice.
@@ -79,7 +80,6 @@ class WordCounts:
             raise UsageError(f"the pretoken {twice!r} is there twice; WordCounts.merge adds counts up")
 
     @classmethod
-    @suggests_options
     def from_mapping(
         cls, mapping: Mapping[bytes, int] | Mapping[str, int], *, split_patterns: tuple[str, ...] = ()
     ) -> WordCounts:
@@ -226,7 +226,6 @@ class WordCounts:
         store.save_rows(self.canonical()._rows, about, folder)
 
     @classmethod
-    @suggests_options
     def load(cls, path: str | os.PathLike, *, min_count: int = 0) -> WordCounts:
         """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq file.
 

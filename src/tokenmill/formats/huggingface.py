@@ -315,7 +315,8 @@ def _read_by_library(root: Json, kind: str, data: bytes, reason: Unsupported | N
 
 def _read_template(root: Json, notes: list[str]) -> Template:
     """The template of the file. Notes say what Hugging Face's encode does before and after tokenization."""
-    template = read_post_processor(root["post_processor"])
+    added = {token.get("id", int, -1): token.get("content", str, "") for token in root["added_tokens"]}
+    template = read_post_processor(root["post_processor"], added)
     if wanted := [*itertools.chain(*template.affixes)]:
         notes.append(f"a template adds {', '.join(wanted)} {_TO_EVERY_TEXT}")
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):

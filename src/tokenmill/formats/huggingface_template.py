@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any, Literal
 
 from ..vocabulary import Template
@@ -12,17 +13,17 @@ from .file_content import Json
 Trims = Literal["", "all", "prefix"]
 
 
-def read_post_processor(node: Json) -> Template:
-    """The template of a post-processor, which may be none or a sequence."""
+def read_post_processor(node: Json, added: Mapping[int, str]) -> Template:
+    """The template of a post-processor, which may be none or a sequence. added: the added tokens by id."""
     if node.absent:
         return NO_TEMPLATE
     kind = node["type"].expect(str)
     if kind == "Sequence":
-        steps = [read_post_processor(step) for step in node["processors"]]
+        steps = [read_post_processor(step, added) for step in node["processors"]]
         template = next((step for step in reversed(steps) if step[:2] != NO_TEMPLATE[:2]), NO_TEMPLATE)
         return template._replace(trims=next((step.trims for step in steps if step.trims), ""))
     if kind == "TemplateProcessing":
-        return Template(_read_items(node, "single"), _read_items(node, "pair"))
+        return Template(_read_items(node, "single", added), _read_items(node, "pair", added))
     if kind == "ByteLevel":
         return Template(trims=_read_trims(node))
     if kind in ("BertProcessing", "RobertaProcessing"):
@@ -40,7 +41,7 @@ def _read_trims(node: Json) -> Trims:
     return "prefix" if node.get("add_prefix_space", bool, True) else "all"
 
 
-def _read_items(node: Json, name: str) -> Items:
+def _read_items(node: Json, name: str, added: Mapping[int, str]) -> Items:
     items: list[tuple[str | int, int]] = []
     for item in node[name]:
         if item["SpecialToken"].absent:
@@ -50,7 +51,10 @@ def _read_items(node: Json, name: str) -> Items:
             items.append(("AB".index(letter), sequence.get("type_id", int, 0)))
             continue
         key, type_id = item["SpecialToken"]["id"].expect(str), item["SpecialToken"].get("type_id", int, 0)
-        items += [(token.expect(str), type_id) for token in node["special_tokens"][key]["tokens"]]
+        special = node["special_tokens"][key]
+        for token, id in zip_longest(special["tokens"], special["ids"]):  # the id counts: names may be made up
+            if token is not None:
+                items.append((added.get(id.expect(int) if id else -1) or token.expect(str), type_id))
     texts = sorted(item for item, _ in items if isinstance(item, int))
     if texts != [0, 1][: 1 + (name == "pair")] and (items or name == "single"):
         node[name].fail("the template does not have each text once")

@@ -44,6 +44,7 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
         unknown_surface=UNKNOWN_SURFACE,
         normalizers=normalizer_steps(NormalizerSpec(b"", True, False), ()),
         strip_decoded="space",
+        config=trained.config,
     )
 
 

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, checks_methods
 from ._scan_cy import Scanner
 from .names import is_named, regular_expressions
 from .tables import SimdTables, Tables
@@ -102,6 +102,7 @@ def finder_of(pattern: str) -> Callable[[str], list[tuple[int, int]]] | None:
     return find
 
 
+@checks_methods
 class Splitter:
     """Cuts text into pretokens by one or more split patterns, given by name or as regular expressions.
 

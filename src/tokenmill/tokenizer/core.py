@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnknownOptionError, UsageError
+from ..errors import UnknownOptionError, UsageError, WrongTypeError
 from ..split import Splitter
 from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
@@ -258,7 +258,10 @@ class Core:
             raise UnknownOptionError(
                 f"no option {next(iter(unknown))!r}; those for special tokens are allowed_special, disallowed_special"
             )
-        return self.added.plan(allowed_special, disallowed_special)
+        try:
+            return self.added.plan(allowed_special, disallowed_special)
+        except TypeError:
+            raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:
         """The ids of `text`. Raises SpecialTokenError for a text that the plan refuses."""
@@ -301,11 +304,11 @@ class Core:
         """The number of ids of `text`."""
         return self._by_kernel("count", text, plan) if self.whole_texts else len(self.encode(text, plan))
 
-    def encode_with_offsets(self, text: str, plan: Plan) -> Offsets:
-        """The ids of `text` and the spans that they stand for."""
+    def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:
+        """The ids of `text` and the spans that they stand for, in the text after the normalizers if `normalized`."""
         from .offsets import encode_with_offsets
 
-        return encode_with_offsets(self, text, plan)
+        return encode_with_offsets(self, text, plan, normalized)
 
     def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
         """Return the end of each token of a text in UTF-8, in bytes. limit: stop once there are more tokens; -1 for no limit."""

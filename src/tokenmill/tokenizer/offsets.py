@@ -33,8 +33,8 @@ class Offsets(NamedTuple):
     ids: the ids, as `encode` returns them.
     bytes: int64 array of shape (n, 2): token i is text.encode()[bytes[i, 0]:bytes[i, 1]].
     characters: the same in characters; a character that several tokens share is in the span of each.
-    text: the text given, with U+FFFD for lone surrogates. Where the tokenizer normalizes text, a token stands for the
-        characters that became its own; a space that was put before the text stands for nothing.
+    text: the text given, with U+FFFD for lone surrogates, or what the normalizers made of it. Where the tokenizer normalizes
+        text, a token stands for the characters that became its own; a space that was put before the text stands for nothing.
     """
 
     ids: list[int]
@@ -43,25 +43,31 @@ class Offsets(NamedTuple):
     text: str
 
 
-def encode_with_offsets(core: Core, text: str, plan: Plan) -> Offsets:
-    """The ids of `text` with their spans. Raises SpecialTokenError for a text that the plan refuses."""
+def encode_with_offsets(core: Core, text: str, plan: Plan, normalized: bool = False) -> Offsets:
+    """The ids of `text` with their spans, in the text after the normalizers if `normalized`.
+
+    Raises SpecialTokenError for a text that the plan refuses.
+    """
     import numpy as np
 
     if not isinstance(text, str):
         raise WrongTypeError(f"text is str, not {type(text).__name__}")
     text, data = encoded(text)
     core.added.check(data, plan)
-    ids, spans = encode_spans(core, data, plan)
+    ids, spans, data = encode_spans(core, data, plan, normalized=normalized)
+    text = data.decode() if normalized else text
     shape = (len(spans) // 2, 2)
     of_bytes = np.ndarray(shape, np.int64, spans)
     of_characters = of_bytes if text.isascii() else np.ndarray(shape, np.int64, character_spans(spans, data))
     return Offsets(core.kernel.listed(ids), of_bytes, of_characters, text)
 
 
-def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[Memory, memoryview]:
-    """The ids of a text in UTF-8, uint32, and where each begins and ends in it, in bytes: two numbers for each.
+def encode_spans(
+    core: Core, data: bytes, plan: Plan, limit: int = -1, normalized: bool = False
+) -> tuple[Memory, memoryview, bytes]:
+    """The ids of a text in UTF-8, where each begins and ends in it, in bytes (two numbers for each), and the text.
 
-    limit: stop once there are more ids; -1 for no limit.
+    limit: stop once there are more ids; -1 for no limit. normalized: the text is the one after the normalizers.
     """
     ids, rows, changes = encode_parts(core, data, plan, limit)
     vocabulary = core.vocabulary
@@ -71,15 +77,36 @@ def encode_spans(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[
     by_character = vocabulary.alphabet == "characters"
     found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character)
     spans = memoryview(found).cast("q")
-    if changes:
+    if changes and normalized:
+        data = _to_normalized(spans, memoryview(rows).cast("Q"), data, changes)
+    elif changes:
         _to_original(spans, memoryview(rows).cast("Q"), data, changes, plan)
-    return ids, spans
+    return ids, spans, data
+
+
+def _table(rows: memoryview, n_ids: int) -> Iterator[tuple[list[int], int]]:
+    """The rows, each with the number of ids before the next one."""
+    table = [rows[n : n + 4].tolist() for n in range(0, len(rows), 4)]
+    return zip(table, [*(row[0] for row in table[1:]), n_ids], strict=True)
+
+
+def _to_normalized(spans: memoryview, rows: memoryview, data: bytes, changes: list[bytes]) -> bytes:
+    """Replace the spans by spans in the text with its changed stretches, which is returned."""
+    pieces, copied, length, move = list[bytes](), 0, 0, 0
+    for (first, start, end, kind), after in _table(rows, len(spans) // 2):
+        if kind == CHANGED_STRETCH:
+            pieces += data[copied:start], changes[len(pieces) // 2]
+            move = length + start - copied
+            length, copied = move + len(pieces[-1]), end
+        for n in range(2 * first, 2 * after):
+            spans[n] += move if kind & IN_CHANGED else length - copied
+    return b"".join((*pieces, data[copied:]))
 
 
 def _to_original(spans: memoryview, rows: memoryview, data: bytes, changes: list[bytes], plan: Plan) -> None:
     """Replace the spans in changed stretches by spans in the text."""
-    stretch, table = -1, [*(rows[n : n + 4].tolist() for n in range(0, len(rows), 4)), [len(spans) // 2]]
-    for (first, start, end, kind), (after, *_) in itertools.pairwise(table):
+    stretch = -1
+    for (first, start, end, kind), after in _table(rows, len(spans) // 2):
         if kind == CHANGED_STRETCH:
             stretch += 1
             begins, ends = _original_bytes(data[start:end], changes[stretch], plan)

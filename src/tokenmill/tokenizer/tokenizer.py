@@ -6,9 +6,18 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
 
-from ..errors import UnknownTokenError, UsageError, WrongTypeError, printable, require
+from ..errors import (
+    UnknownTokenError,
+    UsageError,
+    WrongTypeError,
+    checks_methods,
+    printable,
+    refuse_unknown,
+    require,
+    suggests_options,
+)
 from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -39,6 +48,7 @@ class SpecialOptions(TypedDict, total=False):
     disallowed_special: Specials
 
 
+@checks_methods
 class Tokenizer:
     """Encodes text to token ids and decodes ids to text. Immutable. Threads may share it, and processes may fork.
 
@@ -80,6 +90,7 @@ class Tokenizer:
         disallowed_special: Specials = "all",
         add_special_tokens: bool = False,
         num_threads: int | None = None,
+        **unknown: Never,
     ) -> list[int]:
         """The ids of `text`. Text that contains a special token raises SpecialTokenError unless the options cover it.
 
@@ -93,6 +104,8 @@ class Tokenizer:
         >>> tok.encode("low<|endoftext|>", allowed_special={"<|endoftext|>"})
         [310, 32767]
         """
+        if unknown:
+            refuse_unknown("encode", unknown, [*SpecialOptions.__annotations__, "add_special_tokens", "num_threads"])
         if add_special_tokens:
             before, after = self._core.affixes
             special: SpecialOptions = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
@@ -110,8 +123,10 @@ class Tokenizer:
                 return ids
         return self._core.encode(text, plan)
 
-    def encode_ordinary(self, text: str) -> list[int]:
+    def encode_ordinary(self, text: str, **unknown: Never) -> list[int]:
         """The ids of `text`, with special tokens as ordinary text: `encode(text, disallowed_special=())`."""
+        if unknown:
+            refuse_unknown("encode_ordinary", unknown, ["text"])
         return self._core.encode(text, self._ordinary)
 
     def encode_bytes(self, data: bytes | bytearray | memoryview) -> list[int]:
@@ -122,6 +137,7 @@ class Tokenizer:
         """
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
+    @suggests_options
     def encode_to_numpy(
         self, text: str | bytes, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> np.ndarray:
@@ -137,6 +153,7 @@ class Tokenizer:
         ids = self._core.encode_to_array(text, plan) if pieces is None else pieces[0]
         return np.frombuffer(ids, np.uint32)
 
+    @suggests_options
     def encode_batch(
         self,
         texts: Iterable[str],
@@ -157,6 +174,7 @@ class Tokenizer:
         """The ids of each text, with special tokens as ordinary text, on several threads (None: all cores)."""
         return batches.encode_batch(self._core, texts, self._ordinary, num_threads)
 
+    @suggests_options
     def encode_batch_to_numpy(
         self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -194,13 +212,15 @@ class Tokenizer:
                 f"{text_or_bytes!r} is not a token of the vocabulary; encode it to see its tokens"
             ) from None
 
-    def encode_with_offsets(self, text: str, **special: Unpack[SpecialOptions]) -> Offsets:
+    def encode_with_offsets(self, text: str, *, normalized: bool = False, **special: Unpack[SpecialOptions]) -> Offsets:
         """The ids of `text` with their spans in it, in bytes and in characters; options as for `encode`.
+
+        normalized: spans in the text after the normalizers, which is `text` of the result.
 
         >>> tok.encode_with_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        return self._core.encode_with_offsets(text, self._plan(special))
+        return self._core.encode_with_offsets(text, self._plan(special), normalized)
 
     # Counting and cutting
 
@@ -267,7 +287,12 @@ class Tokenizer:
     # Decoding
 
     def decode(
-        self, ids: Sequence[int] | np.ndarray, errors: str = "replace", *, skip_special_tokens: bool = False
+        self,
+        ids: Sequence[int] | np.ndarray,
+        errors: str = "replace",
+        *,
+        skip_special_tokens: bool = False,
+        **unknown: Never,
     ) -> str:
         """The text of `ids`.
 
@@ -275,6 +300,8 @@ class Tokenizer:
         skip_special_tokens: leave out the special tokens, such as <|endoftext|>. Those of a tokenizer.model are left out in any
             case, and its unknown token is " ⁇ ", as in sentencepiece.
         """
+        if unknown:
+            refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
         if skip_special_tokens:
             ids = [id for id in ids if id not in self._core.special_ids]
         return self._core.decode(ids if type(ids) is list else _to_int64(ids), errors)
@@ -573,6 +600,8 @@ def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:
     """`ids` as the kernel reads them from memory: NumPy arrays of narrow integers become int64."""
     if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
         return ids.astype("int64")  # type: ignore[union-attr]
+    if not hasattr(ids, "__iter__"):
+        raise WrongTypeError(f"ids are a list or an array of integers, not {type(ids).__name__}")
     return ids
 
 

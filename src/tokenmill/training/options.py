@@ -38,6 +38,7 @@ NORMALIZERS = {
     "lowercase": "Lowercase",
     "strip-accents": "StripAccents",
 }
+ROLES = ("bos", "eos", "pad", "unk", "sep", "cls", "mask")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -68,6 +69,7 @@ class Options(MergeOptions):
 
     The vocabulary has fewer tokens than vocab_size if the corpus runs out of pairs: see its `n_vocab`.
     alphabet: see alphabet.py.
+    roles: special tokens by role, such as {"bos": "<|start|>"}; they need not be in special_tokens too.
     """
 
     vocab_size: VocabSize = field(kw_only=False)
@@ -78,6 +80,7 @@ class Options(MergeOptions):
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
     unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
     algorithm: Annotated[Literal["heap", "naive"], Option("heap (default), or naive: the textbook loop.", section=TRAINING)] = "heap"
+    roles: Annotated[Mapping[str, str] | Sequence[str] | None, Option("Special tokens by role: bos, eos, pad, unk ...", "--role", metavar="ROLE=TEXT...", many=True, section=TRAINING)] = None
     special_tokens_as_text: Annotated[bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)] = False
     superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
     stage1_size: Annotated[int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)] = None
@@ -91,6 +94,15 @@ class Options(MergeOptions):
 
         super().__post_init__()
         special_tokens = checked_special_tokens(self.special_tokens)
+        given = self.roles or {}
+        roles = (
+            dict(given) if isinstance(given, Mapping) else {name: texts[-1] for name, texts in by_name(given).items()}
+        )
+        for name in roles:
+            if name not in ROLES:
+                raise UsageError(OptionName("roles"), f" has {name!r}; known are {', '.join(ROLES)}")
+        object.__setattr__(self, "roles", roles or None)
+        special_tokens = checked_special_tokens(dict.fromkeys((*special_tokens, *roles.values())))
         if self.unknown_token is not None:
             checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
