@@ -330,7 +330,7 @@ def test_words_may_stand_in_any_order_and_form(folder, tmp_path):
     first = run(folder, "train", "--vocab-size=270", f"-o{tmp_path}/a", "a.txt", "-qv")
     run(folder, "train", "-q", "-o", tmp_path / "b", "--vocab-size", "270", "--", "a.txt")
     assert first.stdout == "" and tokenmill.load(tmp_path / "a") == tokenmill.load(tmp_path / "b")
-    assert json.loads(run(folder, "compare", "tok", "--json", "--on", "a.txt", "a.jsonl", "--field", "body").stdout)
+    assert json.loads(run(folder, "compare", "tok", "--json", "--on", "a.jsonl", "a.jsonl", "--field", "body").stdout)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-"])

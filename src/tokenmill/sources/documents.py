@@ -14,6 +14,7 @@ that is left out (a redirect), or raises Damaged.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
@@ -80,7 +81,7 @@ def open_source(
     """The source of the blocks of one file.
 
     format: one of FORMATS; None tells it from the name and the first bytes.
-    A source without fields is a UsageError if `options` names a field.
+    A pipe without fields is a UsageError if `options` names a field; see `refuse_text` for files.
     cut, whole: for callers that take a text document in parts; see text.FileSource.
     check: of the beginning of a text file; see text.TextSource.
     span: one of `spans_of`.
@@ -96,15 +97,10 @@ def open_source(
             format = _format_of(stream.peek(HEAD), format)
         except InputError:  # drawing the first block raises it again
             format, readable = "text", False
-    if readable and format not in SUFFIXES.values() and options.fields != (ReadOptions.field,):
+    if readable and not can_read_again(source) and not _has_fields(format, options):
         if stream is not None:
             stream.close()
-        raise UsageError(
-            f"{shown(source)} is {'text' if format == 'text' else 'a dump'}, which has no fields. Name the JSON and Parquet "
-            "files alone, or leave out ",
-            OptionName("field"),
-            ".",
-        )
+        raise _no_fields(source)
     opened: BlockSource
     if format == "parquet":
         opened = ParquetSource(source, options, span, ids)
@@ -128,12 +124,30 @@ def open_source(
     return opened
 
 
-def refuse_text(sources: Iterable[Source], options: ReadOptions) -> None:
-    """Raise UsageError where `options` names a field and a source has none, before the work begins. Pipes are not opened."""
-    if options.fields != (ReadOptions.field,):
-        for source in sources:
-            if can_read_again(source) and suffix_of(source) not in SUFFIXES:
-                open_source(source, options).close()
+def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
+    """Raise UsageError where `options` names a field and no source has fields, before the work begins. Pipes are not opened."""
+    if options.fields == (ReadOptions.field,) or not sources:
+        return
+    for source in sources:
+        format = SUFFIXES.get(suffix_of(source))
+        if not can_read_again(source) or _has_fields(format, options):
+            return
+        if format is None:
+            with contextlib.suppress(InputError), closing(ByteStream(source)) as stream:
+                if _has_fields(_format_of(stream.peek(HEAD), None), options):
+                    return
+    raise _no_fields(sources[0])
+
+
+def _has_fields(format: str | None, options: ReadOptions) -> bool:
+    """Return whether a source of this format has the fields that `options` names; any source has the default one."""
+    return format in SUFFIXES.values() or options.fields == (ReadOptions.field,)
+
+
+def _no_fields(source: Source) -> UsageError:
+    return UsageError(
+        f"{shown(source)} has no fields, since it is not JSON or Parquet. Leave out ", OptionName("field"), "."
+    )
 
 
 def _format_of(head: bytes, format: str | None) -> str:
@@ -245,7 +259,9 @@ def documents_of(
     """The same, read as the options say. read_on: called with the bytes read so far, as stored, once their documents are taken."""
     on_skip = options.skipper(on_skip)
     block, before = Block(), 0
-    for source in find_sources(sources, on_skip):
+    found = find_sources(sources, on_skip)
+    refuse_text(found, options)
+    for source in found:
         with closing(open_source(source, options, format, ids=True)) as opened:
             while opened.draw(block):
                 for item in block.items():
