@@ -307,7 +307,7 @@ def test_a_regular_expression_that_is_spelt_like_a_name_is_not_the_name(plain, t
 
 
 def test_random_added_tokens_have_the_ids_of_tokenizers_or_are_refused():
-    """Flags, unused ids, normalisation and texts that are nearly an added token."""
+    """Flags, unused ids, normalization and texts that are nearly an added token."""
     rng = random.Random(5)
     letters = ["<", "m", ">", "a", "\n", " ", "\xe9", "e\u0301", "\u32ff", "1", "_"]
     compared = refused = 0

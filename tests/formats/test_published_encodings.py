@@ -144,7 +144,7 @@ def test_gpt2_is_known_as_the_pair_of_its_files(shared, published_files, monkeyp
     assert found.tokens == as_merges.tokens
 
 
-def test_a_rank_file_known_by_its_hash_brings_its_normalisation_and_its_empty_token(tmp_path, monkeypatch):
+def test_a_rank_file_known_by_its_hash_brings_its_normalization_and_its_empty_token(tmp_path, monkeypatch):
     """As Qwen's and Whisper's."""
     lines = [f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256)]
     data = "".join([*lines, "= 256\n"]).encode()

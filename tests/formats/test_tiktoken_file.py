@@ -53,7 +53,7 @@ def test_the_file_is_tiktokens(ranked, tmp_path):
     assert (tmp_path / "bytes").read_bytes() == (tmp_path / "it.tiktoken").read_bytes()
 
 
-def test_the_library_gets_normalised_text(ranked, tmp_path):
+def test_the_library_gets_normalized_text(ranked, tmp_path):
     """Qwen's program composes characters before it calls tiktoken."""
     write(ranked, tmp_path / "it.tiktoken", "tiktoken")
     library = encode_with_library(tmp_path / "it.tiktoken", ranked.with_settings(normalizers=("NFC",)))
@@ -157,7 +157,7 @@ def test_what_tiktoken_cannot_do_is_refused(plain):
         with pytest.raises(ConversionError, match=said):
             tiktoken_bytes(dataclasses.replace(plain, **fields))
 
-    refused("does not normalise", normalizers=("NFC",))
+    refused("does not normalize", normalizers=("NFC",))
     refused("puts no space", add_prefix_space=True)
     refused("by one split pattern, and this vocabulary has 2", split_patterns=("a", "b"))
     refused("by one split pattern, and this vocabulary has 0", split_patterns=())

@@ -152,7 +152,7 @@ def test_domains(tmp_path, monkeypatch):
     assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())
 
 
-def test_text_is_normalised_for_a_tokenizer_that_does(tmp_path):
+def test_text_is_normalized_for_a_tokenizer_that_does(tmp_path):
     text = "e\u0301te\u0301 d\n \n" * 3
     (tmp_path / "fr.txt").write_text(text, encoding="utf-8")
     (tmp_path / "fr.jsonl").write_text('{"text": "e\\u0301"}\n{"text": "x"}\n', encoding="utf-8")

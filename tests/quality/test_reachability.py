@@ -71,11 +71,11 @@ def test_added():
     assert reasons(Tokenizer(special)) == NOT_UTF8
 
 
-def test_normaliser():
+def test_normalizer():
     token = "e\u0301".encode()
     events = [(token[0], token[1], 256), (256, token[2], 257)]
     tok = Tokenizer(make_vocabulary([*BYTES, token[:2], token], events, normalizers=("NFC",)))
-    assert len(token) == 3 and reasons(tok)[token] == "normaliser"
+    assert len(token) == 3 and reasons(tok)[token] == "normalizer"
 
 
 def test_not_utf8_and_no_witness():
@@ -99,7 +99,7 @@ def test_what_merges_do_not_build_is_not_searched(monkeypatch):
     assert reach_of_tokens(tok)[258].reason == "merges"
 
 
-def test_characters_that_normalisation_changes_are_utf8():
+def test_characters_that_normalization_changes_are_utf8():
     """All characters of U+F900 to U+FAFF that begin with these bytes become others: texts were tried, none has the token."""
     tok = Tokenizer(make_vocabulary([*BYTES, b"\xef\xa6"], [(0xEF, 0xA6, 256)], normalizers=("NFC",)))
     assert reach_of_tokens(tok)[256].reason == "no witness"

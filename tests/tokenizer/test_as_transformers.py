@@ -143,7 +143,7 @@ def test_published_tokenizers_give_what_transformers_gives(shared, tmp_path, nam
 
 
 def test_offsets_are_those_of_transformers(pair):
-    """With its trimmed spaces, as the post-processor says; the pattern has no normalisation."""
+    """With its trimmed spaces, as the post-processor says; the pattern has no normalization."""
     theirs, ours = pair
     chosen = random.Random(3)
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Normalisation: that of Hugging Face tokenizers, which has the tables of Unicode 9.0, on every Python."""
+"""Normalization: that of Hugging Face tokenizers, which has the tables of Unicode 9.0, on every Python."""
 
 import base64
 import random
@@ -25,7 +25,7 @@ def both(form: str, text: str) -> tuple[str, str, str]:
 
 
 def special() -> list[str]:
-    """The characters whose normalisation is more than nothing, and those that Unicode 9.0 does not assign."""
+    """The characters whose normalization is more than nothing, and those that Unicode 9.0 does not assign."""
     young = [ord(found) for found in normalization._unassigned().findall("".join(map(chr, range(0xD800))))]
     young += range(0x10000, 0x20000)
     changed = [c for c in CODES if unicodedata.combining(chr(c)) or unicodedata.decomposition(chr(c))]

@@ -118,7 +118,7 @@ def test_flags():
     assert word.encode("élow low_ low") == [*"élow low_ ".encode(), 300]
 
 
-def test_normalized_tokens_are_found_after_normalisation():
+def test_normalized_tokens_are_found_after_normalization():
     raw, changed = AddedToken("e\u0301", 300, special=False), AddedToken("e\u0301", 300, special=False, normalized=True)
     options = {"normalizers": ("NFC",)}
     assert make(raw, **options).encode("e\u0301 é") == [300, *" é".encode()]

@@ -90,7 +90,7 @@ def test_a_pretoken_cut_short_may_take_more_tokens():
     assert tok.truncate("aaab", 1) == "aaab" and tok.truncate("aaabx", 1) == "aaab"
 
 
-def test_normalised_text_and_prefix_space():
+def test_normalized_text_and_prefix_space():
     vocabulary = Vocabulary((*BYTES, b" a", "é".encode()), ("gpt2",), normalizers=("NFC",), add_prefix_space=True)
     tok = Tokenizer(vocabulary)
     assert tok.truncate("abe\u0301x", 3) == "abe\u0301"

@@ -70,7 +70,7 @@ def _check_added(vocabulary: Vocabulary) -> None:
 
 def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, object]], list[str]]:
     if vocabulary.normalizers or vocabulary.add_prefix_space:
-        what = "normalises text" if vocabulary.normalizers else "puts a space before a text"
+        what = "normalizes text" if vocabulary.normalizers else "puts a space before a text"
         raise ConversionError(f"this vocabulary {what}, which GGUF cannot hold. Write tokenizer.json instead.")
     notes: list[str] = []
     if _comparable(vocabulary.split_patterns) == [_DIGITS] and vocabulary.order == "merges":

@@ -87,7 +87,7 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
         refuse(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}")
     if vocabulary.normalizers:
         refuse(
-            f"tiktoken does not normalise text, and this vocabulary does ({', '.join(map(str, vocabulary.normalizers))})"
+            f"tiktoken does not normalize text, and this vocabulary does ({', '.join(map(str, vocabulary.normalizers))})"
         )
     if vocabulary.add_prefix_space:
         refuse("tiktoken puts no space before a text, and this vocabulary does")

@@ -33,7 +33,7 @@ def describe(data: bytes) -> str | None:
             return found
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
-        return "a WordPiece vocabulary (vocab.txt), which does not tell how text is normalised; load the tokenizer.json of the model"
+        return "a WordPiece vocabulary (vocab.txt), which does not tell how text is normalized; load the tokenizer.json of the model"
     if lines and _RWKV.match(lines[0]):
         return "a vocabulary of RWKV, which is not BPE"
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):

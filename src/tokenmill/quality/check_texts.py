@@ -1,7 +1,7 @@
 """Texts on which tokenizers differ: a fixed sample of edge cases, and generated texts from two vocabularies.
 
 Most differences are at the edges: runs of white space, digits in threes, contractions in capitals, characters that
-normalisation changes, bytes that are not UTF-8, overlapping special tokens, and tokens that only one of the two has. The
+normalization changes, bytes that are not UTF-8, overlapping special tokens, and tokens that only one of the two has. The
 generated texts are made of these.
 """
 

@@ -257,7 +257,7 @@ class EvaluationText:
         )
 
     def _count_sections(self, name: str, tok: Tokenizer, joins: bytes | None, progress: Progress | None) -> CountedText:
-        """Count text that is normalised or searched for added tokens before it is split, one whole document at a time.
+        """Count text that is normalized or searched for added tokens before it is split, one whole document at a time.
 
         The stretches between which no token spans are counted where a text is one pretoken.
         """

@@ -4,7 +4,7 @@ reachable      the token's own text encodes to it, or a text was found that prod
 unreachable    "merges": its bytes, even alone, are merged into something else
                "split": the split pattern cuts its text, and no tried neighbour changes that
                "added": an added token takes a part of its text first
-               "normaliser": normalisation changes its text
+               "normalizer": normalization changes its text
                "not UTF-8": no well-formed text contains its bytes
                "no witness": it holds a part of a character, and no tried character produces it
 """
@@ -65,7 +65,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
     for id, _ in left:  # what a merge by rank does not make of bytes alone, it makes of them nowhere
         if (settled and id in changed) or (by_rank and id not in merged):
-            reach[id] = Reach("normaliser" if id in changed else "merges")
+            reach[id] = Reach("normalizer" if id in changed else "merges")
     broken = {id: islice(completions(token), TRIALS) for id, token in tokens.items() if id not in texts}
     searches = {id: _with_neighbours(text) for id, text in left if id not in reach} | broken
     tried = _search(tok, searches, reach, progress)
@@ -76,7 +76,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
         elif id in broken:
             reason = "no witness" if tried[id] else "not UTF-8"
         elif id in changed:
-            reason = "normaliser"
+            reason = "normalizer"
         elif id not in merged:
             reason = "merges"
         else:
@@ -241,12 +241,12 @@ def _assigned() -> np.ndarray:
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text produces, those whose bytes are text first."""
     rows = [(Token(id, token), reach[id].reason) for id, token in ordinary_tokens(tok).items() if reach[id].reason]
-    order = ["merges", "split", "added", "normaliser", "no witness", "not UTF-8"]
+    order = ["merges", "split", "added", "normalizer", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     columns = (Column("token", "token"), Column("reason", help="why text does not produce this token"))
     note = (
         "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, with every neighbour that "
-        "was tried. added: an added token takes a part of it. normaliser: normalisation changes it. not UTF-8: no text "
+        "was tried. added: an added token takes a part of it. normalizer: normalization changes it. not UTF-8: no text "
         "contains its bytes; of the single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and "
         f"none of up to {TRIALS:,} tried characters produces it."
     )

@@ -127,7 +127,7 @@ def ids_of(tok: Tokenizer) -> int:
 
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
-    """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalisation."""
+    """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalization."""
     vocabulary = without_added(tok)
     if len(vocabulary.superwords):
         made = {*vocabulary.superwords[:, 2].tolist()}

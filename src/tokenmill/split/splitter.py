@@ -186,7 +186,7 @@ class Splitter:
     def prepared(
         self, data: bytes | bytearray | memoryview, ends: Sequence[int]
     ) -> tuple[bytes | bytearray | memoryview, Sequence[int]]:
-        """Documents normalised and without the special tokens, each of which ends a document.
+        """Documents normalized and without the special tokens, each of which ends a document.
 
         data, ends: document i ends at ends[i] and begins where the one before ends. So it is in the result.
         """

@@ -271,7 +271,7 @@ def encode_sources(
 def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     """Return a function that finds a place where a text may be cut with the same ids, whatever follows; 0 for none.
 
-    None if no place is safe: with a pattern that is not an automaton, or tokens and normalisations that look across
+    None if no place is safe: with a pattern that is not an automaton, or tokens and normalizations that look across
     pretokens.
     """
     scanner, added = tok._core.scanner, tok._core.added

@@ -99,7 +99,7 @@ class _NotAlone(Exception):
 def _borders(core: Core, text: str | bytes) -> list[int]:
     """Return the places where a long text may be divided, whatever is around: 0 first, its length last.
 
-    A pretoken begins there outside of any added token. Normalisation of characters does not look across ASCII.
+    A pretoken begins there outside of any added token. Normalization of characters does not look across ASCII.
     """
     borders = [0]
     splitter, normalizers = core.dividing_splitter, core.added.normalizers or core.added.mark

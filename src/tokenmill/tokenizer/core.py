@@ -48,7 +48,7 @@ class Core:
 
     @lazy
     def tokens(self) -> list[bytes | None]:
-        """The bytes of each id that encoding may give, added tokens included: as they are in text after normalisation."""
+        """The bytes of each id that encoding may give, added tokens included: as they are in text after normalization."""
         return _tokens_by_id(self.vocabulary, self.added)
 
     @lazy
@@ -362,7 +362,7 @@ class Core:
 
 
 def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | None]:
-    """The bytes of each id that encoding may give, added tokens included: as they are in text after normalisation."""
+    """The bytes of each id that encoding may give, added tokens included: as they are in text after normalization."""
     tokens = list(vocabulary.tokens)
     for id in vocabulary.removed:
         tokens[id] = None
@@ -373,7 +373,7 @@ def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | No
 
 
 def _bytes_apart(vocabulary: Vocabulary, added: AddedTokens) -> dict[int, bytes]:
-    """The `bytes_apart` as they are in text after normalisation."""
+    """The `bytes_apart` as they are in text after normalization."""
     found = dict(vocabulary.bytes_apart)
     for token in vocabulary.added_tokens:
         if token.normalized and vocabulary.normalizers and token.id not in vocabulary.byte_tokens:

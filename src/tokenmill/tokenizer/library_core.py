@@ -35,7 +35,7 @@ class LibraryCore(Core):
         super().__init__(vocabulary, cache_bytes)
         assert vocabulary.library is not None
         self.model: LibraryModel = vocabulary.library
-        # Control tokens that the library finds by itself. One that is normalised may be in a text that does not spell it.
+        # Control tokens that the library finds by itself. One that is normalized may be in a text that does not spell it.
         own = self.model.tokenizer.get_added_tokens_decoder() if self.model.library == "tokenizers" else {}
         self._found = frozenset(token.content for token in own.values()) & self.added.special
         self._hidden = any(token.special and token.normalized for token in vocabulary.added_tokens)

@@ -1,6 +1,6 @@
 """The steps that change text before it is split, as in Hugging Face tokenizers, on every Python.
 
-    "NFC" "NFD" "NFKC" "NFKD"                 Unicode normalisation, with the tables of Unicode 9.0
+    "NFC" "NFD" "NFKC" "NFKD"                 Unicode normalization, with the tables of Unicode 9.0
     "Lowercase" "StripAccents"                each character in lower case; without marks
     ("Prepend", text)                         text before a text that is not empty
     ("Replace", old, new)                     every `old`; ("ReplaceRegex", pattern, new) every match
@@ -8,9 +8,9 @@
     ("CharacterMap", base64, kept)            the character map of a SentencePiece model; it leaves the texts `kept`, with \\0
                                               between them, as they are
 
-A character that Unicode 9.0 does not assign never changes in a Unicode normalisation there, never moves and never composes,
-so it divides the text into parts that are normalised alone. In those parts, all characters are assigned in 9.0, and Unicode
-guarantees that their normalisation stays the same in every later version. So Python's own tables, whatever their version,
+A character that Unicode 9.0 does not assign never changes in a Unicode normalization there, never moves and never composes,
+so it divides the text into parts that are normalized alone. In those parts, all characters are assigned in 9.0, and Unicode
+guarantees that their normalization stays the same in every later version. So Python's own tables, whatever their version,
 are right.
 """
 
@@ -71,7 +71,7 @@ def normalizer_of(steps: Iterable[Step]) -> Change:
 
 
 def align(steps: Iterable[Step], text: str) -> tuple[str, list[int], list[int]]:
-    """Return the normalised text, and for each of its characters the start and end of those that it was made of.
+    """Return the normalized text, and for each of its characters the start and end of those that it was made of.
 
     >>> align(["NFC", ("Prepend", "_")], "e\\u0301a")
     ('_éa', [0, 0, 2], [0, 2, 3])

@@ -1,7 +1,7 @@
-"""The sections of a text, and the span of it that each id stands for, also where it is normalised before it is encoded.
+"""The sections of a text, and the span of it that each id stands for, also where it is normalized before it is encoded.
 
 encoding/_sections_cy.py defines what a text consists of: parts that are split into pretokens, added tokens, and stretches that
-are normalised first.
+are normalized first.
 """
 
 from __future__ import annotations

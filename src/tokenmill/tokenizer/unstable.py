@@ -18,7 +18,7 @@ def encode_with_unstable(core: Core, text: str, plan: Plan) -> tuple[list[int], 
     vocabulary = core.vocabulary
     if vocabulary.alphabet != "bytes" or vocabulary.normalizers or vocabulary.library is not None:
         raise UsageError(
-            "encode_with_unstable is for byte-level vocabularies that do not normalise text, as tiktoken's"
+            "encode_with_unstable is for byte-level vocabularies that do not normalize text, as tiktoken's"
         )
     ids = core.encode(text, plan)
     tokens = [core.decoder.token(id) for id in ids]

@@ -43,7 +43,7 @@ class LibraryModel:
         return tokenizer
 
     def count_dropped(self, text: str) -> int:
-        """The number of characters, after normalisation and splitting, that have no token in a BPE model and are dropped."""
+        """The number of characters, after normalization and splitting, that have no token in a BPE model and are dropped."""
         if self.library != "tokenizers" or self.kind != "BPE":
             return 0
         import json  # late, like the other import of it: it takes a millisecond, and kernels need none

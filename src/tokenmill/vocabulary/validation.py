@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_ID = (1 << 24) - 1  # lists by id are made of it, 8 bytes for each
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
-# The other steps of normalisation, by the number of their arguments.
+# The other steps of normalization, by the number of their arguments.
 STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
     "Prepend": 1, "CharacterMap": 2, "Replace": 2, "ReplaceRegex": 2, "Strip": 2,
 }  # fmt: skip

@@ -6,7 +6,7 @@ import type { AddedToken, Header } from "./pack";
 export interface Section {
   text: string;
   token: AddedToken | null;
-  /** "text" at the start of the text, "stretch" after an added token that is found before normalisation, else "". */
+  /** "text" at the start of the text, "stretch" after an added token that is found before normalization, else "". */
   first: "text" | "stretch" | "";
 }
 
@@ -47,7 +47,7 @@ export class AddedTokens {
     }, text);
   }
 
-  /** Cut `text` into normalised ordinary sections and added tokens. */
+  /** Cut `text` into normalized ordinary sections and added tokens. */
   split(text: string, special: boolean): Section[] {
     const { raw, normalized } = this.finders[special ? "all" : "ordinary"];
     const sections: Section[] = [];

@@ -26,7 +26,7 @@ export interface Encoded {
   flags: Uint8Array;
   bytes: number;
   characters: number;
-  /** The text that the offsets refer to, if it had to be normalised or made well formed. */
+  /** The text that the offsets refer to, if it had to be normalized or made well formed. */
   text: string;
 }
 

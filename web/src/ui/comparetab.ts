@@ -110,7 +110,7 @@ export class CompareTab {
         const name = session.nameOf(keys[i]!);
         if ("error" in result) problems.push(`${name}: ${result.error}`);
         else if (good.length > 0 && result.text !== good[0]!.text) {
-          problems.push(`${name} normalises the text in another way, so that it cannot be aligned.`);
+          problems.push(`${name} normalizes the text in another way, so that it cannot be aligned.`);
         } else {
           good.push(result);
           goodKeys.push(keys[i]!);

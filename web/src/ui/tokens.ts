@@ -188,10 +188,10 @@ export class TokensTab {
     else
       fill(detail, h("p", { class: "hint" }, "Type or paste a text: its tokens and the details of a token show here."));
     const changed = encoded.text !== this.session.text;
-    const normalised = "This tokenizer normalises the text first; what it makes of it is shown.";
+    const normalized = "This tokenizer normalizes the text first; what it makes of it is shown.";
     const help =
       "Point at a token, or move with the arrow keys. A click keeps it selected, Enter finds it in the text.";
-    detail.append(h("p", { class: "hint" }, changed ? normalised : encoded.ids.length > 0 ? help : null));
+    detail.append(h("p", { class: "hint" }, changed ? normalized : encoded.ids.length > 0 ? help : null));
     detail.ariaLive = "polite";
   }
 

@@ -617,7 +617,7 @@ class Encoder:
                 missing = self._merger.first_missing(state.changed)
             raise UsageError(
                 f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text. "
-                "tokenmill.load(path, drop_unknown=True) drops such characters of a tokenizer.json, as tokenizers does."
+                "drop_unknown=True of tokenmill.load (--drop-unknown) drops such characters of a tokenizer.json, as tokenizers does."
             )
         raise MemoryError
 
