@@ -150,7 +150,8 @@ def test_a_model_that_another_format_would_give_other_ids_is_not_written(tmp_pat
     with pytest.raises(ConversionError, match="would give"):
         Convert(tokenizer=str(path), output=tmp_path / "converted", to="huggingface").run()
     assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.model"]
-    assert tok.save(tmp_path / "again.model", format="sentencepiece")
+    tok.save(tmp_path / "again.model", format="sentencepiece")
+    assert Tokenizer.from_file(tmp_path / "again.model").encode(" low <a b>\n") == tok.encode(" low <a b>\n")
 
 
 @pytest.mark.parametrize("symbols", [[], ["[INST] ", "<a b>"]])
