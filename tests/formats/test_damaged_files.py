@@ -50,7 +50,7 @@ def json_file(loaders, layout, **members):
         ("gguf-nan", "it.gguf", "piece 3: its score is not a number"),
         ("sentencepiece-nan", "it.model", "piece 3: its score is not a number"),
         ("affix", "tokenizer.json", r"at \$.model.end_of_word_suffix"),
-        ("added", "tokenizer.json", "cannot read this file: Cannot instantiate Tokenizer from buffer: invalid type: integer `0` at"),
+        ("added", "tokenizer.json", r"at \$.added_tokens\[0\]: expected an object, found 0"),
         ("library-id", "tokenizer.json", "the id 2147483648 is not from 0 to"),
         ("ranks", "ranks.json", "expected a rank before the tokens"),
     ],
