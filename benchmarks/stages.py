@@ -99,14 +99,14 @@ def encode(clock: Clock, name: str, path: Path, folder: Path) -> int:
     read = ReadOptions("line" if name.startswith("lines") else "file")
     tok = clock("start", lambda: tokenmill.load(RANKS, split="cl100k"))
     settings = settings_for(tok, "bin", EncodeOptions(end_of_text=False, read=read))
-    writer, size = PartWriter(folder), 0
-    for block in blocks(clock, path, read, cut=certain_cut(tok, False)):
-        size += block.nbytes
-        if not name.startswith("lines"):  # a call for each line would take longer than splitting it
-            split(clock, tok._core.splitter, block)
-        clock("write", writer.append, clock("encode", encode_block, tok, settings, block))
-    clock("write", writer.sync)
-    writer.close()
+    size = 0
+    with PartWriter(folder) as writer:
+        for block in blocks(clock, path, read, cut=certain_cut(tok, False)):
+            size += block.nbytes
+            if not name.startswith("lines"):  # a call for each line would take longer than splitting it
+                split(clock, tok._core.splitter, block)
+            clock("write", writer.append, clock("encode", encode_block, tok, settings, block))
+        clock("write", writer.sync)
     clock.add("encode", -clock.spent.get("split", 0.0))
     return size
 
