@@ -1,5 +1,6 @@
 """A token file whose making was killed is made to the same bytes; Ctrl-C and a full disk leave nothing half-written."""
 
+import contextlib
 import os
 import random
 import signal
@@ -255,6 +256,16 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {
         ".t.bin.unfinished"
     }  # gone where there was no checkpoint
+
+
+def test_files_are_closed_where_the_disk_is_full_at_the_end(tmp_path, full_disk):
+    """An open file would say so once more when it is collected, with a traceback."""
+    with contextlib.suppress(OSError):
+        (full_disk / "filler").write_bytes(bytes(1 << 20))
+    writer = parts.PartWriter(full_disk)
+    with pytest.raises(OutputError, match="No space left"), writer:
+        writer.write_ids(bytes(100))
+    assert all(file.closed for file in writer._files)
 
 
 def test_a_full_disk_is_one_error_and_there_is_a_way_on(made, tmp_path, full_disk):

@@ -219,11 +219,13 @@ class PartWriter:
 
     def __exit__(self, error: Any, *_: object) -> None:
         """Bring all to the disk, unless there was an error, and close the files."""
-        if error is None:
-            self.sync()
-        for file in self._files:
-            with suppress(OutputError):
-                file.close()
+        try:
+            if error is None:
+                self.sync()
+        finally:
+            for file in self._files:
+                with suppress(OutputError):
+                    file.close()
 
 
 class Place(NamedTuple):
