@@ -312,7 +312,7 @@ def _remove_output(folder: Path) -> None:
 
 
 def report_path(folder: Path) -> Path:
-    """Return the path of an output folder's report: beside it, so that the folder holds nothing but text."""
+    """Return the path of an output folder's report. It is next to the folder, which contains only text."""
     return folder.with_name(f"{folder.name}.report.json")
 
 

@@ -14,7 +14,7 @@ Trims = Literal["", "all", "prefix"]
 
 
 def read_post_processor(node: Json, added: Mapping[int, str]) -> Template:
-    """The template of a post-processor, which may be none or a sequence. added: the added tokens by id."""
+    """Return the template of a post-processor; `node` may be absent or a sequence. added: the added tokens by id."""
     if node.absent:
         return NO_TEMPLATE
     kind = node["type"].expect(str)

@@ -86,7 +86,7 @@ def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Pr
 
 
 def _notebook(drawn: Any) -> Callable[..., None]:
-    """What draws the bars in one output of a notebook's cell, a few times a second. rich would need ipywidgets for that."""
+    """Return a function that draws the bars in one output of a notebook cell, a few times a second. rich needs ipywidgets for that."""
     from IPython.display import display
     from rich.console import Console
 
@@ -120,7 +120,7 @@ def draws_progress(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def part_of(progress: Progress | None, number: int, parts: int) -> Progress | None:
-    """What reports the progress of one of several parts, the first of which is 0, as that of all of them.
+    """Return a callback for one of several parts, numbered from 0, that reports the progress of all of them.
 
     >>> part_of(print, 1, 2)("encode", 30, 100)
     encode 130 200
@@ -161,7 +161,7 @@ class Meter:
             self._show(self._sum, self._total)
 
     def part(self, number: int) -> Progress:
-        """The callback of what is of one size."""
+        """Return the callback for the part of one size."""
         return lambda stage, done, total: self.set(number, done)
 
     def at(self, number: int, done: int = 0) -> None:

@@ -143,7 +143,7 @@ class EvaluationText:
         return WordCounts.merge([text.counts for text in self._counted_for(tok, progress, apart=True)])
 
     def _counted_for(self, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> list[CountedText]:
-        """What `_counts` finds for each domain. The progress is that of all domains."""
+        """Return the counted text of each domain. One progress covers all domains."""
         sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
         meter = Meter(progress and partial(progress, "count"), sizes)
         counted = []

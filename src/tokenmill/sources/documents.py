@@ -256,7 +256,7 @@ def documents_of(
     format: str | None = None,
     on_skip: OnSkip | None = None,
 ) -> Iterator[Document]:
-    """The same, read as the options say. read_on: called with the bytes read so far, as stored, once their documents are taken."""
+    """The documents of `read_documents`, with the options in one object. read_on: called with the bytes read so far, as stored, once their documents are taken."""
     on_skip = options.skipper(on_skip)
     block, before = Block(), 0
     found = find_sources(sources, on_skip)

@@ -23,7 +23,7 @@ PREFIXES: dict[object, int] = {False: 0, True: 1, "first": 2, "text": 3}
 
 
 class Plan(NamedTuple):
-    """The rule for texts of special tokens that stand in a text.
+    """The treatment of special tokens that a text spells.
 
     allowed: the control tokens to find. refused: the texts that are an error.
     refused_finder, sections: the same for the kernel, the second with the tokens that are not special, the normalization
@@ -42,8 +42,8 @@ class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
     plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes,
-        and no token takes in the text beside it. local: whether what happens to a character depends on a few before it, but for a
-        space that is put before the text.
+        and no token takes in the text beside it. local: whether the tokens of a stretch depend only on a few characters before it,
+        apart from a space that is put before the text.
     """
 
     def __init__(self, vocabulary: Vocabulary):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
-    """Core.truncate where it takes the ends of the tokens."""
+    """The slow path of Core.truncate, by the ends of all tokens."""
     _check_number(max_tokens, 0)
     if not isinstance(text, str):
         raise WrongTypeError(f"text is str, not {type(text).__name__}")

@@ -177,7 +177,7 @@ class PickyLoop(Step):
     @cython.nogil
     @cython.exceptval(0)
     def _wanted(self, left: uint32_t, right: uint32_t) -> uint32_t:
-        """Return the value of the node of `left` with `right` beside it: the id of the pair, or FREE | left if it is too long."""
+        """Return the node of `left` before `right`: the id of the pair, or FREE | left if the token is too long."""
         pair: uint32_t
         if self._too_long(left, right):
             return FREE | left

@@ -94,13 +94,16 @@ class Options(MergeOptions):
 
         super().__post_init__()
         special_tokens = checked_special_tokens(self.special_tokens)
-        given = self.roles or {}
-        roles = (
-            dict(given) if isinstance(given, Mapping) else {name: texts[-1] for name, texts in by_name(given).items()}
-        )
-        for name in roles:
+        roles = dict(by_name(self.roles or {}))
+        for name, text in roles.items():
             if name not in ROLES:
                 raise UsageError(OptionName("roles"), f" has {name!r}; known are {', '.join(ROLES)}")
+            if isinstance(text, list):  # of "NAME=VALUE"
+                if len(text) > 1:
+                    raise UsageError(
+                        OptionName("roles"), f" has {len(text)} tokens for {name}: {', '.join(text)}; give one"
+                    )
+                roles[name] = text[0]
         object.__setattr__(self, "roles", roles or None)
         special_tokens = checked_special_tokens(dict.fromkeys((*special_tokens, *roles.values())))
         if self.unknown_token is not None:

@@ -14,7 +14,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def dataclass(*, frozen: Literal[True], eq: Literal[False], repr: Literal[False]) -> Callable[[Class], Class]:
-    """Return what adds to a class a constructor, which takes the annotated fields and calls `__post_init__`."""
+    """Return a class decorator that adds a constructor, which takes the annotated fields and calls `__post_init__`."""
     return _with_constructor
 
 

@@ -191,7 +191,7 @@ class Cutter:
         return n
 
     def certain_cut(self, data, start: cython.size_t, end: cython.size_t) -> int:
-        """The last cut in data[start:end], as of Scanner.certain_cut; 0 if there is none."""
+        """Return the last cut in data[start:end], like Scanner.certain_cut; 0 if there is none."""
         view: cython.const[uint8_t][::1] = data
         self.build()
         return self.cut(cython.address(view[0]), start, end) if end > start else 0

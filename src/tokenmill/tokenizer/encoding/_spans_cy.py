@@ -21,8 +21,8 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
                 by_character: cython.bint) -> bytearray:
     """Return the start and the end of each id in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
 
-    id_memory, row_memory: what Encoder.encode_parts returns. size_memory: the bytes of each token by id, uint32. unknown: an id that stands for one byte, or by_character for one character, unless
-    the text there is unknown_token; -1 for none.
+    id_memory, row_memory: what Encoder.encode_parts returns. size_memory: the bytes of each token by id, uint32. unknown: an id
+    that stands for one byte, or by_character for one character, unless the text there is unknown_token; -1 for none.
     """
     n: cython.Py_ssize_t = id_memory.shape[0] // 4
     ids: cython.pointer(cython.const[uint32_t]) = cython.NULL
