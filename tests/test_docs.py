@@ -223,6 +223,16 @@ def test_pages_name_only_extras_that_exist():
             assert set(names.split(",")) <= set(extras), page
 
 
+@pytest.mark.parametrize("body", [render.sections, render.figures])
+def test_measured_columns_have_one_unit_and_their_rounds(body):
+    for lines in re.findall(r"(?:^\|.*\n?)+", body(), re.MULTILINE):
+        for column in zip(*rows(lines), strict=True):
+            measured = {cell: re.match(r"(?:\w+ )?(?:tie|[\d.,]+(x| s| MB/s))\b", cell) for cell in column}
+            units = {match[1] for match in measured.values() if match and match[1]}
+            assert len(units) <= 1, column
+            assert all(" to " in cell or " round" in cell for cell, match in measured.items() if match), column
+
+
 def test_the_speed_up_of_counting_follows_from_its_rows():
     table = {cells[0]: cells[1:] for cells in rows(section("benchmarks.md", "## Count"))}
     for one, two, gain in zip(
