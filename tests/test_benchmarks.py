@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 import pytest
-from benchmarks import harness, public, quick, render, scaling
+from benchmarks import harness, public, quick, render, scaling, tables, train_jobs
 
 import tokenmill
 
@@ -47,6 +47,17 @@ def test_a_range_that_includes_one_is_a_tie():
     level = [{"wall": 0.9}, {"wall": 1.1}, {"wall": 1.2}]
     assert harness.times(level, [{"wall": 1.0}] * 3) == "tie (0.90 to 1.20, 3 rounds)"
     assert render.compared(level, [{"wall": 1.0}] * 3) == "tie (0.90 to 1.20, 3 rounds)"
+
+
+@pytest.mark.parametrize("library", ["tokenmill", "rustbpe", "tokenizers", "gigatoken", "bpeasy"])
+def test_the_trainers_save_nothing(library, tmp_path, monkeypatch):
+    if library != "tokenmill":
+        pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("The cat sat on the mat.\n" * 200)
+    getattr(train_jobs, library)("text.txt", 270)
+    assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
+    assert "Nothing is saved" in "\n".join(tables.training(harness.saved("train")["results"]))
 
 
 def test_public_text_has_no_markup_and_no_paragraph_twice(tmp_path, monkeypatch):
