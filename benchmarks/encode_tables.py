@@ -21,7 +21,7 @@ def speeds(results: dict, libraries: Iterable[str], key: str) -> list[list[str]]
 
 def narrow(cells: Iterable[str]) -> list[str]:
     """Cells with the range below the median, for tables of many columns."""
-    return [cell.replace(" (", "<br>(") for cell in cells]
+    return [cell.replace(" (", "<br>(").replace(" ", "\u00a0") for cell in cells]
 
 
 def lead(kept: dict[str, list[dict]], key: str) -> str:

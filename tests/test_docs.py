@@ -290,7 +290,7 @@ def test_pages_name_only_extras_that_exist():
 
 @pytest.mark.parametrize("body", [render.sections, render.figures])
 def test_measured_columns_have_one_unit_and_their_rounds(body):
-    for lines in re.findall(r"(?:^\|.*\n?)+", body(), re.MULTILINE):
+    for lines in re.findall(r"(?:^\|.*\n?)+", body().replace("\u00a0", " "), re.MULTILINE):
         for column in zip(*rows(lines), strict=True):
             measured = {cell: re.match(r"(?:\w+ )?(?:tie|[\d.,]+(x| s| MB/s))\b", cell) for cell in column}
             units = {match[1] for match in measured.values() if match and match[1]}
