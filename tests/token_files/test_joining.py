@@ -99,7 +99,7 @@ def test_missing_double_and_strange_parts_are_named(tok, sources, tmp_path):
     copy = tmp_path / "copy.bin"
     for path in tmp_path.glob(f"{parts[0].name}*"):
         (tmp_path / path.name.replace(parts[0].name, "copy.bin")).write_bytes(path.read_bytes())
-    with pytest.raises(UsageError, match="hold the same part"):
+    with pytest.raises(UsageError, match="contain the same part"):
         join(files=[*parts, copy], output=output).run()
     others = encode_parts(tok, sources[0][:3], tmp_path / "u.bin", "bin")
     with pytest.raises(UsageError, match="not parts of one encoding: they have different sources"):

@@ -77,7 +77,7 @@ class WorkingFolder:
         for name, value in key.items():
             if not isinstance(manifest, dict) or manifest.get(name) != value:
                 raise UsageError(
-                    f"{self.path} holds an unfinished job with different {name}. To resume it, use the same {name} "
+                    f"{self.path} contains an unfinished job with different {name}. To resume it, use the same {name} "
                     "(sources must not have changed). ",
                     *self._how_to_restart(),
                 )

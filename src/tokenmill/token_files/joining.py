@@ -130,7 +130,7 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
             return files
         place = metadata.part["number"] if metadata.part else 1, metadata.shard["number"] if metadata.shard else 0
         if (other := numbered.get(place)) is not None:
-            raise UsageError(f"{other.path} and {tokens.path} hold the same part. Name each once.")
+            raise UsageError(f"{other.path} and {tokens.path} contain the same part. Name each once.")
         numbered[place] = tokens
     ordered = [numbered[place] for place in sorted(numbered)]
     _refuse_different(ordered, ONE_ENCODING, "are not parts of one encoding: they ")
