@@ -77,10 +77,15 @@ def test_each_fault_has_its_place(tok, sources, tmp_path, monkeypatch):
     with pytest.raises(FormatError, match="another tokenizer"):
         tokenmill.verify(path, tok=other)
     rewritten = json.loads(written[metadata])
-    rewritten["hashes"] = {"ids": [], "lengths": [7]}
-    metadata.write_text(json.dumps(rewritten))
-    with pytest.raises(FormatError, match="a hash is not a text"):
-        tokenmill.verify(path)
+    for row, error in (
+        ([0, "ab"], "0 and 'ab' are not the bytes"),
+        ([5, 7], "5 and 7 are not the bytes"),
+        (7, "damaged"),
+    ):
+        rewritten["hashes"] = {"ids": [], "lengths": [row]}
+        metadata.write_text(json.dumps(rewritten))
+        with pytest.raises(FormatError, match=error):
+            tokenmill.verify(path)
 
 
 def test_a_document_that_does_not_end_where_the_offsets_say(tok, sources, tmp_path):
@@ -92,7 +97,7 @@ def test_a_document_that_does_not_end_where_the_offsets_say(tok, sources, tmp_pa
     np.save(tmp_path / "t.bin.offsets.npy", offsets)
     hashes = settings.BlockHashes()
     hashes.update(np.diff(offsets))
-    metadata["hashes"]["lengths"] = hashes.digests()
+    metadata["hashes"]["lengths"] = hashes.rows()
     (tmp_path / "t.bin.json").write_text(json.dumps(metadata))
     with pytest.raises(FormatError, match="document 2 does not have the token 319 after it"):
         tokenmill.verify(path, tok=tok)
