@@ -47,7 +47,8 @@ class Server:
                 self.answer(True)
 
             def answer(self, content):
-                listing = server.listings.get(self.path.partition("?")[0])
+                path = self.path.partition("?")[0]
+                listing = server.listings.get(path)
                 if listing is not None:
                     data = json.dumps(listing()).encode()
                     self.send_response(200)
@@ -55,7 +56,7 @@ class Server:
                     self.send_header("Content-Length", str(len(data)))
                     self.end_headers()
                     return self.wfile.write(data)
-                data = server.files.get(self.path)
+                data = server.files.get(path)
                 if data is None:
                     return self.send_error(404)
                 fault = None
@@ -64,7 +65,7 @@ class Server:
                     server.requests += 1
                 if callable(fault):
                     fault = fault()
-                    data = server.files[self.path]
+                    data = server.files[path]
                 if fault in ("503", "404", "403"):
                     return self.send_error(int(fault))
                 span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")) if server.ranges else None
@@ -228,3 +229,29 @@ def test_a_hub_that_refuses_or_changes_is_one_error(hub):
     hub.faults = {hub.requests + 2: change}
     with pytest.raises(InputError, match=r"a.jsonl: the file was replaced while it was read: its blob_id was "):
         texts("hf://datasets/ours/web/data/a.jsonl")
+
+
+@pytest.mark.parametrize("fault", [None, "drop", "short", "503"])
+def test_google_cloud_storage(server, monkeypatch, fault):
+    gcsfs = pytest.importorskip("gcsfs")
+    name = "/download/storage/v1/b/bucket/o/a.jsonl"
+    server.files[name] = TEXT
+    server.listings["/storage/v1/b/bucket/o"] = lambda: {"items": [server.listings["/storage/v1/b/bucket/o/a.jsonl"]()]}
+    server.listings["/storage/v1/b/bucket/o/a.jsonl"] = lambda: {
+        "name": "a.jsonl",
+        "bucket": "bucket",
+        "size": f"{len(server.files[name])}",
+        "generation": f"{hash(server.files[name])}",
+    }
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.address)
+    gcsfs.GCSFileSystem.clear_instance_cache()
+    server.faults = dict.fromkeys((0, 3), fault)
+    for url in ("gs://bucket/a.jsonl", "gs://bucket/*.jsonl"):
+        assert texts(url) == LINES
+
+    def change():
+        server.files[name] = TEXT.replace(b"a", b"b")
+
+    server.faults = {server.requests + 2: change}
+    with pytest.raises(InputError, match=r"a.jsonl: the file was replaced while it was read: its generation was "):
+        texts("gs://bucket/a.jsonl")
