@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, OutputError, UsageError
 from ..kernels.machine import lock_file
 from ..sources.find import size_of
 from .outputs import atomic_file, make_folder, output_errors, publish, remove, sync
@@ -84,6 +84,16 @@ class WorkingFolder:
 
     def _how_to_restart(self) -> tuple[Any, ...]:
         return f"To start again, delete {self.path} (or use ", OptionName("resume", False), ")."
+
+
+def resumable(output: Path) -> bool:
+    """Return whether an interrupted job that makes `output` can be resumed. The rest of one killed at its end is deleted."""
+    folder = WorkingFolder(path_beside(output))
+    if folder.path.is_dir() and not folder.has_states():
+        with contextlib.suppress(UsageError, OutputError), _locked(folder.path, output):
+            if not folder.has_states():
+                folder.clear()
+    return folder.has_states()
 
 
 @contextlib.contextmanager

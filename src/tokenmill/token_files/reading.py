@@ -111,7 +111,8 @@ class TokenFile:
         if self.metadata is None:
             yield from blocks
             return
-        hashes = BlockHashes()
+        rows = self.metadata.hashes[name]
+        hashes = BlockHashes(sizes=(size for size, _ in rows))
 
         def hashed(block: T) -> T:
             hashes.update(block)
@@ -119,16 +120,17 @@ class TokenFile:
 
         with ThreadPoolExecutor(1, "tokenmill-hash") as pool:
             yield from map_in_order(pool, hashed, blocks, AHEAD)
-        for number, (old, new) in enumerate(zip_longest(self.metadata.hashes[name], hashes.digests())):
+        first = 0
+        for old, new in zip_longest(rows, hashes.rows()):
+            size = (new or old)[0]
             if old != new:
-                first = number * hashes.SIZE
-                size = min(hashes.SIZE, self.ids.nbytes - first)
                 what = f"the {size:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
                 if name == "lengths":
                     what = f"the lengths of documents from document {first // 8:,} on"
                 raise FormatError(
                     f"{self.path}: {what} are not those that were written, by the SHA-256 in its metadata"
                 )
+            first += size
 
     @property
     def end_of_text(self) -> int | None:
