@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..errors import FormatError, InputError, OptionName, OutputError
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
+from ..vocabulary.vocabulary import packed_vocabulary
 
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
@@ -151,9 +151,8 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
     else:
         packed = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
     empty = () if known.empty is None else ((known.empty, b""),)
-    return PackedVocabulary.of(
+    return packed_vocabulary(
         packed,
-        b"",
         split_patterns=(PATTERNS[known.split],),
         added_tokens=added,
         normalizers=known.normalizers,

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
-from ..vocabulary.vocabulary import Step
+from ..vocabulary.vocabulary import Step, packed_vocabulary
 from ._bpe_tables_cy import scored_pieces
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
@@ -158,7 +157,7 @@ def scored_vocabulary(
     packed, rows = _tables(pieces, texts, bytes_of)
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
-    return PackedVocabulary.of(
+    return packed_vocabulary(
         packed,
         rows,
         split_patterns=(),

@@ -55,7 +55,7 @@ class Change(Options):
         """Refuse options that do not go together, and an output that exists, before the work begins."""
         from ..formats import check_output
 
-        self.refuse_unused()
+        self._refuse_unused()
         check_output(self.output, overwrite=self.overwrite)
         refuse_existing(self.id_map_path, overwrite=self.overwrite)
 
@@ -135,7 +135,7 @@ class Prune(Change):
     # fmt: on
     min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.ids is not None:
             yield (OptionName("ids"),), {"unreachable", "ios", "script", "min_uses", "sources"}
         if self.unreachable:
@@ -203,7 +203,7 @@ class Extend(MergeOptions, Change):
         """The path of the file in which --reuse lists the old ids for each new one."""
         return self.output / "new_rows.json"
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         training = {"min_count", "min_pair_count", "max_token_bytes", "refine"}
         if self.reuse is not None:
             yield (OptionName("reuse"),), {"vocab_size", "special_tokens", *training}

@@ -144,7 +144,7 @@ def _domains(judged: Mapping[str, Judgement]) -> Chart:
 def _scripts(judged: Mapping[str, Judgement]) -> Chart:
     alike = with_words_as_pretokens(judged)
     first = next(iter(alike.values())).scripts
-    sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type, call-overload]
+    sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type]
     total = sum(sizes.values()) or 1
     labels = {
         script: f"{script} ({format_figure(size / total, 'share')})"
@@ -152,7 +152,7 @@ def _scripts(judged: Mapping[str, Judgement]) -> Chart:
         if size >= SHOWN * total
     }
     figures = {
-        name: {labels[s]: v for s, v in of.scripts.pairs("script", "characters per token").items() if s in labels}  # type: ignore[index]
+        name: {labels[s]: v for s, v in of.scripts.pairs("script", "characters per token").items() if s in labels}
         for name, of in alike.items()
     }
     note = (
@@ -228,8 +228,8 @@ def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
 def _lengths(judged: Mapping[str, Judgement]) -> Chart:
     series = []
     for name, of in judged.items():
-        ids = list(ordinary_tokens(of.tok))
-        lengths = np.minimum([len(token) for token in ordinary_tokens(of.tok).values()], LONGEST)
+        ids = list(ordinary_tokens(of.tok.vocabulary))
+        lengths = np.minimum([len(token) for token in ordinary_tokens(of.tok.vocabulary).values()], LONGEST)
         weights: Iterable[tuple[str, np.ndarray]] = [("of the text", of.usage.by_id[ids].astype(np.float64))]
         if len(judged) == 1:
             weights = [("of the vocabulary", np.ones(len(ids))), *weights]

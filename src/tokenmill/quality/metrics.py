@@ -30,7 +30,7 @@ from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
 from .tables import Cell, Column, Figure, Table, cell_text
-from .usage import SLICE, Usage, characters_by_pretoken, ordinary, ordinary_tokens, slices
+from .usage import SLICE, Usage, characters_by_pretoken, ordinary_tokens, slices
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -60,37 +60,27 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
     return abs(entropy) / float(np.log(vocab_size))
 
 
-def is_word_initial(token: bytes) -> bool:
-    """Whether a token starts with white space and continues with something else."""
-    return _WORD_INITIAL.match(token) is not None
-
-
-def word_initial_ids(tok: Tokenizer) -> list[int]:
-    """The word-initial tokens of the vocabulary."""
-    return _word_initial(tok.vocabulary)
-
-
 @lru_cache(maxsize=4)
-def _word_initial(vocabulary: Vocabulary) -> list[int]:
-    match = _WORD_INITIAL.match
-    return [id for id, token in ordinary(vocabulary).items() if match(token)]
+def word_initial_ids(vocabulary: Vocabulary) -> list[int]:
+    """The word-initial tokens: they start with white space and continue with something else."""
+    return [id for id, token in ordinary_tokens(vocabulary).items() if _WORD_INITIAL.match(token)]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:
     """The share of the vocabulary that is word-initial."""
-    return ratio(len(word_initial_ids(tok)), len(ordinary_tokens(tok)))
+    return ratio(len(word_initial_ids(tok.vocabulary)), len(ordinary_tokens(tok.vocabulary)))
 
 
 def mean_token_characters(tok: Tokenizer) -> float | None:
     """The mean length of the tokens, in characters counted at their first bytes."""
-    tokens = ordinary_tokens(tok).values()
+    tokens = ordinary_tokens(tok.vocabulary).values()
     first_bytes = (np.frombuffer(b"".join(tokens), np.uint8) & 0xC0) != 0x80
     return ratio(int(first_bytes.sum()), len(tokens))
 
 
 def used_tokens(tok: Tokenizer, usage: Usage) -> int:
     """The number of ordinary tokens that the text uses."""
-    return int((usage.by_id[list(ordinary_tokens(tok))] > 0).sum())
+    return int((usage.by_id[list(ordinary_tokens(tok.vocabulary))] > 0).sum())
 
 
 class Measure(NamedTuple):
@@ -120,11 +110,11 @@ DENSITY = (
 )
 USED = Measure(
     Column("vocabulary used", "share", best="max"),
-    lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok))),
+    lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok.vocabulary))),
 )
 RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
-    lambda tok, usage: renyi_efficiency(usage.by_id, len(ordinary_tokens(tok))),
+    lambda tok, usage: renyi_efficiency(usage.by_id, len(ordinary_tokens(tok.vocabulary))),
 )
 TEXT_MEASURES = (
     BYTES,
@@ -138,7 +128,7 @@ TEXT_MEASURES = (
     Measure(Column("tokens used", "count"), used_tokens),
     Measure(
         Column("word-initial, of the tokens of the text", "share"),
-        lambda tok, usage: ratio(int(usage.by_id[word_initial_ids(tok)].sum()), usage.tokens),
+        lambda tok, usage: ratio(int(usage.by_id[word_initial_ids(tok.vocabulary)].sum()), usage.tokens),
     ),
     RENYI,
 )
@@ -147,7 +137,7 @@ TEXT_MEASURES = (
 def overview_table(tok: Tokenizer) -> Table:
     """Facts about the vocabulary that do not depend on a text."""
     vocabulary = tok.vocabulary
-    tokens = ordinary_tokens(tok).values()
+    tokens = ordinary_tokens(tok.vocabulary).values()
     count, number = Column("", "count"), Column("", "number", digits=3)
     rows: list[tuple[Cell, ...]] = [
         ("ordinary tokens", _figure(len(tokens), count)),

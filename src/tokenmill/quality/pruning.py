@@ -123,7 +123,7 @@ def shrink(
         keeping |= used
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
-    alphabet = staying & ordinary_tokens(tok).keys() - keeping
+    alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - keeping
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
 
 
@@ -175,7 +175,9 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
     """`tok` without the tokens `removing`, apart from those that others need and those of `made`."""
     vocabulary = tok.vocabulary
     if vocabulary.order == "events":
-        return _without_removed(tok, with_removals(vocabulary, removing & ordinary_tokens(tok).keys()), removing)
+        return _without_removed(
+            tok, with_removals(vocabulary, removing & ordinary_tokens(tok.vocabulary).keys()), removing
+        )
     staying = (all_ids(vocabulary) - removing).union(made)
     needed = sorted((parts_of(vocabulary, staying).union(made)) & removing)
     return _pruned(tok, vocabulary, sorted(staying.union(needed)), needed)
@@ -194,7 +196,7 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: lis
     smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
     id_map[list(vocabulary.removed)] = -1
     id_map = id_map[: tok.n_vocab]
-    given = ordinary_tokens(tok).keys() | tok.vocabulary.bytes_apart.keys()
+    given = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.bytes_apart.keys()
     return Pruned(smaller, id_map, needed, dropped=int((id_map[sorted(given)] < 0).sum()))
 
 

@@ -246,7 +246,7 @@ def _loss(standing: Standing) -> float:
 
 
 def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
-    vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok)
+    vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok.vocabulary)
     removable = can_lose_tokens(vocabulary)
     alphabet = lasting_tokens(vocabulary) if removable else {id for id, token in tokens.items() if len(token) == 1}
     spare = len(set(unreachable) - alphabet)
