@@ -73,7 +73,12 @@ def train(
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     latest = _LatestEvents() if verbosity.verbose else None
-    live = _live_page() if watch else None
+    live = None
+    if watch:
+        from ..playground.live import LiveTraining
+        from .play import announce
+
+        live = LiveTraining(lambda address: announce(address, what="The training is"))
     with progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
         result = job.run(progress=progress, note=say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
@@ -119,13 +124,6 @@ def train(
             threading.Event().wait()
 
 
-def _live_page() -> LiveTraining:
-    from ..playground.live import LiveTraining
-    from .play import announce
-
-    return LiveTraining(lambda address: announce(address, what="The training is"))
-
-
 class _LatestEvents:
     """The latest merges and removals of a training, for rich to draw: with their counts, on a logarithmic scale."""
 
@@ -160,11 +158,15 @@ class _LatestEvents:
         return Group(Text(title if self.merges else ""), table)
 
 
-def _in_words(event: TrainingEvent) -> str:
-    """Tokens are spelt as in merges.txt: a space is Ġ."""
+def _spelt(event: TrainingEvent) -> list[str]:
+    """The left part, the right part and the token, as in merges.txt: a space is Ġ."""
     from ..formats.byte_alphabet import to_text
 
-    left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
+    return [to_text(token or b"") for token in (event.left, event.right, event.token)]
+
+
+def _in_words(event: TrainingEvent) -> str:
+    left, right, token = _spelt(event)
     return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
 
 
@@ -191,11 +193,8 @@ class _EventLog:
         if self.live is not None:
             self.live.event(event)
         if self.file:
-            from ..formats.byte_alphabet import to_text
-
-            left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
             ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
-            self.file.write(f"{event.rank}\t{left}\t{right}\t{token}\t{count}\t{ios}\n")
+            print(event.rank, *_spelt(event), count, ios, sep="\t", file=self.file)
         if self.latest is not None and self.bar is not None:
             self.latest.add(event)
         elif self.latest is not None:
@@ -209,22 +208,15 @@ def _watching(
     """The bar, or if a log, a page or --verbose asks for the events of training, an _EventLog."""
     from ..jobs.outputs import atomic_file
 
-    if log is None:
-        yield bar if latest is None and live is None else _EventLog(bar, None, latest, live)
-        return
-    with atomic_file(log, "w") as file:
-        yield _EventLog(bar, file, latest, live)
+    with contextlib.nullcontext() if log is None else atomic_file(log, "w") as file:
+        yield bar if file is None and latest is None and live is None else _EventLog(bar, file, latest, live)
 
 
 def _is_plain(job: Train) -> bool:
     """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
-    unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap"
-    return (
-        (job.alphabet == "bytes" or job.target == "sentencepiece")
-        and job.min_count == 1
-        and not unusual
-        and not job.parity
-    )
+    unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap" or job.parity
+    known = job.alphabet == "bytes" or job.target == "sentencepiece"
+    return known and job.min_count == 1 and not unusual
 
 
 def _density(job: Train, tok: Tokenizer) -> float | None:

@@ -60,7 +60,6 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
 
 
 def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabulary:
-    """The vocabulary of a SentencePiece model that sentencepiece encodes with."""
     added = [token for token in added_tokens(pieces) if token.special]
     return _sentencepiece(data, pieces, kind, added, ())
 

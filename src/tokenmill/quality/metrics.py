@@ -29,7 +29,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
-from .tables import Cell, Column, Figure, Table, cell_text
+from .tables import Best, Cell, Column, Figure, Table, cell_text
 from .usage import SLICE, Usage, characters_by_pretoken, ordinary_tokens, slices
 
 ALPHA = 2.5
@@ -90,23 +90,23 @@ class Measure(NamedTuple):
     of: Callable[[Tokenizer, Usage], float | None]
 
 
-BYTES = Measure(Column("bytes", "count"), lambda tok, usage: usage.bytes)
-TOKENS = Measure(Column("tokens", "count"), lambda tok, usage: usage.tokens)
+def _total(name: str) -> Measure:
+    return Measure(Column(name, "count"), lambda tok, usage: getattr(usage, name))
+
+
+def _quotient(name: str, help: str = "", best: Best = "max") -> Measure:
+    """The measure of two totals of a Usage, such as "bytes per token"."""
+    above, below = name.split(" per ")
+    column = Column(name, "number", help, 3, best=best)
+    return Measure(column, lambda tok, usage: ratio(getattr(usage, above), getattr(usage, f"{below}s")))
+
+
+BYTES, TOKENS = _total("bytes"), _total("tokens")
 DENSITY = (
-    Measure(
-        Column("bytes per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.bytes, usage.tokens)
-    ),
-    Measure(
-        Column("characters per token", "number", digits=3, best="max"),
-        lambda tok, usage: ratio(usage.characters, usage.tokens),
-    ),
-    Measure(
-        Column("words per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.words, usage.tokens)
-    ),
-    Measure(
-        Column("tokens per word", "number", "fertility", 3, best="min"),
-        lambda tok, usage: ratio(usage.tokens, usage.words),
-    ),
+    _quotient("bytes per token"),
+    _quotient("characters per token"),
+    _quotient("words per token"),
+    _quotient("tokens per word", "fertility", "min"),
 )
 USED = Measure(
     Column("vocabulary used", "share", best="max"),
@@ -118,12 +118,12 @@ RENYI = Measure(
 )
 TEXT_MEASURES = (
     BYTES,
-    Measure(Column("characters", "count"), lambda tok, usage: usage.characters),
-    Measure(Column("words", "count"), lambda tok, usage: usage.words),
-    Measure(Column("pretokens", "count"), lambda tok, usage: usage.pretokens),
+    _total("characters"),
+    _total("words"),
+    _total("pretokens"),
     TOKENS,
     *DENSITY,
-    Measure(Column("tokens per pretoken", "number", digits=3), lambda tok, usage: ratio(usage.tokens, usage.pretokens)),
+    _quotient("tokens per pretoken", best=""),
     USED,
     Measure(Column("tokens used", "count"), used_tokens),
     Measure(
