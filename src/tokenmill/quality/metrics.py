@@ -203,15 +203,9 @@ def languages_table(judged: Mapping[str, Mapping[str, Usage]]) -> Table:
     for name, usages in judged.items():
         density = {domain: usage.tokens / usage.bytes for domain, usage in usages.items() if usage.bytes}
         dearest = max(density, key=density.__getitem__, default=None)
-        rows.append(
-            (
-                name,
-                gini(usage.tokens for usage in usages.values() if usage.tokens),
-                gini(density.values()),
-                dearest,
-                ratio(1, density[dearest]) if dearest is not None else None,
-            )
-        )
+        of_tokens = gini(usage.tokens for usage in usages.values() if usage.tokens)
+        most = None if dearest is None else ratio(1, density[dearest])
+        rows.append((name, of_tokens, gini(density.values()), dearest, most))
     columns = (
         Column("tokenizer"),
         Column("Gini of tokens", "number", "0: every language takes the same number of tokens", 3, best="min"),

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
-from .charts import Chart, draw
+from .charts import Chart, draw, places
 from .tables import NUMERIC, Column, Table, Token, cell_text
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _strong(text: str) -> str:
 
 def _chart(chart: Chart) -> str:
     shown = replace(
-        chart, series=[of for place, of in zip(chart.places(), chart.series, strict=True) if place < MOST_SERIES]
+        chart, series=[of for place, of in zip(places(chart), chart.series, strict=True) if place < MOST_SERIES]
     )
     if not shown.series:
         shown = replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
@@ -202,7 +202,7 @@ def _chart(chart: Chart) -> str:
             else f'<path class="line s{place + 1}" d="M0 5H24"/>'
         )
         + f"</svg>{_breakable(of.name)}</li>"
-        for place, of in zip(shown.places(), shown.series, strict=True)
+        for place, of in zip(places(shown), shown.series, strict=True)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
     more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(shown.series) < len(chart.series) else ""

@@ -114,20 +114,11 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
     for name, of in {**measured, **references(measured.values())}.items():
         dearest = max(of.premiums, key=of.premiums.__getitem__, default=None)
         lacking = [domain for domain, tokens in of.tokens.items() if tokens is None]
-        rows.append(
-            (
-                name,
-                of.ids,
-                of.bytes_per_token(PROSE),
-                of.bytes_per_token(CODE),
-                of.gini,
-                f"no token for some of {', '.join(lacking)}"
-                if lacking or dearest is None
-                else f"{dearest} {of.premiums[dearest]:.1f}×",
-                ratio(of.used, of.ordinary),
-                of.swallowed_share,
-            )
-        )
+        most = f"no token for some of {', '.join(lacking)}"
+        if dearest is not None and not lacking:
+            most = f"{dearest} {of.premiums[dearest]:.1f}×"
+        density = of.bytes_per_token(PROSE), of.bytes_per_token(CODE)
+        rows.append((name, of.ids, *density, of.gini, most, ratio(of.used, of.ordinary), of.swallowed_share))
     columns = (
         Column("tokenizer"),
         Column("ids", "count"),
