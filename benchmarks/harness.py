@@ -39,13 +39,18 @@ PEERS = (
     "bpeasy",
     "fastokens",
     "gigatoken",
+    "iree",
+    "kitoken",
     "rs_bpe",
     "rustbpe",
     "sentencepiece",
+    "splintr",
     "tiktoken",
     "tokenizers",
+    "tokie",
     "wordchipper",
 )
+PACKAGES = {"iree": "iree-tokenizer", "splintr": "splintr-rs"}  # where the names differ
 
 
 def command(*words: str) -> None:
@@ -220,8 +225,8 @@ def pythons() -> dict[str, str]:
 
 def version_of(library: str) -> str | None:
     """The version that is measured; None if the library is not installed."""
-    package = library.removesuffix("_next")
-    if library != package and python_of(library) == sys.executable:
+    package = PACKAGES.get(library, library.removesuffix("_next"))
+    if library.endswith("_next") and python_of(library) == sys.executable:
         return None  # no other version is there
     code = f"from importlib.metadata import version; print(version({package!r}))"
     found = subprocess.run([python_of(library), "-c", code], capture_output=True, text=True)

@@ -249,12 +249,12 @@ def trainers(results: dict) -> list[str]:
         "## Token files of training frameworks",
         "",
         "Whole commands on two cores, start-up included: `tokenmill encode --format megatron`, and the tools of Megatron-LM "
-        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers), datatrove (`DocumentTokenizer`) and OLMo (`dolma tokens`), "
-        "which write formats of their own. "
-        + "pip found no versions of dolma's dependencies that fit together within eight minutes. "
+        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers), and datatrove (`DocumentTokenizer`), which writes a format of its own. "
+        + "OLMo's `dolma tokens` is missing: pip found no versions of its dependencies that fit together. "
         * (not has_dolma)
         + "Megatron-LM's tools do not read Parquet. Times relative to tokenmill. Memory is the peak of a command with "
-        "all its processes, what they share counted once. The last column compares .bin and .idx byte for byte.",
+        "all its processes, what they share counted once. The last column compares .bin and .idx byte for byte. Where they differ, "
+        "`preprocess_data.py` puts the tokenizer's begin-of-text token before each document; here `--begin-of-text` does that.",
         "",
         *table(["", "tool", "time", "CPU time", "memory", "files"], rows),
     ]
