@@ -15,16 +15,7 @@ from ..errors import OptionName, UsageError
 from ..options import Option
 from ..train_job import Train
 from . import _options as opt
-from ._console import (
-    check_sample,
-    cost_of_export,
-    progress_bar,
-    report,
-    say,
-    say_long_documents,
-    shares_row,
-    verbosity,
-)
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
@@ -235,7 +226,7 @@ def _tokens_used(tok: Tokenizer, counts: WordCounts | None) -> int:
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    if counts is None or vocabulary.split_patterns != counts.split_patterns or len(vocabulary.superwords):
+    if counts is None or vocabulary.split_patterns != counts.split_patterns or vocabulary.has_superwords:
         return 0  # tokens that span words are not used in single words
     return measure_usage(tok, counts).tokens
 

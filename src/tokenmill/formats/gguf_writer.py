@@ -135,9 +135,7 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
     what = f"llama.cpp gives other ids to {len(joined):,} of the {len(numbers)} x {len(numbers)} pairs of numbers, such as {joined[0]}"
     if not lossy:
         raise ConversionError(
-            f"{what}, since GGUF has no name for this split pattern. Pass ",
-            OptionName("lossy", True),
-            " to write it.",
+            f"{what}, since GGUF has no name for this split pattern. Pass ", OptionName("lossy", True), " to write it."
         )
     return [what]
 

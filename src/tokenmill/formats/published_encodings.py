@@ -108,9 +108,7 @@ PUBLISHED = {
     "p50k_base": Published(_P50K, "gpt2", _end),
     "p50k_edit": Published(_P50K, "gpt2", lambda: _end() | _fill_in_the_middle(50281)),
     "cl100k_base": Published(
-        _CL100K,
-        "cl100k",
-        lambda: {"<|endoftext|>": 100257, **_fill_in_the_middle(100258), "<|endofprompt|>": 100276},
+        _CL100K, "cl100k", lambda: {"<|endoftext|>": 100257, **_fill_in_the_middle(100258), "<|endofprompt|>": 100276}
     ),
     "o200k_base": Published(_O200K, "o200k", lambda: {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
     "o200k_harmony": Published(_O200K, "o200k", _harmony),

@@ -103,7 +103,7 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
     if vocabulary.order != "events":
         return vocabulary
     tokens = tuple(None if id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens))
-    changes: dict[str, Any] = {"superwords": (), "split_patterns": (SUPERWORDS,)} if len(vocabulary.superwords) else {}
+    changes: dict[str, Any] = {"superwords": (), "split_patterns": (SUPERWORDS,)} if vocabulary.has_superwords else {}
     return vocabulary.replace(tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None, **changes)
 
 

@@ -109,12 +109,7 @@ def character_map(data: bytes, kept: Sequence[str] = ()) -> Step:
 
 
 def scored_vocabulary(
-    pieces: Pieces,
-    added: Sequence[AddedToken],
-    *,
-    fallback: bool,
-    unknown_surface: bytes | None = None,
-    **fields: Any,
+    pieces: Pieces, added: Sequence[AddedToken], *, fallback: bool, unknown_surface: bytes | None = None, **fields: Any
 ) -> Vocabulary:
     """The Vocabulary of pieces with scores. `fields`: further fields of it.
 

@@ -162,10 +162,7 @@ def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> 
 
 
 def _rows(
-    lefts: Sequence[str],
-    rights: Sequence[str],
-    vocab: dict[str, int],
-    bad: Callable[[int, str], NoReturn],
+    lefts: Sequence[str], rights: Sequence[str], vocab: dict[str, int], bad: Callable[[int, str], NoReturn]
 ) -> np.ndarray:
     """The merges as int32 rows (left id, right id, new id). Of a pair that is listed twice the last one counts.
 

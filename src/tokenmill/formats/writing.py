@@ -88,7 +88,7 @@ def write(
             f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get "
             "other ids"
         ]
-        if len(vocabulary.superwords):
+        if vocabulary.has_superwords:
             notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":

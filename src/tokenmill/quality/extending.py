@@ -72,7 +72,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     (40000, True)
     """
     expect_tokenizers(tok)
-    if len(tok.vocabulary.superwords):
+    if tok.vocabulary.has_superwords:
         raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
     if given.refine is not None and tok.vocabulary.order != "events":
         tok = in_event_order(tok, "Leave out ", OptionName("refine", ...), " to extend it with plain BPE.")

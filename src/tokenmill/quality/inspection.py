@@ -116,7 +116,7 @@ def inspect(
         reach = reach_of_tokens(tok, usage, progress)
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, partial_table(tok, reach, usage)]
-        replaceable = tok.vocabulary.alphabet == "bytes" and not len(tok.vocabulary.superwords)
+        replaceable = tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords
         if domains is not None and usage is not None and replaceable:
             tables.append(worth_table(tok, usage, usage.by_id))
         tables += _lists(name, tok, usage, options)

@@ -146,7 +146,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("removed tokens", _figure(len(vocabulary.removed), count)),
         (
             "merging",
-            ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if len(vocabulary.superwords) else ""),
+            ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if vocabulary.has_superwords else ""),
         ),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),

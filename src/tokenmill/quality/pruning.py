@@ -139,16 +139,14 @@ def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:
 
 def can_lose_tokens(vocabulary: Vocabulary) -> bool:
     """Whether `prune`, `shrink` and `replace` take this vocabulary."""
-    return vocabulary.library is None and not len(vocabulary.superwords)
+    return vocabulary.library is None and not vocabulary.has_superwords
 
 
 def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
     """The tokens that cannot be removed: the alphabet and the unknown token."""
     if vocabulary.library is not None:
-        raise UsageError(
-            f"tokens can be removed from byte-pair vocabularies only; this one is of order {vocabulary.order!r}"
-        )
-    if len(vocabulary.superwords):
+        raise UsageError("tokens can be removed from byte-pair vocabularies only; this one is of order 'library'")
+    if vocabulary.has_superwords:
         raise UsageError("tokens cannot be removed from a vocabulary with superwords of whole pretokens (BoundlessBPE)")
     unmade = alphabet_of(vocabulary, events_of(vocabulary))
     fixed = {id for id in unmade if vocabulary.alphabet == "characters" or len(vocabulary.tokens[id] or b"") == 1}

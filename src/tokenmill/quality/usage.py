@@ -129,7 +129,7 @@ def ids_of(tok: Tokenizer) -> int:
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
     """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalization."""
     vocabulary = without_added(tok)
-    if len(vocabulary.superwords):
+    if vocabulary.has_superwords:
         made = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))
         changes |= {"tokens": tuple(tokens), "superwords": ()}

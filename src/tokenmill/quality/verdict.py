@@ -105,11 +105,7 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def verdict(
-    of: Subject,
-    judged: Judgement | None,
-    unreachable: Collection[int],
-) -> list[Finding]:
+def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int]) -> list[Finding]:
     """The findings on one tokenizer. unreachable: the ids of the tokens that no text produces."""
     on_text = [_swallowed(of, judged), _unused(of, judged)] if judged else []
     return by_cost([*on_text, _languages(of), _density(of), _unreachable(of, unreachable)])

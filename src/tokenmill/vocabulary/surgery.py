@@ -91,7 +91,7 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
     merged = vocabulary.events[vocabulary.events[:, 1] >= 0, 2]
     first = size + len(vocabulary.removed) - len(np.unique(merged))
     in_one_go = special == [*range(size, vocabulary.n_vocab)] and not (merged < first).any()
-    if len(vocabulary.superwords):
+    if vocabulary.has_superwords:
         raise UsageError(
             "superwords of whole pretokens (BoundlessBPE) depend on the size of the vocabulary: train each size on its own"
         )
