@@ -110,8 +110,8 @@ def train(
             say(f"The same tokens are in {', '.join(short)}.")
     if live is not None:
         live.publish(Path(str(job.output)).name, vocabulary)
-        say("The page shows the tokenizer until Ctrl-C.")
         with contextlib.suppress(KeyboardInterrupt):
+            say("The page shows the tokenizer until Ctrl-C.")
             threading.Event().wait()
 
 
