@@ -49,7 +49,7 @@ def wrong() -> dict[str, str]:
 def compare(libraries, task: str, path, rounds: int, vocabulary: str = "cl100k") -> dict[str, list[dict]]:
     print(f"encode: {task} {path}", file=sys.stderr)
     jobs = {library: ["benchmarks.encode_jobs", library, vocabulary, task, str(path)] for library in libraries}
-    return alternate(jobs, rounds=rounds, skip_after=3)
+    return alternate(jobs, rounds=rounds)
 
 
 def import_times(rounds: int = 5) -> dict[str, list[dict]]:

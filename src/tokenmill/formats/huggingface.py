@@ -76,7 +76,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     if (model := vocabulary.library) is not None:
         if model.library != "tokenizers":
             raise ConversionError(
-                f"tokenizer.json cannot hold this {model.kind} model: tokenizers would give other ids. Write tokenizer.model instead."
+                f"tokenizer.json cannot represent this {model.kind} model: tokenizers would give other ids. Write tokenizer.model instead."
             )
         return model.data, []
     byte_level = vocabulary.alphabet == "bytes"

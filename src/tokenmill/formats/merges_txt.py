@@ -60,7 +60,7 @@ def parse_pair(
     node = parse_json(vocab_data, vocab_file)
     for token in added:
         if (id := node.expect(dict).get(token.content, token.id)) != token.id:
-            node.fail(f"the added token {token.content!r} has the id {id} here and {token.id} beside")
+            node.fail(f"the added token {token.content!r} has the id {id} here and {token.id} in another file")
 
     lines = lines_of(decode_utf8(merges_data, merges_file))
     first = 1 if lines and lines[0].startswith("#version") else 0

@@ -55,7 +55,7 @@ class Inspection(Report):
 
 SECTIONS = (
     ("Overview", "", ("vocabulary", "text")),
-    ("Beside others", "", ("references",)),
+    ("Compared with others", "", ("references",)),
     ("By source and script", "", ("domains", "languages", "scripts")),
     (
         "Junk",
