@@ -56,13 +56,7 @@ def inspect(
 
 
 def compare(
-    opening: Opening,
-    read: ReadOptions,
-    forms: Forms,
-    *,
-    tokenizers: Tokenizers,
-    on: On,
-    num_threads: Threads = None,
+    opening: Opening, read: ReadOptions, forms: Forms, *, tokenizers: Tokenizers, on: On, num_threads: Threads = None
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk.
 
