@@ -2,7 +2,8 @@
 
 They run where TOKENMILL_PEERS names a folder with clones of tiktoken, minbpe, rustbpe, nanochat, gpt-tokenizer, tokenizers,
 sentencepiece, mistral-common, datatrove and vllm (its source distribution is enough), as far as these are there, in an environment with what they import.
-Each suite runs in a process of its own with the plugin `stand_ins`; OTHERWISE lists what fails there, and why.
+Each suite runs in a process of its own with the plugin `stand_ins`, on the version of the clone where that is plain Python;
+OTHERWISE lists what fails there, and why.
 """
 
 import ast
@@ -58,7 +59,7 @@ def clone(name):
 
 @pytest.fixture(scope="session")
 def ranks(shared, tmp_path_factory):
-    """A folder with the .tiktoken files that the shared vocabularies have."""
+    """A folder with the .tiktoken files that the shared vocabularies have, and English text in place of rustbpe's enwik8."""
     import zstandard
 
     folder = tmp_path_factory.mktemp("ranks")
@@ -69,6 +70,9 @@ def ranks(shared, tmp_path_factory):
         path.write_bytes(file.read())
     for name in ("gpt2", "r50k_base"):
         tokenmill.load(path).save(folder / f"{name}.tiktoken", format="tiktoken")
+    (folder / "rustbpe").mkdir()
+    with zstandard.open(shared / "corpus" / "en.txt.zst", "rb") as file:
+        (folder / "rustbpe" / "enwik8").write_text(file.read(11_000_000).decode(errors="ignore"))
     return folder
 
 
@@ -80,7 +84,10 @@ def outcomes(name, ranks, tmp_path, alone=""):
         "TOKENMILL_STAND_INS": stand_ins,
         "TOKENMILL_ALONE": alone,
         "TOKENMILL_RANKS": str(ranks),
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "XDG_CACHE_HOME": str(ranks),
+        "PYTHONPATH": os.pathsep.join(
+            [str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""), f"{clone(name)}/src"]
+        ),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "stand_ins", "-o", "addopts=", "-p", "no:cacheprovider"]
     command += [f"--junitxml={report}", *tests]
