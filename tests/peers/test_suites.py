@@ -1,7 +1,8 @@
 """The tests of other projects, with tokenmill in the place of the library that they test or use.
 
 They run where TOKENMILL_PEERS names a folder with clones of tiktoken, minbpe, rustbpe, nanochat, gpt-tokenizer, tokenizers,
-sentencepiece, mistral-common, datatrove and vllm (its source distribution is enough), as far as these are there, in an environment with what they import.
+sentencepiece, mistral-common, datatrove and vllm, as far as these are there, in an environment with what they import.
+A clone of sentencepiece has to be of the installed version; its source distribution, in a folder sentencepiece/python, and that of vllm do too.
 Each suite runs in a process of its own with the plugin `stand_ins`, on the version of the clone where that is plain Python;
 OTHERWISE lists what fails there, and why.
 """
@@ -20,6 +21,7 @@ import tokenmill
 FOLDER = os.environ.get("TOKENMILL_PEERS")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="TOKENMILL_PEERS names no folder")
 
+# The integrations of mistral-common test its chat templates, for half an hour.
 # project: folder of the run, tests, modules that tokenmill stands in for or watches
 SUITES = {
     "tiktoken": (".", ["tests"], "tiktoken"),
@@ -28,7 +30,7 @@ SUITES = {
     "nanochat": (".", ["tests/test_tokenizer.py"], "tiktoken rustbpe"),
     "tokenizers": ("bindings/python", ["tests/bindings", "tests/implementations", "tests/test_serialization.py"], "tokenizers"),
     "sentencepiece": ("python", ["test/sentencepiece_test.py"], "sentencepiece"),
-    "mistral-common": (".", ["tests", "--continue-on-collection-errors"], "tiktoken sentencepiece"),
+    "mistral-common": (".", ["tests", "--ignore=tests/integrations", "--continue-on-collection-errors"], "tiktoken sentencepiece"),
     "vllm": (".", ["--noconftest", "tests/tokenizers_/test_detokenize.py", "tests/tokenizers_/test_hf.py"], "transformers"),
     "datatrove": (".", ["tests/pipeline/tokens/test_tokenization.py"], "tokenizers"),
 }  # fmt: skip
