@@ -21,7 +21,7 @@ import tokenmill
 FOLDER = os.environ.get("TOKENMILL_PEERS")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="TOKENMILL_PEERS names no folder")
 
-# The integrations of mistral-common test its chat templates, for half an hour.
+# The integrations of mistral-common test its chat templates, for ten minutes.
 # project: folder of the run, tests, modules that tokenmill stands in for or watches
 SUITES = {
     "tiktoken": (".", ["tests"], "tiktoken"),
