@@ -43,6 +43,7 @@ class Counts:
 
     text_bytes: of the documents as UTF-8.
     skipped: how many things could not be read and were left out; and the rows of Parquet without a text.
+    dropped: characters without a token; see `Tokenizer.count_dropped`.
     begun: the ids of a document that has not ended yet.
     """
 
@@ -50,6 +51,7 @@ class Counts:
     tokens: int = 0
     text_bytes: int = 0
     skipped: int = 0
+    dropped: int = 0
     begun: int = 0
 
     def __add__(self, other: Counts) -> Counts:
@@ -85,6 +87,7 @@ class Encoded(NamedTuple):
     text_bytes: int
     skipped: list[Skip]
     nulls: int = 0
+    dropped: int = 0
 
 
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
@@ -96,7 +99,8 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
         block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
     )
     names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
-    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls)
+    dropped = sum(tok.count_dropped(text.decode()) for text in block.texts()) if tok.vocabulary.library else 0
+    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls, dropped)
 
 
 def _names(block: Block, n: int) -> bytes:
@@ -174,6 +178,7 @@ class PartWriter:
         counts.documents += len(ends)
         counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
+        counts.dropped += encoded.dropped
         counts.skipped += encoded.nulls + sum(skip.left_out for skip in encoded.skipped)
         self.write_ids(encoded.ids)
         self.write_lengths(lengths)

@@ -90,6 +90,7 @@ class EncodeSummary:
 
     path: the file with the ids; of several the first.
     files: how many numbered files there are; 0 if the ids are in one file.
+    dropped: characters without a token; see `Tokenizer.count_dropped`.
     resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
     """
 
@@ -99,6 +100,7 @@ class EncodeSummary:
     tokens: int
     text_bytes: int
     skipped: int = 0
+    dropped: int = 0
     resumed_bytes: int = 0
     files: int = 0
     seconds: float = 0.0
