@@ -32,7 +32,10 @@ def lead(kept: dict[str, list[dict]], key: str) -> str:
 
 
 def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str], str]]:
-    """The matrix: the speed relative to the faster peer of each cell, the cells behind and level, and each lead as shown."""
+    """The matrix: the speed relative to the fastest peer of each cell, the cells behind and level, and each lead as shown.
+
+    A peer that gives other ids does not count.
+    """
     gains, behind, ties, shown = [], 0, 0, {}
     for model, kept in results.items():
         for text, jobs in kept.items():
@@ -40,7 +43,7 @@ def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str]
             peers = [
                 ratios(ours, rounds, "mb_per_s")
                 for peer, rounds in jobs.items()
-                if peer != "tokenmill" and all("mb_per_s" in each for each in rounds)
+                if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds)
             ]
             if peers:
                 each = min(peers, key=statistics.median)
@@ -53,22 +56,31 @@ def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str]
     return gains, behind, ties, shown
 
 
+def peers_of(results: dict) -> str:
+    """The names of the peers of every vocabulary of the matrix."""
+    every = [{*jobs} - {"tokenmill"} for kept in results.values() for jobs in kept.values()]
+    *names, last = sorted(set.intersection(*every))
+    return f"{', '.join(names)} and {last}".replace("tokenizers_next", "tokenizers 1.0")
+
+
 def matrix(results: dict) -> list[str]:
     """A row for each text and a column for each vocabulary: tokenmill's MB/s, and its lead over the fastest peer."""
     texts = list(next(iter(results.values())))
     gains, behind, ties, shown = leads_of(results)
-    wrong = [
-        f"{peer} with {model} on {text}"
-        for model, kept in results.items()
-        for text, jobs in kept.items()
-        for peer, rounds in jobs.items()
-        if any("mb_per_s" in each and each["ids"] != jobs["tokenmill"][0]["ids"] for each in rounds)
-    ]
-    ids = (
-        "All ids are equal in every cell."
-        if not wrong
-        else f"The ids of these differ from tokenmill's: {', '.join(wrong)}."
-    )
+    wrong: dict[str, list[str]] = {}
+    for model, kept in results.items():
+        for text, jobs in kept.items():
+            for peer, rounds in jobs.items():
+                if any("ids" in each and each["ids"] != jobs["tokenmill"][0]["ids"] for each in rounds):
+                    wrong.setdefault(f"{peer} with {model}", []).append(text)
+    ids = "All ids are equal in every cell."
+    if wrong:
+        named = (
+            f"{peer} ({', '.join(some) if len(some) < len(texts) else 'all texts'})" for peer, some in wrong.items()
+        )
+        ids = f"These give other ids than tokenmill and tokenizers, and do not count as peers: {'; '.join(named)}."
+    first, of_first = next(iter(results.items()))
+    peers = list(next(iter(of_first.values())))
     return [
         "## Families and scripts, new text in small pieces",
         "",
@@ -88,12 +100,22 @@ def matrix(results: dict) -> list[str]:
             ],
         ),
         "",
-        "The speed relative to the faster of gigatoken and the pre-release of tokenizers. A peer that cannot open a file is left out:",
+        f"The speed relative to the fastest of {peers_of(results)}. A peer that cannot open a file is left out:",
         "",
         *table(["", *results], [[text, *narrow(shown.get((model, text), "") for model in results)] for text in texts]),
         "",
         f"Geometric mean of the ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind} of {len(gains)} cells, level in "
         f"{ties}.",
+        "",
+        f"Every library with {first}, MB per second of CPU time:",
+        "",
+        *table(
+            ["", *peers],
+            [
+                [text, *narrow(spread(each["mb_per_s"] for each in jobs[peer]) for peer in peers)]
+                for text, jobs in of_first.items()
+            ],
+        ),
     ]
 
 

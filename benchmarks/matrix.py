@@ -21,7 +21,8 @@ from .encoders import ENCODERS, tokenizer_json
 from .harness import CACHE, alternate, corpus_file, save, version_of
 
 MODELS = ("llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "phi3")
-PEERS = ("gigatoken", "tokenizers_next", "fastokens", "splintr", "tokie", "kitoken", "iree")
+PEERS = ("gigatoken", "tokenizers_next", "fastokens")
+MORE_PEERS = ("splintr", "tokie", "kitoken", "iree")  # of the first model only, where they are slower
 CHUNK = 10_000  # bytes
 SLICES = 6
 MOST_CHUNKS = 50  # in a slice
@@ -100,9 +101,10 @@ def measure(library: str, model: str, path: str) -> dict:
 
 def run(quick: bool = False, models: tuple[str, ...] = MODELS, texts: tuple[str, ...] = TEXTS) -> dict:
     """Run all; with quick, one round of each."""
-    libraries = ["tokenmill", *(peer for peer in PEERS if version_of(peer))]
     results: dict = {}
     for model in models:
+        peers = PEERS + MORE_PEERS * (model == MODELS[0])
+        libraries = ["tokenmill", *(peer for peer in peers if version_of(peer))]
         results[model] = {}
         for text in texts:
             print(f"matrix: {model} {text}", file=sys.stderr)

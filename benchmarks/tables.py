@@ -255,7 +255,7 @@ def trainers(results: dict) -> list[str]:
         "## Token files of training frameworks",
         "",
         "Whole commands on two cores, start-up included: `tokenmill encode --format megatron`, and the tools of Megatron-LM "
-        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers), and datatrove (`DocumentTokenizer`), which writes a format of its own. "
+        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers) and of datatrove (`DocumentTokenizer`, a format of its own). "
         + "OLMo's `dolma tokens` is missing: pip found no versions of its dependencies that fit together. "
         * (not has_dolma)
         + "Megatron-LM's tools do not read Parquet. "
