@@ -178,5 +178,22 @@ def test_characters_without_a_token_are_dropped_on_request(tmp_path):
     tokenizers.Tokenizer(model).save(str(tmp_path / "tokenizer.json"))
     command = ["encode", "--tokenizer", tmp_path / "tokenizer.json"]
     assert b"no token for b'c'" in run(*command, stdin=b"abcab").stderr
-    dropped = run(*command, "--drop-unknown", stdin=b"abcab")
-    assert dropped.stdout.split() == [b"2", b"2"] and b"are dropped" in dropped.stderr
+    dropped = run(*command, "--drop-unknown", stdin=b"abcab\xc3\xa9c")
+    assert dropped.stdout.split() == [b"2", b"2"]
+    assert dropped.stderr.count(b"3 characters without a token were dropped") == 1
+    (tmp_path / "a.txt").write_text("abcab\u00e9c")
+    to_file = run(
+        *command, "--drop-unknown", tmp_path / "a.txt", "-o", tmp_path / "a.bin", "--no-end-of-text", "--json"
+    )
+    assert json.loads(to_file.stdout)["characters_dropped"] == 3
+    assert b"--drop-unknown" in run("decode", *command[1:], "--drop-unknown").stderr  # no such option
+
+
+def test_check_drops_characters_without_a_token(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    model = tokenizers.models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")])
+    tokenizers.Tokenizer(model).save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "a.txt").write_text("abcab")
+    command = ["check", tmp_path / "tokenizer.json", "--against", tmp_path / "tokenizer.json", tmp_path / "a.txt"]
+    result = json.loads(run(*command, "--fuzz", "0", "--json", "--drop-unknown").stdout)
+    assert result["agree"] and not result["refused"]

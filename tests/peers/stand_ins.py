@@ -141,10 +141,10 @@ def from_bytes(data, suffix):
             return None
 
 
-def compare(tok, text, ids, add_special_tokens):
+def compare(tok, text, ids, **special):
     if tok is None:
         return
-    ours = tok.encode(text, allowed_special="all", add_special_tokens=add_special_tokens)
+    ours = tok.encode(text, **special)
     COMPARED.append(text)
     assert ours == ids, f"tokenmill encodes {text!r} as {ours}, the library as {ids}"
 
@@ -182,7 +182,8 @@ def watch_tokenizers():
             if plain and not running and type(self.it.model).__name__ == "BPE" and not self.it.model.dropout:
                 running.append(self)
                 try:
-                    compare(from_bytes(self.it.to_str().encode(), ".json"), sequence, result.ids, add_special_tokens)
+                    special = {"allowed_special": "all", "add_special_tokens": add_special_tokens}
+                    compare(from_bytes(self.it.to_str().encode(), ".json"), sequence, result.ids, **special)
                 finally:
                     running.pop()
             return result
@@ -210,7 +211,7 @@ def watch_sentencepiece():
                 try:
                     tok = from_bytes(self.serialized_model_proto(), ".model")
                     if tok is not None:
-                        compare(tok, text, result, False)
+                        compare(tok, text, result, disallowed_special=())
                         assert tok.decode(result) == self.decode(result)
                 finally:
                     running.pop()

@@ -1,8 +1,10 @@
 """The tests of other projects, with tokenmill in the place of the library that they test or use.
 
 They run where TOKENMILL_PEERS names a folder with clones of tiktoken, minbpe, rustbpe, nanochat, gpt-tokenizer, tokenizers,
-sentencepiece, mistral-common, datatrove and vllm (its source distribution is enough), as far as these are there, in an environment with what they import.
-Each suite runs in a process of its own with the plugin `stand_ins`; OTHERWISE lists what fails there, and why.
+sentencepiece, mistral-common, datatrove and vllm, as far as these are there, in an environment with what they import.
+A clone of sentencepiece has to be of the installed version; its source distribution, in a folder sentencepiece/python, and that of vllm do too.
+Each suite runs in a process of its own with the plugin `stand_ins`, on the version of the clone where that is plain Python;
+OTHERWISE lists what fails there, and why.
 """
 
 import ast
@@ -19,6 +21,7 @@ import tokenmill
 FOLDER = os.environ.get("TOKENMILL_PEERS")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="TOKENMILL_PEERS names no folder")
 
+# The integrations of mistral-common test its chat templates, for ten minutes.
 # project: folder of the run, tests, modules that tokenmill stands in for or watches
 SUITES = {
     "tiktoken": (".", ["tests"], "tiktoken"),
@@ -27,7 +30,7 @@ SUITES = {
     "nanochat": (".", ["tests/test_tokenizer.py"], "tiktoken rustbpe"),
     "tokenizers": ("bindings/python", ["tests/bindings", "tests/implementations", "tests/test_serialization.py"], "tokenizers"),
     "sentencepiece": ("python", ["test/sentencepiece_test.py"], "sentencepiece"),
-    "mistral-common": (".", ["tests", "--continue-on-collection-errors"], "tiktoken sentencepiece"),
+    "mistral-common": (".", ["tests", "--ignore=tests/integrations", "--continue-on-collection-errors"], "tiktoken sentencepiece"),
     "vllm": (".", ["--noconftest", "tests/tokenizers_/test_detokenize.py", "tests/tokenizers_/test_hf.py"], "transformers"),
     "datatrove": (".", ["tests/pipeline/tokens/test_tokenization.py"], "tokenizers"),
 }  # fmt: skip
@@ -58,7 +61,7 @@ def clone(name):
 
 @pytest.fixture(scope="session")
 def ranks(shared, tmp_path_factory):
-    """A folder with the .tiktoken files that the shared vocabularies have."""
+    """A folder with the .tiktoken files that the shared vocabularies have, and English text in place of rustbpe's enwik8."""
     import zstandard
 
     folder = tmp_path_factory.mktemp("ranks")
@@ -69,6 +72,9 @@ def ranks(shared, tmp_path_factory):
         path.write_bytes(file.read())
     for name in ("gpt2", "r50k_base"):
         tokenmill.load(path).save(folder / f"{name}.tiktoken", format="tiktoken")
+    (folder / "rustbpe").mkdir()
+    with zstandard.open(shared / "corpus" / "en.txt.zst", "rb") as file:
+        (folder / "rustbpe" / "enwik8").write_text(file.read(11_000_000).decode(errors="ignore"))
     return folder
 
 
@@ -80,7 +86,10 @@ def outcomes(name, ranks, tmp_path, alone=""):
         "TOKENMILL_STAND_INS": stand_ins,
         "TOKENMILL_ALONE": alone,
         "TOKENMILL_RANKS": str(ranks),
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "XDG_CACHE_HOME": str(ranks),
+        "PYTHONPATH": os.pathsep.join(
+            [str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""), f"{clone(name)}/src"]
+        ),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "stand_ins", "-o", "addopts=", "-p", "no:cacheprovider"]
     command += [f"--junitxml={report}", *tests]

@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..options import Argument, Option
 from ..quality.change_job import Convert
 from ..sources.blocks import ReadOptions
-from ..tokenizer.opening import Opening
+from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
 from ._console import console, cost_of_export, progress_bar, report, say
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    opening: Opening,
+    opening: EncoderOpening,
     read: ReadOptions,
     *,
     tokenizer: opt.Tokenizer,
@@ -64,12 +64,12 @@ def agreement_rows(agreement: Agreement) -> dict[str, Any]:
     return {name: getattr(agreement, name) for name in ("proof", "texts", "bytes", "tokens", "refused")}
 
 
-def _load(path: str, opening: Opening) -> Tokenizer:
+def _load(path: str, opening: EncoderOpening) -> Tokenizer:
     """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
     from ..api import load
 
     try:
-        return load(path, download=opening.download)
+        return load(path, download=opening.download, drop_unknown=opening.drop_unknown)
     except UsageError:
         return opening.load(path)
 

@@ -50,6 +50,7 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
         "files": summary.files,
         "dtype": summary.dtype,
         "left_out": summary.skipped,
+        "characters_dropped": summary.dropped,
     }
     report(rows | speed(summary.seconds, summary.text_bytes - summary.resumed_bytes), json)
 

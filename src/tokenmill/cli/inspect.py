@@ -10,7 +10,7 @@ from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..quality.inspection import InspectionOptions
 from ..sources.blocks import ReadOptions
-from ..tokenizer.opening import Opening
+from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
 from ._console import progress_bar
 from ._tables import Forms
@@ -26,7 +26,7 @@ FIRST = ("vocabulary", "text", "thresholds", "junk", "unreachable", "references"
 
 
 def inspect(
-    opening: Opening,
+    opening: EncoderOpening,
     options: InspectionOptions,
     forms: Forms,
     *,
@@ -56,7 +56,7 @@ def inspect(
 
 
 def compare(
-    opening: Opening,
+    opening: EncoderOpening,
     read: ReadOptions,
     forms: Forms,
     *,

@@ -10,7 +10,7 @@ from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..token_files.joining import Join
 from ..token_files.settings import IdType
-from ..tokenizer.opening import Opening
+from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
 from ._console import progress_bar, report
 
@@ -23,7 +23,7 @@ def join(job: Join, *, json: opt.Json = False) -> None:
 
 
 def verify(
-    opening: Opening,
+    opening: EncoderOpening,
     *,
     path: Annotated[Path, Argument("A token file.")],
     sources: Annotated[Sequence[str], Argument("The text that it was made from, to encode it again and compare.")] = (),

@@ -23,7 +23,7 @@ from .merges_txt import roles_of
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .rank_merges import merges_by_rank
 from .sentencepiece_writer import piece_scores
-from .tokens_and_merges import tokens_and_merges
+from .tokens_and_merges import refuse_flags, tokens_and_merges
 
 _ALIGNMENT = 32
 _UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
@@ -39,14 +39,14 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     lossy: allow superwords where two neighbouring numbers of a rare kind get other ids.
     ConversionError if llama.cpp would give other ids.
     """
-    _check_added(vocabulary)
+    refuse_flags(vocabulary, "GGUF")
     if vocabulary.library is None and vocabulary.alphabet == "bytes":
         fields, notes = _byte_level(vocabulary, lossy)
     elif vocabulary.library is None and vocabulary.order == "scores":
         fields, notes = _scored(vocabulary)
     else:
         raise ConversionError(
-            "GGUF holds byte-level merges, and tokens with scores (tokenizer.model), and this vocabulary is neither: "
+            "GGUF stores byte-level merges, and tokens with scores (tokenizer.model), and this vocabulary is neither: "
             f"order {vocabulary.order!r}, alphabet {vocabulary.alphabet!r}. Write tokenizer.json instead."
         )
     known = vocabulary.special_tokens
@@ -62,16 +62,10 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     return data + bytes(-len(data) % _ALIGNMENT), notes
 
 
-def _check_added(vocabulary: Vocabulary) -> None:
-    for token in vocabulary.added_tokens:
-        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
-            raise ConversionError(f"the added token {token.content!r} has {', '.join(flags)}, which GGUF cannot hold")
-
-
 def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, object]], list[str]]:
     if vocabulary.normalizers or vocabulary.add_prefix_space:
         what = "normalizes text" if vocabulary.normalizers else "puts a space before a text"
-        raise ConversionError(f"this vocabulary {what}, which GGUF cannot hold. Write tokenizer.json instead.")
+        raise ConversionError(f"this vocabulary {what}, which GGUF cannot represent. Write tokenizer.json instead.")
     notes: list[str] = []
     if _comparable(vocabulary.split_patterns) == [_DIGITS] and vocabulary.order == "merges":
         pre, whole = "superbpe", False
@@ -97,7 +91,7 @@ def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
     if not found:
         held = " then ".join(vocabulary.split_patterns) or "none"
         raise ConversionError(
-            f"GGUF holds the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
+            f"GGUF stores the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
         )
     same = [name for name in found if (name in WHOLE_PRETOKENS) == vocabulary.whole_pretokens]
     name = [*same, *found][0]
@@ -141,9 +135,7 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
     what = f"llama.cpp gives other ids to {len(joined):,} of the {len(numbers)} x {len(numbers)} pairs of numbers, such as {joined[0]}"
     if not lossy:
         raise ConversionError(
-            f"{what}, since GGUF has no name for this split pattern. Pass ",
-            OptionName("lossy", True),
-            " to write it.",
+            f"{what}, since GGUF has no name for this split pattern. Pass ", OptionName("lossy", True), " to write it."
         )
     return [what]
 
@@ -162,12 +154,12 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list
         raise ConversionError(
             f"the added token {late[0]!r} is found after spaces are replaced, and llama.cpp finds it in the text as it is"
             if late
-            else "GGUF cannot hold where this vocabulary puts a space before a text"
+            else "GGUF cannot represent where this vocabulary puts a space before a text"
         )
     if {*steps} - {("Prepend", MARK), ("Replace", " ", MARK)} or vocabulary.space_mark != MARK:
         raise ConversionError(
             "this vocabulary changes text by more than spaces (a character map, or white space that is removed), which GGUF "
-            "cannot hold"
+            "cannot represent"
         )
     if len(vocabulary.byte_tokens) != 256 or None in vocabulary.byte_tokens:
         raise ConversionError(

@@ -44,7 +44,7 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
         return packed
     tokens, ids, lines = _parse_by_line(data, file)
     if not ids:
-        fail(file, "", "holds no tokens")
+        fail(file, "", "contains no tokens")
     return pack_tokens(tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}")))
 
 
@@ -79,6 +79,7 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
         raise ConversionError(f"{ours}. Write tokenizer.json instead.")
 
     from .rank_merges import ranks_of  # late: to read a file needs no merges
+    from .tokens_and_merges import refuse_flags
 
     if vocabulary.alphabet != "bytes":
         refuse("tiktoken begins with bytes, and this vocabulary with characters")
@@ -94,8 +95,7 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     for token in vocabulary.added_tokens:
         if not token.special:
             refuse(f"the added token {token.content!r} is matched in any text, which tiktoken cannot do")
-        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
-            refuse(f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not have")
+    refuse_flags(vocabulary, "tiktoken")
     return tokens, notes
 
 

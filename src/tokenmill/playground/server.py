@@ -75,10 +75,7 @@ def starter() -> tuple[str, Vocabulary]:
 
 def catalog(names: Sequence[str]) -> dict[str, Any]:
     """The list of tokenizers, which the page reads first."""
-    return {
-        "version": 1,
-        "tokenizers": [{"name": name, "pack": f"packs/{i}.tmpack"} for i, name in enumerate(names)],
-    }
+    return {"version": 1, "tokenizers": [{"name": name, "pack": f"packs/{i}.tmpack"} for i, name in enumerate(names)]}
 
 
 class Server(ThreadingHTTPServer):
@@ -242,7 +239,7 @@ def _requested_path(body: bytes) -> Path:
 
 def _unframe(body: bytes) -> list[tuple[str, bytes]]:
     """The files of an upload: the length of the head (4 bytes), the head (JSON: name and size of each), the contents."""
-    wrong = UsageError("the upload is damaged: it does not hold the files that its head lists")
+    wrong = UsageError("the upload is damaged: it does not contain the files that its head lists")
     length = int.from_bytes(body[:4], "little")
     if len(body) < 4 + length or length > _MOST_HEAD:
         raise wrong

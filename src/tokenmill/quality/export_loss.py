@@ -91,7 +91,7 @@ def export_loss(
     """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
 
     sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
     num_threads: the threads that count the text (None: all cores).
     None for a tokenizer without events: its exports return the same ids.
 
@@ -105,7 +105,7 @@ def export_loss(
     counts = WordCounts.merge(text.counts(tok, progress))
     present = present_by_rank(tok.vocabulary)
     by_rank, longest = Core(present, 64 << 20), longest_match(present)
-    if not len(tok.vocabulary.superwords):
+    if not tok.vocabulary.has_superwords:
         return compare_on_counts(tok._core.encode_pretoken, by_rank.encode_pretoken, longest, counts)
 
     # What superwords join is counted as one pretoken here; the exports split it in their own way.

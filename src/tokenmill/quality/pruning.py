@@ -66,7 +66,7 @@ def prune(
     ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
     ios, counts: remove the tokens of a plain vocabulary whose IoS reaches this threshold when its merges are replayed on
         `counts` (files, folders, globs or word counts); see `removals`. The result encodes by events.
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
 
     >>> smaller = prune(tok, ios=0.9, counts="corpus/*.txt")
     >>> smaller.tok.n_vocab, smaller.id_map[300]
@@ -102,7 +102,7 @@ def shrink(
     scripts: names or codes of Unicode scripts, such as "Latin" or "Cyrl". Tokens stay if all their letters are of these
         scripts, and those without letters; not those that begin or end inside a character.
     Added tokens stay, and so do the alphabet and all that remaining tokens are built from.
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
 
     >>> smaller = shrink(tok, text="corpus/*.txt", scripts=["Latin"])
     >>> smaller.tok.n_vocab, smaller.id_map[300]
@@ -123,7 +123,7 @@ def shrink(
         keeping |= used
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
-    alphabet = staying & ordinary_tokens(tok).keys() - keeping
+    alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - keeping
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
 
 
@@ -139,16 +139,14 @@ def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:
 
 def can_lose_tokens(vocabulary: Vocabulary) -> bool:
     """Whether `prune`, `shrink` and `replace` take this vocabulary."""
-    return vocabulary.library is None and not len(vocabulary.superwords)
+    return vocabulary.library is None and not vocabulary.has_superwords
 
 
 def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
     """The tokens that cannot be removed: the alphabet and the unknown token."""
     if vocabulary.library is not None:
-        raise UsageError(
-            f"tokens can be removed from byte-pair vocabularies only; this one is of order {vocabulary.order!r}"
-        )
-    if len(vocabulary.superwords):
+        raise UsageError("tokens can be removed from byte-pair vocabularies only; this one is of order 'library'")
+    if vocabulary.has_superwords:
         raise UsageError("tokens cannot be removed from a vocabulary with superwords of whole pretokens (BoundlessBPE)")
     unmade = alphabet_of(vocabulary, events_of(vocabulary))
     fixed = {id for id in unmade if vocabulary.alphabet == "characters" or len(vocabulary.tokens[id] or b"") == 1}
@@ -175,7 +173,9 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
     """`tok` without the tokens `removing`, apart from those that others need and those of `made`."""
     vocabulary = tok.vocabulary
     if vocabulary.order == "events":
-        return _without_removed(tok, with_removals(vocabulary, removing & ordinary_tokens(tok).keys()), removing)
+        return _without_removed(
+            tok, with_removals(vocabulary, removing & ordinary_tokens(tok.vocabulary).keys()), removing
+        )
     staying = (all_ids(vocabulary) - removing).union(made)
     needed = sorted((parts_of(vocabulary, staying).union(made)) & removing)
     return _pruned(tok, vocabulary, sorted(staying.union(needed)), needed)
@@ -194,7 +194,7 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: lis
     smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
     id_map[list(vocabulary.removed)] = -1
     id_map = id_map[: tok.n_vocab]
-    given = ordinary_tokens(tok).keys() | tok.vocabulary.bytes_apart.keys()
+    given = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.bytes_apart.keys()
     return Pruned(smaller, id_map, needed, dropped=int((id_map[sorted(given)] < 0).sum()))
 
 
@@ -231,7 +231,7 @@ def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
             regex.compile(rf"\p{{Script={script}}}")
         except regex.error:
             raise UsageError(
-                f"scripts holds {script!r}, which is not a Unicode script; name one, such as Latin"
+                f"scripts contains {script!r}, which is not a Unicode script; name one, such as Latin"
             ) from None
     inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
     wanted = regex.compile(rf"[\P{{L}}{inside}]*")

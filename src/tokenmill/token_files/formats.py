@@ -55,8 +55,7 @@ def npy_header(kind: str, n: int) -> bytes:
 
 def _write_offsets(file: IO[bytes], contents: Contents) -> None:
     file.write(npy_header("<i8", contents.documents + 1) + bytes(8))
-    for ends in contents.ends():
-        file.write(ends)
+    _write_ends(file, contents)
 
 
 def _write_spans(file: IO[bytes], contents: Contents) -> None:
@@ -72,12 +71,15 @@ def _write_ends(file: IO[bytes], contents: Contents) -> None:
         file.write(ends)
 
 
-def _write_summary(file: IO[bytes], contents: Contents) -> None:
+def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
     """Three lines: the tokenizer and the bytes of an id, the number of tokens, and that for people, such as 7.04 MT."""
-    n = contents.tokens
-    power = len(str(n)) - 1
-    short = f"{n / 1000 ** (power // 3):.{2 - power % 3}f} {['', *'kMGTPE'][power // 3]}T"
-    file.write(f"{contents.tokenizer}|{2 if contents.dtype == 'uint16' else 4}\n{n}\n{short}".encode())
+    power = len(str(tokens)) - 1
+    short = f"{tokens / 1000 ** (power // 3):.{2 - power % 3}f} {['', *'kMGTPE'][power // 3]}T"
+    return f"{tokenizer}|{2 if dtype == 'uint16' else 4}\n{tokens}\n{short}".encode()
+
+
+def _write_summary(file: IO[bytes], contents: Contents) -> None:
+    file.write(summary_of(contents.tokenizer, contents.dtype, contents.tokens))
 
 
 def _write_megatron(file: IO[bytes], contents: Contents) -> None:

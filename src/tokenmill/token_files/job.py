@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 from ..errors import OptionName, UsageError
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
-from ..tokenizer.opening import Opening
+from ..tokenizer.opening import EncoderOpening
 from .formats import FORMAT_OF
 from .settings import EncodeOptions, EncodeSummary, output_path
 
@@ -41,7 +42,7 @@ class Encode(Options):
     output: Annotated[str | Path | None, Option("Write the ids here, not to stdout. In a folder token files are named train.", "-o", "--output", metavar="PATH")] = None
     format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or for a training framework: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on
-    opening: Opening = field(default_factory=Opening)
+    opening: EncoderOpening = field(default_factory=EncoderOpening)
     options: EncodeOptions = field(default_factory=EncodeOptions)
     job: JobOptions = field(default_factory=JobOptions)
 
@@ -50,7 +51,7 @@ class Encode(Options):
         """The format asked for, or that of the output's suffix."""
         return self.format or FORMAT_OF.get(Path(self.output or "").suffix, "text")
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.chosen_format == "text":
             names = (
                 "begin_of_text end_of_text shard_tokens val_shard part num_threads engine ray_address resume".split()
@@ -59,7 +60,7 @@ class Encode(Options):
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together."""
-        self.refuse_unused()
+        self._refuse_unused()
         format = self.chosen_format
         if format != "text" and (not self.sources or self.output is None):
             raise UsageError(f"a token file ({format}) needs sources, and ", OptionName("output"), " with its name")
@@ -90,7 +91,11 @@ class Encode(Options):
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite)
         with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out or sys.stdout) as file:
+            dropped = 0
             for document in read_documents(self.sources or ["-"], **asdict(read), on_skip=skip):
                 ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
                 file.write(" ".join(map(str, ids)) + "\n")
+                dropped += tok.count_dropped(document.text)
+        if dropped:
+            warnings.warn(f"{dropped:,} characters without a token were dropped", stacklevel=2)
         return None

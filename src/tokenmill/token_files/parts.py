@@ -26,7 +26,7 @@ from ..sources.blocks import Block, Cut, Span
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, report_skips
 from ..tokenizer.encoding._documents_cy import lengths_of
-from .settings import COPY, BlockHashes, Settings
+from .settings import COPY, BlockHashes, Row, Settings
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -43,6 +43,7 @@ class Counts:
 
     text_bytes: of the documents as UTF-8.
     skipped: how many things could not be read and were left out; and the rows of Parquet without a text.
+    dropped: characters without a token; see `Tokenizer.count_dropped`.
     begun: the ids of a document that has not ended yet.
     """
 
@@ -50,6 +51,7 @@ class Counts:
     tokens: int = 0
     text_bytes: int = 0
     skipped: int = 0
+    dropped: int = 0
     begun: int = 0
 
     def __add__(self, other: Counts) -> Counts:
@@ -60,13 +62,13 @@ class Counts:
 class Part:
     """A finished part: its folder and what it holds.
 
-    hashes: of its ids without a header, and of the lengths of its documents.
+    hashes: the rows of its ids without a header, and of the lengths of its documents.
     divided: whether it is known where the documents end.
     """
 
     folder: Path
     counts: Counts = field(default_factory=Counts)
-    hashes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hashes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     divided: bool = True
 
 
@@ -85,6 +87,7 @@ class Encoded(NamedTuple):
     text_bytes: int
     skipped: list[Skip]
     nulls: int = 0
+    dropped: int = 0
 
 
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
@@ -96,7 +99,8 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
         block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
     )
     names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
-    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls)
+    dropped = sum(tok.count_dropped(text.decode()) for text in block.texts()) if tok.vocabulary.library else 0
+    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls, dropped)
 
 
 def _names(block: Block, n: int) -> bytes:
@@ -174,6 +178,7 @@ class PartWriter:
         counts.documents += len(ends)
         counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
+        counts.dropped += encoded.dropped
         counts.skipped += encoded.nulls + sum(skip.left_out for skip in encoded.skipped)
         self.write_ids(encoded.ids)
         self.write_lengths(lengths)
@@ -182,6 +187,10 @@ class PartWriter:
     def write_ids(self, data: Any) -> None:
         self._files[0].write(data)
         self._hashes[0].update(data)
+
+    def copy_ids(self, data: Any) -> None:
+        """Write ids whose hashes are known."""
+        self._files[0].write(data)
 
     def write_lengths(self, data: Any) -> None:
         self._files[1].write(data)
@@ -211,17 +220,17 @@ class PartWriter:
 
     def part(self) -> Part:
         """Return the summary of what was written."""
-        hashes = {name: each.digests() for name, each in zip(self.NAMES, self._hashes, strict=False)}
+        hashes = {name: each.rows() for name, each in zip(self.NAMES, self._hashes, strict=False)}
         return Part(self.folder, self.counts, hashes)
 
     def __enter__(self) -> PartWriter:
         return self
 
     def __exit__(self, error: Any, *_: object) -> None:
-        """Bring all to the disk, unless there was an error, and close the files."""
+        """Close the files. Errors of that do not hide an earlier one."""
         try:
-            if error is None:
-                self.sync()
+            for file in self._files if error is None else ():
+                file.flush()
         finally:
             for file in self._files:
                 with suppress(OutputError):

@@ -15,12 +15,18 @@ class Opening(Options):
 
     split: Annotated[str | None, Option("The split pattern, for a tokenizer file that does not have it.")] = None
     download: Annotated[bool, Option("Allow the download of a published encoding.", "--download")] = False
-    # fmt: off
-    drop_unknown: Annotated[bool, Option("Drop characters without a token, as tokenizers does.", "--drop-unknown")] = False
-    # fmt: on
 
     def load(self, tokenizer: str | Tokenizer) -> Tokenizer:
         """The tokenizer of a file, a folder or a name; one that is loaded is returned as it is."""
         if isinstance(tokenizer, Tokenizer):
             return tokenizer
-        return Tokenizer.from_file(tokenizer, split=self.split, download=self.download, drop_unknown=self.drop_unknown)
+        return Tokenizer.from_file(tokenizer, **vars(self))
+
+
+@dataclass(frozen=True)
+class EncoderOpening(Opening):
+    """The options for opening a tokenizer that encodes."""
+
+    # fmt: off
+    drop_unknown: Annotated[bool, Option("Drop characters without a token, as tokenizers does.", "--drop-unknown")] = False
+    # fmt: on

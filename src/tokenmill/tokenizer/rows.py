@@ -1,21 +1,20 @@
-"""Rows of a batch: encoded texts, cut to a length, with control tokens around them and padding, as NumPy arrays.
+"""Rows of a batch: encoded texts, cut to a length, with control tokens around them and padding, as lists or as NumPy arrays.
 
-A row is a list of segments: a text, control tokens, and one segment of padding, which may be empty. All segments are in one
-array of ids, so a batch is a table of where each segment starts and how long it is.
+A row consists of columns: a text, control tokens, and one column of padding, which may be empty.
 
-    ids  [310, 402, 417, | 1, | 2]            two texts [310] and [402, 417], <s>, padding
-    row  <s> [310] pad:      starts 3 0 4     lengths 1 1 1
-    row  <s> [402, 417]:     starts 3 1 4     lengths 1 2 0
+    ids  [310, 402, 417]                      two texts [310] and [402, 417]
+    row  <s> [310] pad:      sizes 1 1 1
+    row  <s> [402, 417]:     sizes 1 2 0
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from ..vocabulary.template import Items
 
 
 class Texts(NamedTuple):
@@ -53,66 +52,69 @@ class Texts(NamedTuple):
 class Rows:
     """The rows of a batch.
 
-    items: what a row consists of; see `Template`. control_ids: the ids of the control tokens among them.
+    columns: the id of a control token, or None for the text, for each column but that of padding.
     width: the length to pad to, "longest", or 0 for no padding. multiple: padding goes on to a multiple of it.
+    as_lists: whether the results are lists, not arrays. Rows of different lengths always are.
     """
 
     def __init__(
         self,
         texts: Texts,
-        items: Items,
-        control_ids: list[int],
+        columns: Sequence[int | None],
         width: int | str = 0,
         multiple: int | None = None,
         pad_left: bool = False,
+        as_lists: bool = True,
     ):
-        self.items, self.texts, self.control_ids = items, texts, control_ids
-        n, n_ids = len(texts.lengths), len(texts.ids)
-        lengths = np.ones((n, len(items) + 1), np.int64)
-        starts = np.empty_like(lengths)
-        self.pad_place = n_ids + len(control_ids)
-        controls = iter(range(n_ids, self.pad_place))
-        for column, (item, _) in enumerate(items):
-            if isinstance(item, str):
-                starts[:, column] = next(controls)
-            else:
-                starts[:, column], lengths[:, column] = texts.starts, texts.lengths
-        content = lengths[:, :-1].sum(1)
+        self.texts, self.columns, n = texts, columns, len(texts.lengths)
+        sizes = np.ones((n, len(columns) + 1), np.int64)
+        sizes[:, [column for column, id in enumerate(columns) if id is None]] = texts.lengths[:, None]
+        content = sizes[:, :-1].sum(1)
         to = int(content.max(initial=0)) if width == "longest" else int(width)
         to += -to % (multiple or 1)
-        starts[:, -1], lengths[:, -1] = self.pad_place, np.maximum(to - content, 0) if width else 0
-        order = [*range(len(items) + 1)]
-        columns = np.array([len(items), *order[:-1]] if pad_left else order)
-        sizes = lengths[:, columns].ravel()
-        self.ends = [0, *lengths.sum(1).cumsum().tolist()]
-        # For each id of the result: the column of its segment, and its place in the ids.
-        self.column = np.repeat(np.tile(columns.astype(np.int8), n), sizes)
-        self.places = np.arange(self.ends[-1]) + np.repeat(starts[:, columns].ravel() - (sizes.cumsum() - sizes), sizes)
-        self.places[self.column == len(items)] = self.pad_place
-        self.width = self.ends[1] if n and self.ends == [*range(0, n * self.ends[1] + 1, self.ends[1] or 1)] else None
-
-    def lengths(self) -> list[int]:
-        """The length of each row."""
-        return [end - start for start, end in pairwise(self.ends)]
+        sizes[:, -1] = np.maximum(to - content, 0) if width else 0
+        order = range(len(columns) + 1)
+        self.order = [*order[-1:], *order[:-1]] if pad_left else [*order]
+        self.sizes = sizes[:, self.order]
+        self.lengths = self.sizes.sum(1).tolist()
+        self.ends = [0, *accumulate(self.lengths)]
+        self.borders = (sizes[:, -1] if pad_left else content).tolist()  # between text and padding
+        self.as_lists = as_lists or len(set(self.lengths)) != 1
 
     def ids(self, pad: int) -> np.ndarray:
-        """The ids of all rows. pad: that of padding."""
-        return np.concatenate([self.texts.ids, [*self.control_ids, pad]]).astype(np.int64)[self.places]
+        """The ids of all rows in one array. pad: that of padding."""
+        return np.concatenate([self.texts.ids, [id or 0 for id in self.columns], [pad]]).astype(np.int64)[self._places]
 
     def spans(self) -> np.ndarray:
-        """The span of each id in its text; 0 and 0 for control tokens and padding."""
+        """The span of each id of all rows in its text; 0 and 0 for control tokens and padding."""
         assert self.texts.spans is not None
-        nothing = np.zeros((1 + len(self.control_ids), 2), np.int64)
-        return np.concatenate([self.texts.spans, nothing])[self.places]
+        return np.concatenate([self.texts.spans, np.zeros((len(self.order), 2), np.int64)])[self._places]
 
-    def of_items(self, values: list[int], of_padding: int) -> np.ndarray:
-        """For each id, the value of its item."""
-        return np.array([*values, of_padding], np.int64)[self.column]
+    def of_columns(self, values: Sequence[int], of_padding: int) -> Any:
+        """The value of each id's column, for each row."""
+        if self.as_lists and len(set(values)) == 1:  # each row is a slice of the longest text with the longest padding
+            n = max(self.lengths, default=0)
+            padding, content = [of_padding] * n, [values[0]] * n
+            line = padding + content if self.order[0] else content + padding
+            bounds = zip(self.borders, self.lengths, strict=True)
+            return [line[n - border : n - border + length] for border, length in bounds]
+        in_order = np.array([*values, of_padding], np.int64)[self.order]
+        return self.divided(np.repeat(np.tile(in_order, len(self.sizes)), self.sizes.ravel()))
 
-    def nested(self, values: np.ndarray, as_array: bool) -> Any:
-        """The values of all rows as an array of rows if it is asked for and all are equally long, otherwise as lists."""
-        if self.width is not None:
-            rows = values.reshape(len(self.ends) - 1, self.width, *values.shape[1:])
-            return rows if as_array else rows.tolist()
-        flat = values.tolist()
+    def divided(self, values: np.ndarray, listed: Callable[[np.ndarray], list[Any]] = np.ndarray.tolist) -> Any:
+        """The values of all rows by row, as an array or as lists of what `listed` makes of them."""
+        if not self.as_lists:
+            return values.reshape(len(self.lengths), self.lengths[0], *values.shape[1:])
+        flat = listed(values)
         return [flat[start:end] for start, end in pairwise(self.ends)]
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """The place of each id of all rows in the texts' ids; after them, one place for each column."""
+        n_ids, sizes = len(self.texts.ids), self.sizes.ravel()
+        starts = np.empty_like(self.sizes)
+        for position, column in enumerate(self.order):
+            is_text = column < len(self.columns) and self.columns[column] is None
+            starts[:, position] = self.texts.starts if is_text else n_ids + column
+        places = np.arange(self.ends[-1]) + np.repeat(starts.ravel() - (sizes.cumsum() - sizes), sizes)
+        return np.minimum(places, n_ids + len(self.columns))  # padding has the last place

@@ -158,7 +158,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             flags = {name: getattr(token, name) for name in _FLAGS} | {"special": special}
             added[token.content] = new[token.content] = AddedToken(token.content, id, **flags)
         if new and vocabulary.library is None:
-            self._change(vocabulary.with_settings(added_tokens=(*added.values(),)))
+            self._change(vocabulary.replace(added_tokens=(*added.values(),)))
         elif new:
             rust = to_hf(vocabulary)
             rust.add_tokens([_rust_token(token) for token in new.values()])
@@ -173,7 +173,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         single = (*bos, (0, 0), *eos)
         pair = (*single, *((token, 1) for token, _ in bos), (1, 1), *((token, 1) for token, _ in eos))
         vocabulary = self.vocabulary
-        self._change(vocabulary.with_settings(template=Template(single, pair, vocabulary.template.trims)))
+        self._change(vocabulary.replace(template=Template(single, pair, vocabulary.template.trims)))
 
     @property
     def _tokenizer(self) -> Any:
@@ -258,22 +258,16 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         batch, is_batch = _batch_of(text, text_pair, is_split_into_words)
         offsets = return_offsets_mapping
         truncates = truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None
-        if (
-            batch is None
-            or truncation_strategy == TruncationStrategy.ONLY_SECOND
-            or more.get("sanitize_control_tokens")
-        ):
+        only_second = truncation_strategy == TruncationStrategy.ONLY_SECOND
+        if batch is None or only_second or more.get("sanitize_control_tokens"):
             return PreTrainedTokenizerFast._encode_plus(self, **arguments, **more)
 
         split_special_tokens = self.split_special_tokens if split_special_tokens is None else split_special_tokens
         plan = self.tables.core.plan((), ()) if split_special_tokens else self.tables.core.plan("all", ())
         pads = padding_strategy != PaddingStrategy.DO_NOT_PAD
-        with_types = (
-            "token_type_ids" in self.model_input_names if return_token_type_ids is None else return_token_type_ids
-        )
-        with_mask = (
-            "attention_mask" in self.model_input_names if return_attention_mask is None else return_attention_mask
-        )
+        names = self.model_input_names
+        with_types = "token_type_ids" in names if return_token_type_ids is None else return_token_type_ids
+        with_mask = "attention_mask" in names if return_attention_mask is None else return_attention_mask
         other = (
             pads or with_types or return_special_tokens_mask or return_length or return_overflowing_tokens or offsets
         )
@@ -284,57 +278,53 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
                 one = one[len(one) - room :] if self.truncation_side == "left" else one[:room]
             one = [*before, *one, *after]
             self._eventual_warn_about_too_long_sequence(one, max_length, verbose)
-            data: dict[str, Any] = (
-                {"input_ids": one, "attention_mask": [1] * len(one)} if with_mask else {"input_ids": one}
-            )
+            data: dict[str, Any] = {"input_ids": one} | ({"attention_mask": [1] * len(one)} if with_mask else {})
             if return_tensors is not None:
                 data = {name: [np.array(row, np.int64)] for name, row in data.items()}
             return LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
 
         texts = self._encode_texts(batch, is_split_into_words, plan, offsets or of_chat)
         items = self._items(False, add_special_tokens)
-        control_ids = [self.tables.ids[item] for item, _ in items if isinstance(item, str)]
+        columns = [self.tables.ids[item] if isinstance(item, str) else None for item, _ in items]
         sample = np.arange(len(batch))
         if truncates:
-            room, from_left = max(0, (max_length or 0) - len(control_ids)), self.truncation_side == "left"
+            room = max(0, (max_length or 0) - sum(id is not None for id in columns))
+            from_left = self.truncation_side == "left"
             if return_overflowing_tokens:
                 texts, sample = texts.windows(room, stride, from_left)
             else:
                 texts = texts.cut(room, from_left)
         width = (max_length or 0) if padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
-        pad_left = (padding_side or self.padding_side) == "left"
-        rows = Rows(texts, items, control_ids, width, pad_to_multiple_of, pad_left)
+        pad_left, pad_id = (padding_side or self.padding_side) == "left", self.pad_token_id if pads else 0
+        rows = Rows(texts, columns, width, pad_to_multiple_of, pad_left, return_tensors is None)
 
-        ids = rows.ids(self.pad_token_id if pads else 0)
-        values = {"input_ids": ids}
+        data = {"input_ids": rows.divided(rows.ids(pad_id), self._listed)}
         if with_types:
-            values["token_type_ids"] = rows.of_items([type_id for _, type_id in items], self.pad_token_type_id)
+            data["token_type_ids"] = rows.of_columns([type_id for _, type_id in items], self.pad_token_type_id)
         if with_mask:
-            values["attention_mask"] = rows.of_items([1] * len(items), 0)
+            data["attention_mask"] = rows.of_columns([1] * len(columns), 0)
         if return_special_tokens_mask:
-            values["special_tokens_mask"] = rows.of_items([int(isinstance(item, str)) for item, _ in items], 1)
+            data["special_tokens_mask"] = rows.of_columns([int(id is not None) for id in columns], 1)
         if offsets:
-            values["offset_mapping"] = self._trimmed(rows.spans(), ids)
-        data = {name: rows.nested(value, return_tensors is not None) for name, value in values.items()}
-        if offsets and not isinstance(data["offset_mapping"], np.ndarray):
-            data["offset_mapping"] = [[*map(tuple, row)] for row in data["offset_mapping"]]
+            data["offset_mapping"] = rows.divided(
+                self._trimmed(rows, pad_id), lambda spans: [*map(tuple, spans.tolist())]
+            )
         if return_tensors in (
             "pt",
             TensorType.PYTORCH,
         ):  # a list of arrays is taken as it is, an array is flattened first
             data = {name: [*value] for name, value in data.items()}
-        lengths = rows.lengths()
         if return_length:
-            data["length"] = lengths
+            data["length"] = rows.lengths
         if return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = sample.tolist()
-        self._eventual_warn_about_too_long_sequence(range(max(lengths, default=0)), max_length, verbose)  # type: ignore[arg-type]
+        self._eventual_warn_about_too_long_sequence(range(max(rows.lengths, default=0)), max_length, verbose)  # type: ignore[arg-type]
         if not is_batch and return_tensors is None and not return_overflowing_tokens:
             data = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
-        kind = ChatEncoding if of_chat else LazyEncoding
-        encoding: Any = kind(data, by_rust, tensor_type=return_tensors, n_sequences=1)
+        encoding = LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
         if of_chat:
-            encoding.spans = np.split(rows.spans(), rows.ends[1:-1])
+            spans = np.split(rows.spans(), rows.ends[1:-1])
+            encoding._encodings = [SimpleNamespace(offsets=each.tolist()) for each in spans]
         return encoding
 
     def _encode_texts(self, sentences: list[Any], are_words: bool, plan: Plan, spans: bool) -> Texts:
@@ -344,7 +334,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if spans:
             encoded = [core.encode_with_offsets(repair(text), plan) for text in flat]
             bounds = np.cumsum([0, *(len(each.ids) for each in encoded)])
-            ids = np.array([id for each in encoded for id in each.ids], np.int64)
+            ids = np.array([id for each in encoded for id in each.ids], np.uint32)
             all_spans = np.concatenate([np.empty((0, 2), np.int64), *(each.characters for each in encoded)])
         else:
             ids, bounds = encode_flat(core, flat, plan, None)
@@ -352,13 +342,18 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             bounds = bounds[np.cumsum([0, *map(len, sentences)])]
         return Texts(ids, all_spans if spans else None, bounds[:-1], np.diff(bounds))
 
-    def _trimmed(self, spans: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """The spans of text, without the spaces at their ends if the template says so."""
-        trims = self.vocabulary.template.trims
+    def _listed(self, ids: np.ndarray) -> list[int]:
+        """A list of ids, by the kernel if there is one: it keeps the objects of Python."""
+        kernel = self.tables.core.kernel
+        return ids.tolist() if kernel is None else kernel.listed(ids.astype(np.uint32).view(np.uint8))
+
+    def _trimmed(self, rows: Rows, pad_id: int) -> np.ndarray:
+        """The spans of all rows, without the spaces at their ends if the template says so."""
+        trims, spans = self.vocabulary.template.trims, rows.spans()
         if not trims or self.vocabulary.library is not None:  # the library has done it
             return spans
         start, end = spans.T
-        before, after = self.tables.spaces[ids].T
+        before, after = self.tables.spaces[rows.ids(pad_id)].T
         if trims == "prefix":
             before = np.maximum(before - (start == 0), 0)
         start = np.minimum(start + before, end)
@@ -378,7 +373,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             return super().apply_chat_template(conversation, *arguments, **options)
         options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
         chat: Any = super().apply_chat_template(conversation, *arguments, **options)
-        chat.spans = None
+        chat._encodings = None  # from here on those of the Rust library
         return chat
 
     # Decoding
@@ -400,12 +395,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             text = core.decode(ids, "replace")
         except UnknownTokenError:  # left out, as in transformers
             text = core.decode([id for id in ids if self._convert_id_to_token(id) is not None], "replace")
-        clean = (
-            self.clean_up_tokenization_spaces if clean_up_tokenization_spaces is None else clean_up_tokenization_spaces
-        )
+        if clean_up_tokenization_spaces is None:
+            clean_up_tokenization_spaces = self.clean_up_tokenization_spaces
         for_bpe = self.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output
         library = self.vocabulary.library
-        if clean and (for_bpe or (library is not None and library.kind != "BPE")):
+        if clean_up_tokenization_spaces and (for_bpe or (library is not None and library.kind != "BPE")):
             text = self.clean_up_tokenization(text)
         return text
 
@@ -461,22 +455,6 @@ class LazyEncoding(BatchEncoding):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._encode = None
         super().__setstate__(state)
-
-
-class ChatEncoding(LazyEncoding):
-    """Encoded chats. The base class reads the offsets of their tokens for the mask of what the assistant wrote.
-
-    spans: for each row, the first character of each token and the one after its last; 0 and 0 for control tokens and padding.
-        None once the mask is made: then `encodings` are those of the Rust library.
-    """
-
-    spans: list[np.ndarray] | None = None
-
-    @property
-    def encodings(self) -> Any:
-        if self.spans is None:
-            return super().encodings
-        return [SimpleNamespace(offsets=spans.tolist()) for spans in self.spans]
 
 
 def tokenizer_of(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -44,21 +45,32 @@ class LibraryModel:
 
     def count_dropped(self, text: str) -> int:
         """The number of characters, after normalization and splitting, that have no token in a BPE model and are dropped."""
-        if self.library != "tokenizers" or self.kind != "BPE":
+        if self._known is None:
             return 0
-        import json  # late, like the other import of it: it takes a millisecond, and kernels need none
-
-        model = json.loads(self.data)["model"]
-        if model.get("unk_token") is not None:
-            return 0
-        steps, known = self.tokenizer, model["vocab"].keys()
+        steps = self.tokenizer
+        for token in steps.get_added_tokens_decoder().values():
+            text = text if token.special else text.replace(token.content, "")
         text = text if steps.normalizer is None else steps.normalizer.normalize_str(text)
         parts = (
-            [text] if steps.pre_tokenizer is None else [part for part, _ in steps.pre_tokenizer.pre_tokenize_str(text)]
+            [text] if steps.pre_tokenizer is None else [each for each, _ in steps.pre_tokenizer.pre_tokenize_str(text)]
         )
-        missing = [each for part in parts for each in part if each not in known]
-        fallback = model.get("byte_fallback", False)
-        return sum(not fallback or any(f"<0x{byte:02X}>" not in known for byte in each.encode()) for each in missing)
+        counts = Counter("".join(parts))
+        return sum(count for each, count in counts.items() if not self._known(each))
+
+    @lazy
+    def _known(self) -> Callable[[str], bool] | None:
+        """Returns whether a character has a token, or tokens for its bytes; None for a model that drops nothing."""
+        import json  # late, like the other import of it: it takes a millisecond, and kernels need none
+
+        if self.library != "tokenizers" or self.kind != "BPE":
+            return None
+        model = json.loads(self.data)["model"]
+        if model.get("unk_token") is not None:
+            return None
+        known = model["vocab"].keys()
+        if not model.get("byte_fallback"):
+            return known.__contains__
+        return lambda each: each in known or all(f"<0x{byte:02X}>" in known for byte in each.encode())
 
     def open(self, data: bytes) -> Any:
         """Return a new object of the library. VocabularyError if it cannot read `data`."""
