@@ -10,11 +10,12 @@ A row consists of columns: a text, control tokens, and one column of padding, wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..vocabulary.lazy import lazy
 
 
 class Texts(NamedTuple):
@@ -108,7 +109,7 @@ class Rows:
         flat = listed(values)
         return [flat[start:end] for start, end in pairwise(self.ends)]
 
-    @cached_property
+    @lazy
     def _places(self) -> np.ndarray:
         """The place of each id of all rows in the texts' ids; after them, one place for each column."""
         n_ids, sizes = len(self.texts.ids), self.sizes.ravel()
