@@ -132,6 +132,21 @@ def test_the_cuts_are_made():
     assert [text[start:end].decode() for start, end in pairwise(ends)] == ["漢字", "漢", "かき", "もก", "ข"]
 
 
+def test_the_cuts_of_long_text_are_those_of_each_pair():
+    """Also where vector code finds them, and where characters that are not ASCII interrupt it."""
+    for seed in range(20 * SWEEP):
+        rng = Random(f"pairs {seed}")
+        tokens = [*BYTES, *{"".join(rng.choices("abcde \n", k=2)).encode() for _ in range(rng.randint(1, 25))}]
+        cutter = Cutter(*pack_tokens(tuple(tokens)))
+        for size in (63, 64, 65, 66, 129, 700):
+            text = rng.choices("abcde \n", k=size)
+            for _ in range(rng.choice([0, 0, 1, 5])):
+                text[rng.randrange(size)] = "漢"
+            data = "".join(text).encode()
+            places = [i for i in range(1, len(data)) if data[i] & 0xC0 != 0x80]
+            assert cutter.ends(data).tolist() == [*(i for i in places if data[i - 1 : i + 1] not in tokens), len(data)]
+
+
 def test_a_segment_is_not_looked_up_as_a_whole_pretoken():
     """A token that merging does not reach is found where it is the whole pretoken, and nowhere else, in any order of calls."""
     tokens = (*BYTES, "漢".encode()[:2], "漢".encode(), "漢字".encode())

@@ -130,6 +130,16 @@ def test_only_windows_of_a_long_text_are_normalized_and_the_ids_are_those_of_the
     plain = Tokenizer(Vocabulary(tokens, (pattern,)))
     rng = random.Random(8)
     rare = ["e\u0301", "\u0301", "\u1100\u1161", "ﬁ", "é", "\u0323\u0301", "LOW", "\u212b", "\ufffd", " \u0301"]
+    rare += [
+        "\xa0",
+        "\u2026",
+        "\ufdfa",
+        "\u0628\u0651\u064e",
+        "\u064e\u0327\u0651",
+        "\u0344",
+        "\u0c15\u0c4d\u0c3c",
+        "\u0301" * 40 + "\u0316",
+    ]
     for share in (0.001, 0.01, 0.1, 0.6):
         for _ in range(4):
             common = [" low", " x", " lower case", "'s", "\n", "  ", " 123", ". ", " 漢字", "é"]

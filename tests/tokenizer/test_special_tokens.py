@@ -89,7 +89,11 @@ def test_overlapping_and_nested():
 
 def test_many_tokens_with_many_beginnings():
     """More beginnings than the quick scan holds, and tokens of one byte."""
-    contents = [chr(0x4E00 + i) + "x" * (i % 5) for i in range(300)] + ["~", "é"]
+    contents = [chr(0x4E00 + i) + "x" * (i % 5) for i in range(300)] + [
+        "~",
+        "é",
+        *(f"{chr(i)}<" for i in range(33, 60)),
+    ]
     tok = make(*contents)
     for i, content in enumerate(contents):
         text = "low " * 30 + content + " wer"

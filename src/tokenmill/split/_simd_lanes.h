@@ -22,6 +22,10 @@ TM_SIMD inline void tm_store(uint8_t *p, tm_bytes v) {
     _mm256_storeu_si256((__m256i *)(p + 32), v.hi);
 }
 TM_SIMD inline uint8_t tm_last(tm_bytes v) { return (uint8_t)_mm256_extract_epi8(v.hi, 31); }
+TM_SIMD inline tm_bytes tm_all(uint8_t byte) { return (tm_bytes){_mm256_set1_epi8((char)byte), _mm256_set1_epi8((char)byte)}; }
+TM_SIMD inline tm_bytes tm_and(tm_bytes a, tm_bytes b) {
+    return (tm_bytes){_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)};
+}
 
 /* The top bits of all bytes. */
 TM_SIMD inline uint64_t tm_tops(__m256i lo, __m256i hi) {
@@ -136,6 +140,13 @@ TM_SIMD inline void tm_store(uint8_t *p, tm_bytes v) {
     for (int i = 0; i < 4; i++) vst1q_u8(p + 16 * i, v.val[i]);
 }
 TM_SIMD inline uint8_t tm_last(tm_bytes v) { return vgetq_lane_u8(v.val[3], 15); }
+TM_SIMD inline tm_bytes tm_all(uint8_t byte) {
+    return (tm_bytes){{vdupq_n_u8(byte), vdupq_n_u8(byte), vdupq_n_u8(byte), vdupq_n_u8(byte)}};
+}
+TM_SIMD inline tm_bytes tm_and(tm_bytes a, tm_bytes b) {
+    for (int i = 0; i < 4; i++) a.val[i] = vandq_u8(a.val[i], b.val[i]);
+    return a;
+}
 
 /* One bit of each byte, which is 0 or 255. */
 TM_SIMD inline uint64_t tm_mask(tm_bytes v) {
@@ -212,6 +223,11 @@ TM_SIMD inline uint64_t tm_bits(tm_bytes states, int even) {
 }
 TM_SIMD inline size_t tm_lowest(uint64_t x) { return x ? (size_t)tm_ctz(x) : 64; }
 TM_SIMD inline unsigned tm_set_bits(uint64_t x) { return (unsigned)__builtin_popcountll(x); }
+
+#else
+
+static inline int tm_has_simd(void) { return 0; }
+static inline void tm_ascii_table(uint8_t *table, const uint8_t *columns) { memcpy(table, columns, 128); }
 
 #endif
 #endif

@@ -253,9 +253,6 @@ TM_SIMD ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text
 
 #else
 
-static inline int tm_has_simd(void) { return 0; }
-static inline void tm_ascii_table(uint8_t *table, const uint8_t *columns) { memcpy(table, columns, 128); }
-
 static ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text, size_t start, size_t length, size_t *ends,
                               ptrdiff_t room, size_t *stopped) {
     (void)tables, (void)text, (void)length, (void)ends, (void)room;

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial, reduce
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
@@ -158,23 +159,31 @@ def _matches(pattern: str, text: str) -> Iterable[tuple[int, int]]:
     return (found.span() for found in to_regex(pattern).finditer(text))
 
 
-def class_page(change: Change, steps: Iterable[Step], mark: str, number: int) -> bytes:
-    """Return the classes of the 128 code points from 128 * `number` on.
+def class_page(change: Change, steps: Sequence[Step], number: int) -> tuple[bytes, bytes]:
+    """Return the classes of the 128 code points from 128 * `number` on, and what those of MAY_CHANGE become alone.
 
     MAY_CHANGE: it may change alone, or with what is before it. MAY_JOIN: it may compose with the starter before it; see
     `joined_pairs`. Otherwise the combining class + 1, or 1 where no step is one of Unicode's forms.
-    change: applies `steps`, which are CHARACTER_STEPS. mark: a character that always changes; "" for none.
+    The second is UTF-8 behind 129 offsets, uint16: code point n becomes what is between offsets n and n + 1. It is empty where
+    a text with each character as it becomes alone may change in another way.
+    change: applies `steps`, which are CHARACTER_STEPS, and perhaps then replaces one character.
     """
     joining = _joining() if number and any(step in NORMALIZERS for step in steps) else None
-    classes = bytearray()
+    classes, alone = bytearray(), []
     for character in map(chr, range(128 * number, 128 * number + 128)):
-        if character == mark or change(character) != character:
+        new = change(character)
+        alone.append(b"")
+        if new != character or (joining and character in joining and "\u1100" <= character <= "\u11ff"):
             classes.append(MAY_CHANGE)
+            alone[-1] = new.encode()
         elif joining and character in joining:
-            classes.append(MAY_CHANGE if "\u1100" <= character <= "\u11ff" else MAY_JOIN)
+            classes.append(MAY_JOIN)
         else:
-            classes.append(1 + unicodedata.combining(character) if joining else 1)
-    return bytes(classes)
+            mark = joining and unicodedata.combining(character)
+            classes.append(1 + mark if mark and not _unassigned().match(character) else 1)
+    if len(steps) > 1:
+        return bytes(classes), b""
+    return bytes(classes), array("H", accumulate(map(len, alone), initial=258)).tobytes() + b"".join(alone)
 
 
 def _change_of(name: str, *arguments) -> Change:

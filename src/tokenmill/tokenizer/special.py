@@ -99,10 +99,10 @@ class AddedTokens:
             prefix = STRETCH_START
         if not steps and not self.mark:
             return Sections(raw, _finder_of(normal), prefix=prefix) if tokens or prefix else None, ()
-        page_of = None
+        page_of, all_steps = None, (*steps, *spaces)
         if all(step in CHARACTER_STEPS for step in steps):
-            page_of = partial(class_page, normalizer_of(steps), steps, self.mark)
-        steps = (*steps, *spaces)
+            page_of = partial(class_page, normalizer_of(all_steps), steps)
+        steps = all_steps
         return Sections(raw, _finder_of(normal), _bytes_change(steps), page_of, joined_pairs, prefix, marks), steps
 
     def _spaced(self, text: str) -> str:

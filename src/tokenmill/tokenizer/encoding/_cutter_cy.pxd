@@ -1,10 +1,13 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.tokenizer.encoding._finder_cy cimport tm_byte_pairs
 
 
 cdef class Cutter:
     cdef uint64_t ascii[128][2]  # by the first of two ASCII characters: a bit for each second one that joins it
+    cdef tm_byte_pairs pairs  # the same
+    cdef bint uses_simd
     cdef uint64_t stray[1024]  # a Bloom filter of the pairs with a stray
     cdef uint64_t* wide  # a Bloom filter of the other pairs that join
     cdef size_t wide_size  # in bytes
@@ -16,6 +19,7 @@ cdef class Cutter:
     cdef int build(self) except -1  # does nothing the second time
     cdef int learn_all(self, bytes blob, bytes sizes, events) except -1
 
+    cdef void make_products(self) noexcept
     cdef int learn(self, const uint8_t* p, size_t n, tm_pair_map* pairs) except -1
 
     # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut.

@@ -20,9 +20,9 @@ I3. The ids of a pretoken are those of its segments. A merge, or a removal of wh
 
 I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken.
 
-Pairs of ASCII characters are in a table of pairs of bytes. The others are in Bloom filters, one for pairs of characters and a
-small one for pairs with a stray: where a filter takes two units for a pair that joins, the segment is longer and its ids are
-the same.
+Pairs of ASCII characters are in a table of pairs of bytes, which is made the union of eight products so that vector code can look
+64 pairs up at once (_byte_pairs.h). The others are in Bloom filters, one for pairs of characters and a small one for pairs with a
+stray. Where these take two units for a pair that joins, the segment is longer and its ids are the same.
 """
 
 from array import array
@@ -41,6 +41,12 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import (
+    tm_bits_of,
+    tm_byte_pairs_make,
+    tm_has_simd,
+    tm_part_ends,
+)
 
 STRAY = cython.declare(uint32_t, 0xDC00)  # the code of a byte outside of any character, less the byte
 STRAY_MASK = cython.declare(uint32_t, 0xFFFFFF00)
@@ -69,6 +75,7 @@ class Cutter:
             if not self.ready:
                 self.learn_all(self.source[0], self.source[1], self.source[2])
                 self.source = None
+                self.make_products()
                 self.ready = True
         return 0
 
@@ -129,9 +136,66 @@ class Cutter:
             first = second
         return 0
 
+    def make_products(self):
+        """Join the most similar groups of first characters until there are eight, and let each pair of a group's union join."""
+        lows: uint64_t[128]  # by group: the second characters, up to U+003F and from there on
+        highs: uint64_t[128]
+        counts: cython.int[128]  # its first characters
+        group: uint8_t[128]
+        first: uint8_t[128]
+        second: uint8_t[128]
+        n: cython.int = 128
+        i: cython.int
+        k: cython.int
+        more: cython.int
+        least: cython.int
+        one: cython.int = 0
+        other: cython.int = 0
+        lo: uint64_t
+        hi: uint64_t
+        for i in range(128):
+            lows[i] = self.ascii[i][0]
+            highs[i] = self.ascii[i][1]
+            group[i] = i
+            counts[i] = 1
+        while n > 8:
+            least = 1 << 30
+            for i in range(n):
+                for k in range(i):
+                    lo = lows[i] ^ lows[k]
+                    hi = highs[i] ^ highs[k]
+                    more = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
+                    more += counts[k] * (tm_bits_of(lo & lows[i]) + tm_bits_of(hi & highs[i]))
+                    if more < least:
+                        least = more
+                        one = k
+                        other = i
+                    if least == 0:
+                        break
+                if least == 0:
+                    break
+            n -= 1
+            lows[one] |= lows[other]
+            highs[one] |= highs[other]
+            counts[one] += counts[other]
+            lows[other] = lows[n]
+            highs[other] = highs[n]
+            counts[other] = counts[n]
+            for i in range(128):
+                group[i] = one if group[i] == other else other if group[i] == n else group[i]
+        memset(second, 0, 128)
+        for i in range(128):
+            first[i] = 1 << group[i]
+            self.ascii[i][0] = lows[group[i]]
+            self.ascii[i][1] = highs[group[i]]
+            for k in range(8):
+                second[i] |= cython.cast(uint8_t, (lows[k] if i < 64 else highs[k]) >> (i & 63) & 1) << k
+        tm_byte_pairs_make(cython.address(self.pairs), first, second, 0, 0)
+        self.uses_simd = tm_has_simd()
+
     def ends(self, data: bytes):
         """Return the end of each part of `data`, as 64-bit numbers."""
-        ends: cython.size_t[64]
+        ends: cython.size_t[256]
         at: cython.size_t = 0
         n: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -142,7 +206,7 @@ class Cutter:
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
         with cython.nogil:
             while at < length:
-                n = self.scan(p, at, length, ends, 64)
+                n = self.scan(p, at, length, ends, 256)
                 for i in range(n):
                     out[count] = ends[i]
                     count += 1
@@ -172,7 +236,14 @@ class Cutter:
         size: cython.size_t
         n: cython.Py_ssize_t = 0
         at: cython.size_t = start + _read(text + start, length - start, cython.address(first))
+        resume: cython.size_t = at if self.uses_simd and length - start > 64 else length  # where vector code goes on
         while at < length and n < room - 1:
+            if at >= resume and first < 128:
+                at = tm_part_ends(cython.address(self.pairs), text, start, at, length, ends, room, cython.address(n))
+                if at == length:
+                    break
+                resume = at + 64
+                first = text[at - 1]
             byte = text[at]
             if (first | byte) < 128:  # whether a part ends here cannot be predicted, so nothing branches on it
                 ends[n] = at

@@ -7,7 +7,7 @@ from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
 from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
-from tokenmill.tokenizer.merging._merger_cy cimport Merger
+from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
 
 
 cdef class State:
@@ -21,9 +21,10 @@ cdef class State:
     cdef int first  # 2 if the next part begins the text, 1 if it begins a stretch, else 0
     cdef bint goes_on  # the text is the rest of one that was cut inside a stretch
     cdef bint in_stretch, in_part  # whether the position is inside
-    cdef uint8_t* prefixed  # a space and the start of a part
-    cdef size_t prefixed_size
-    cdef bytes changed  # a normalized stretch
+    cdef Workspace prefixed  # a space and the start of a part
+    cdef Workspace normal_text  # a stretch that the kernel normalized
+    cdef bytes changed  # one that `Sections.change` normalized
+    cdef bytes missing  # what has no token in a normalized stretch
     cdef object error  # what `change` raised
     cdef Ids rows  # memory for `parts`
     cdef Ids parts  # rows of four size_t, where the parts of the text are to be recorded; None for nowhere
@@ -76,8 +77,10 @@ cdef class Encoder:
     cdef Py_ssize_t _changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil
     # Encode the start of the part text[at:length] with a space before it.
     cdef Py_ssize_t _prefixed(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
-    # Append the id of an added token, which is text[start:end].
-    cdef Py_ssize_t _token(self, State state, Found* token, size_t after) noexcept nogil
+    # Append the id of an added token, unless there is none before `length`, and those of the tokens that begin in the white space
+    # it takes in; `token` is then the next one. Returns where they end: `at` if there is none.
+    cdef Py_ssize_t _tokens(self, State state, Found* token, Finder finder, const uint8_t* text, size_t at, size_t length,
+                            Sections sections) noexcept nogil
     # Record a part, if parts are recorded. False if memory runs out.
     cdef bint _record(self, State state, size_t start, size_t end, size_t kind) noexcept nogil
     cdef Py_ssize_t _encode(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,

@@ -15,7 +15,7 @@ from cython.cimports.cpython.object import PyObject
 from cython.cimports.cpython.unicode import PyUnicode_DecodeUTF8
 from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate, tm_pages_small
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_populate, tm_pages_small
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
@@ -40,6 +40,8 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     SIGNALLED,
     TOO_LONG,
     Merger,
+    release,
+    reserve,
 )
 
 from ...errors import UsageError, WrongTypeError
@@ -74,7 +76,8 @@ class State:
 
     def __dealloc__(self):
         tm_pages_free(self.text, self.text_size)
-        tm_pages_free(self.prefixed, self.prefixed_size)
+        release(cython.address(self.prefixed), 0)
+        release(cython.address(self.normal_text), 0)
 
 
 @cython.cclass
@@ -126,6 +129,8 @@ class Encoder:
             tm_pages_free(state.text, state.text_size)
             state.text = cython.NULL
             state.text_size = 0
+        release(cython.address(state.prefixed), KEPT)
+        release(cython.address(state.normal_text), KEPT)
         self._pool.append(state)
 
     def statistics(self) -> list:
@@ -378,14 +383,10 @@ class Encoder:
                     break  # it is time to stop
             state.in_stretch = False
             state.first = 1
-            while end < length:
-                code = self._token(state, cython.address(state.raw), at)
-                if code < 0:
-                    return code
-                at = state.raw.end
-                sections.next_token(sections.raw, text, at, length, cython.address(state.raw))
-                if state.raw.start >= at:
-                    break  # else it begins in white space that the last one took in, and is a token all the same
+            code = self._tokens(state, cython.address(state.raw), sections.raw, text, at, length, sections)
+            if code < 0:
+                return code
+            at = code
         state.at = at
         return 0
 
@@ -403,39 +404,29 @@ class Encoder:
                 sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
         while at < length and at < stop:
             end = state.normal.start
+            if not state.in_part and (at < end or (sections.prefix == TEXT_START and state.first == 2)):
+                state.in_part = True
+                prefixed = sections.prefixed(text, at, state.first)
+                if not self._record(state, at, end, PREFIXED_PART if prefixed else PART):
+                    return NO_MEMORY
+                if prefixed:
+                    code = self._prefixed(state, text, at, end)
+                    if code < 0:
+                        return code
+                    at = state.at
             if at < end:
-                if not state.in_part:
-                    state.in_part = True
-                    prefixed = sections.prefixed(text, at, state.first)
-                    if not self._record(state, at, end, PREFIXED_PART if prefixed else PART):
-                        return NO_MEMORY
-                    if prefixed:
-                        code = self._prefixed(state, text, at, end)
-                        if code < 0:
-                            return code
-                        at = state.at
                 code = self._encode(state, text, at, end, stop, cython.NULL, 0)
                 if code < 0:
                     return code
                 at = state.at
                 if at < end:
                     break  # it is time to stop
-            elif sections.prefix == TEXT_START and state.first == 2:
-                if not self._record(state, at, at, PREFIXED_PART):
-                    return NO_MEMORY
-                code = self._prefixed(state, text, at, at)
-                if code < 0:
-                    return code
             state.in_part = False
             state.first = 0
-            while end < length:
-                code = self._token(state, cython.address(state.normal), at)
-                if code < 0:
-                    return code
-                at = state.normal.end
-                sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
-                if state.normal.start >= at:
-                    break  # else it begins in white space that the last one took in, and is a token all the same
+            code = self._tokens(state, cython.address(state.normal), sections.normal, text, at, length, sections)
+            if code < 0:
+                return code
+            at = code
         state.at = at
         return 0
 
@@ -496,23 +487,32 @@ class Encoder:
     def _changed(self, state, text, length, sections):
         code: cython.Py_ssize_t = 0
         at: cython.size_t = 0
-        size: cython.size_t = 0
+        size: cython.Py_ssize_t = -1
+        room: cython.size_t = 2 * length + 4096
         changed: cython.pointer(cython.const[uint8_t]) = cython.NULL
-        with cython.gil:
-            try:
-                state.changed = sections.change(cython.cast(cython.p_char, text)[:length])
-                if state.changes is not None:
-                    state.changes.append(state.changed)
-                size = len(state.changed)
-                changed = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(state.changed))
-            except BaseException as error:
-                state.error = error
-                code = RAISED
-        while at < size and code == 0:
+        if sections.check is not None and (state.normal_text.room >= room or reserve(cython.address(state.normal_text), 2 * room)):
+            changed = state.normal_text.memory
+            size = sections.check.change(text, length, state.normal_text.memory, room)
+        if size < 0 or state.changes is not None:
+            with cython.gil:
+                try:
+                    if size < 0:
+                        state.changed = sections.change(cython.cast(cython.p_char, text)[:length])
+                        size = len(state.changed)
+                        changed = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(state.changed))
+                    if state.changes is not None:
+                        state.changes.append(cython.cast(cython.p_char, changed)[:size])
+                except BaseException as error:
+                    state.error = error
+                    return RAISED
+        while at < cython.cast(cython.size_t, size) and code == 0:
             code = self._parts(state, changed, at, size, at + SLICE, sections)
             at = state.at
-            if code == 0 and at < size and signalled():
+            if code == 0 and at < cython.cast(cython.size_t, size) and signalled():
                 code = SIGNALLED
+        if code == NO_TOKEN:
+            with cython.gil:
+                state.missing = self._merger.first_missing(cython.cast(cython.p_char, changed)[:size])
         return code
 
     def _prefixed(self, state, text, at, length):
@@ -520,7 +520,6 @@ class Encoder:
         cut: cython.size_t = size
         look: cython.size_t = 1024
         code: cython.Py_ssize_t
-        fresh: cython.pointer(uint8_t)
         if state.only_parts:
             state.at = length
             return 0
@@ -530,26 +529,27 @@ class Encoder:
                 break
             cut = size
             look *= 2
-        if state.prefixed_size < cut + 1 + 16:
-            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_new(2 * cut + 4096))
-            if fresh == cython.NULL:
-                return NO_MEMORY
-            tm_pages_free(state.prefixed, state.prefixed_size)
-            state.prefixed = fresh
-            state.prefixed_size = 2 * cut + 4096
-        state.prefixed[0] = 32
-        memcpy(state.prefixed + 1, text + at, cut)
-        code = self._encode(state, state.prefixed, 0, cut + 1, cut + 1, cython.NULL, 0)
+        if state.prefixed.room < cut + 1 and not reserve(cython.address(state.prefixed), 2 * cut + 4096):
+            return NO_MEMORY
+        state.prefixed.memory[0] = 32
+        memcpy(state.prefixed.memory + 1, text + at, cut)
+        code = self._encode(state, state.prefixed.memory, 0, cut + 1, cut + 1, cython.NULL, 0)
         state.at = at + cut
         return code
 
-    def _token(self, state, token, after):
-        start: cython.size_t = token.start if token.start > after else after
-        if not state.ids.reserve(1, 0) or not self._record(state, start, token.end, ADDED_TOKEN):
-            return NO_MEMORY
-        state.ids.data[state.ids.used] = token.id
-        state.ids.used += 1
-        return 0
+    def _tokens(self, state, token, finder, text, at, length, sections):
+        start: cython.size_t
+        while token.start < length:
+            start = token.start if token.start > at else at
+            if not state.ids.reserve(1, 0) or not self._record(state, start, token.end, ADDED_TOKEN):
+                return NO_MEMORY
+            state.ids.data[state.ids.used] = token.id
+            state.ids.used += 1
+            at = token.end
+            sections.next_token(finder, text, at, length, token)
+            if token.start >= at:
+                break  # else it begins in white space that the last one took in, and is a token all the same
+        return at
 
     def _record(self, state, start, end, kind):
         row: cython.pointer(cython.size_t)
@@ -612,9 +612,8 @@ class Encoder:
         if code == TOO_LONG:
             raise UsageError("a pretoken of the text has 1 GiB or more; the split pattern does not cut it")
         if code == NO_TOKEN:
-            missing = self._merger.first_missing(text.encode() if isinstance(text, str) else text)
-            if missing is None and state.changed is not None:
-                missing = self._merger.first_missing(state.changed)
+            missing = state.missing or self._merger.first_missing(text.encode() if isinstance(text, str) else text)
+            state.missing = None
             raise UsageError(
                 f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text. "
                 "drop_unknown=True of tokenmill.load (--drop-unknown) drops such characters of a tokenizer.json, as tokenizers does."

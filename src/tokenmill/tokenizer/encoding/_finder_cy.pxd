@@ -3,6 +3,17 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from tokenmill.kernels._pair_map cimport tm_pair_map
 
 
+cdef extern from "tokenmill/tokenizer/encoding/_byte_pairs.h" nogil:
+    ctypedef struct tm_byte_pairs:
+        pass
+    bint tm_has_simd()
+    int tm_bits_of(uint64_t x)
+    void tm_byte_pairs_make(tm_byte_pairs* set, const uint8_t* first, const uint8_t* second, uint8_t first_beyond, uint8_t second_beyond)
+    size_t tm_part_ends(const tm_byte_pairs* set, const uint8_t* text, size_t start, size_t at, size_t length, size_t* ends,
+        Py_ssize_t room, Py_ssize_t* n)
+    size_t tm_find_pair(const tm_byte_pairs* set, const uint64_t* exact, const uint8_t* text, size_t at, size_t length)
+
+
 cdef enum:
     LSTRIP = 1
     RSTRIP = 2
@@ -23,6 +34,8 @@ cdef class Finder:
     cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
     cdef uint8_t alone[256]  # whether this byte is one of the strings
     cdef int first  # the byte that all strings begin with, or -1
+    cdef tm_byte_pairs pairs  # `begins`, and perhaps more pairs
+    cdef bint uses_simd
     cdef readonly bint flagged  # any string has a flag
     cdef uint8_t space  # which byte is a space to tokens that take in white space; 0 for none
     cdef object is_word  # str -> bool: whether it has a word character
@@ -32,5 +45,6 @@ cdef class Finder:
     cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which) noexcept nogil
     # Whether a word character stands right before `start` or right after `end` in text[begin:length].
     cdef bint touches_word(self, const uint8_t* text, size_t begin, size_t start, size_t end, size_t length) noexcept nogil
+    cdef void make_pairs(self) noexcept
     cdef Py_ssize_t match(self, const uint8_t* text, size_t left) noexcept nogil
     cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # whether the text contains any; releases the GIL

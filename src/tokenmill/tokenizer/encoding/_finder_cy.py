@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Finds added tokens in UTF-8 text, at the speed of memchr where all begin alike; behind the first two bytes, a trie."""
+"""Finds added tokens in UTF-8 text, at the speed of vector instructions; behind the first two bytes, a trie."""
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -12,6 +12,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_get_or_put,
     tm_pair_map_reserve,
 )
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_byte_pairs_make, tm_find_pair, tm_has_simd
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
 
@@ -60,6 +61,26 @@ class Finder:
             for second in range(256):
                 if self.strings[i].length == 1 or p[1] == second:
                     self.begins[p[0] << 2 | second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
+        self.make_pairs()
+
+    def make_pairs(self):
+        first: uint8_t[256]
+        second: uint8_t[256]
+        a: cython.int
+        b: cython.int
+        n: cython.int = 0
+        bit: uint8_t
+        memset(first, 0, 256)
+        memset(second, 0, 256)
+        for a in range(256):
+            bit = 1 << (n & 7)
+            for b in range(256):
+                if self.begins[a << 2 | b >> 6] >> (b & 63) & 1:
+                    first[a if a < 128 else 128] |= bit
+                    second[b if b < 128 else 128] |= bit
+            n += first[a if a < 128 else 128] & bit != 0
+        tm_byte_pairs_make(cython.address(self.pairs), first, second, first[128], second[128])
+        self.uses_simd = tm_has_simd() and self.first < 0
 
     def __dealloc__(self):
         free(self.strings)
@@ -91,6 +112,8 @@ class Finder:
                 if p == cython.NULL:
                     break
                 at = cython.cast(cython.pointer(uint8_t), p) - text
+            elif self.uses_simd:
+                at = tm_find_pair(cython.address(self.pairs), self.begins, text, at, length)
             if self.begins[text[at] << 2 | text[at + 1] >> 6] >> (text[at + 1] & 63) & 1 if at + 1 < length else self.alone[text[at]]:
                 which[0] = self.match(text + at, length - at)
                 if which[0] >= 0:

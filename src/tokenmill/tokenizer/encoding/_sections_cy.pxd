@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
@@ -31,6 +31,8 @@ cdef enum:
 
 cdef class NormalizationCheck:
     cdef uint8_t* classes  # by code point: 0 not known yet, else see `class_page` in normalization.py
+    cdef uint16_t** alone  # by page: what each code point becomes alone, see `class_page`; NULL where it may become something else
+    cdef list kept  # the owners of `alone`
     cdef object page_of
     cdef tm_pair_map joined  # see `joined_pairs` in normalization.py
     cdef object joined_of  # what it is made from, on first use
@@ -39,6 +41,9 @@ cdef class NormalizationCheck:
     # How much of a text is normalized already, up to the first character that may change.
     cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
     cdef uint8_t class_of(self, uint32_t point) noexcept nogil
+    cdef uint8_t mark_class(self, uint32_t point) noexcept nogil  # the class of what may join, too
+    # Normalize text[0:length] to `out`, which has room for `room` bytes. Returns their number, or -1: that takes `Sections.change`.
+    cdef Py_ssize_t change(self, const uint8_t* text, size_t length, uint8_t* out, size_t room) noexcept nogil
     cdef int learn_joined(self) except -1
 
 

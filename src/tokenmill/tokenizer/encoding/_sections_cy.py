@@ -10,13 +10,17 @@ A stretch that is normalized already is encoded in place. That is nearly all tex
 section 9) finds it out from tables: each character has a combining class, or may change, or may join the last character of
 class 0 before it. It joins none that stays as it is when decomposed, and that is in no pair with it.
 
+Where a stretch changes, nearly always each character changes alone, and marks only need to be put in order (`change`). Neither makes
+the text another one to a Unicode normalization, so a result that passes the quick check is the normalized text.
+
 The flags of a token, as in Hugging Face tokenizers: it takes in the white space before it (LSTRIP) or after it (RSTRIP), or is
 found only where no word character touches it (SINGLE_WORD).
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.string import memcpy
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
+from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
+from cython.cimports.libc.string import memcpy, memmove
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_map import TM_NO_VALUE as NO_VALUE
 from cython.cimports.tokenmill.kernels._pair_map import (
@@ -38,27 +42,33 @@ MAY_CHANGE = cython.declare(uint8_t, 255)
 NO_POINT = cython.declare(uint32_t, 0xFFFFFFFF)
 HIGH_BITS = cython.declare(uint64_t, 0x8080808080808080)
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
+MOST_MARKS = cython.declare(cython.size_t, 64)  # bytes of marks that a mark goes back over
 
 
 @cython.cclass
 class NormalizationCheck:
     """Whether a text is normalized already. Threads share it.
 
-    page_of: returns the classes of 128 code points: see `class_page` in normalization.py. joined: returns the pairs of code
-    points that may become one character; see `joined_pairs` there.
+    page_of: returns the classes of 128 code points, and what they become alone: see `class_page` in normalization.py. joined: returns
+    the pairs of code points that may become one character; see `joined_pairs` there.
     """
 
     def __cinit__(self, page_of, joined):
         self.page_of = page_of
         self.joined_of = joined
+        self.kept = []
         self.classes = cython.cast(cython.pointer(uint8_t), tm_pages_new(POINTS))
-        if self.classes == cython.NULL:
+        self.alone = cython.cast(
+            cython.pointer(cython.pointer(uint16_t)), tm_pages_new(POINTS // PAGE * cython.sizeof(cython.p_void))
+        )
+        if self.classes == cython.NULL or self.alone == cython.NULL:
             raise MemoryError
         self.class_of(0)
-        self.ascii = page_of(0) == bytes([1]) * 128
+        self.ascii = page_of(0)[0] == bytes([1]) * 128
 
     def __dealloc__(self):
         tm_pages_free(self.classes, POINTS)
+        tm_pages_free(self.alone, POINTS // PAGE * cython.sizeof(cython.p_void))
         tm_pair_map_free(cython.address(self.joined))
 
     def class_of(self, point):
@@ -66,11 +76,20 @@ class NormalizationCheck:
         first: cython.size_t = point // PAGE * PAGE
         if self.classes[point] == 0:
             with cython.gil:
-                page: bytes = self.page_of(first // PAGE)
-                if MAY_JOIN in page:
+                page: tuple = self.page_of(first // PAGE)
+                if MAY_JOIN in page[0]:
                     self.learn_joined()
-                memcpy(self.classes + first, cython.cast(cython.p_char, page), PAGE)
+                if page[1]:
+                    self.kept.append(page)
+                    self.alone[first // PAGE] = cython.cast(cython.pointer(uint16_t), PyBytes_AS_STRING(page[1]))
+                memcpy(self.classes + first, PyBytes_AS_STRING(page[0]), PAGE)
         return self.classes[point]
+
+    def mark_class(self, point):
+        of_point: uint8_t = self.class_of(point)
+        if of_point == MAY_JOIN:
+            return cython.cast(uint8_t, tm_pair_map_get(cython.address(self.joined), NO_POINT, point))
+        return of_point
 
     def learn_joined(self):
         with cython.critical_section(self):
@@ -118,7 +137,7 @@ class NormalizationCheck:
                     or tm_pair_map_get(cython.address(self.joined), starter, NO_POINT) != NO_VALUE
                 ):
                     return at
-                of_point = cython.cast(uint8_t, tm_pair_map_get(cython.address(self.joined), NO_POINT, point))
+                of_point = self.mark_class(point)
             if of_point == 1:
                 starter = point
             elif of_point < last:
@@ -126,6 +145,62 @@ class NormalizationCheck:
             last = of_point
             at += size
         return length
+
+    def change(self, text, length, out, room):
+        at: cython.size_t = 0
+        used: cython.size_t = 0
+        place: cython.size_t
+        before: cython.size_t
+        size: cython.size_t
+        n: cython.size_t
+        point: uint32_t = 0
+        eight: uint64_t
+        of_point: uint8_t
+        new: cython.pointer(cython.const[uint8_t])
+        ends: cython.pointer(uint16_t)
+        if self.alone[0] == cython.NULL:
+            return -1
+        while at < length:
+            if self.ascii:
+                while at + 8 <= length and used + 8 <= room:
+                    memcpy(cython.address(eight), text + at, 8)
+                    if eight & HIGH_BITS:
+                        break
+                    memcpy(out + used, cython.address(eight), 8)
+                    at += 8
+                    used += 8
+                if at == length:
+                    break
+            new = text + at
+            of_point = 1
+            size = n = tm_utf8_read(text + at, length - at, cython.address(point))
+            if size == 0:  # a byte that is not UTF-8
+                size = n = 1
+            else:
+                of_point = self.class_of(point)
+            if of_point == MAY_CHANGE:
+                ends = self.alone[point // PAGE] + point % PAGE
+                new = cython.cast(cython.pointer(uint8_t), self.alone[point // PAGE]) + ends[0]
+                n = ends[1] - ends[0]
+            if used + n > room:
+                return -1
+            place = used
+            if 1 < of_point < MAY_CHANGE:  # a mark goes before those of a higher class
+                of_point = self.mark_class(point)
+                while place > 0:
+                    before = place - 1
+                    while before > 0 and out[before] & 0xC0 == 0x80:
+                        before -= 1
+                    if tm_utf8_read(out + before, place - before, cython.address(point)) == 0 or self.mark_class(point) <= of_point:
+                        break
+                    place = before
+                    if used - place > MOST_MARKS:
+                        return -1
+                memmove(out + place + n, out + place, used - place)
+            memcpy(out + place, new, n)
+            at += size
+            used += n
+        return used if self.passing(out, used) == used else -1
 
 
 @cython.cclass

@@ -1,0 +1,86 @@
+/* Neighbouring bytes of a text, 64 pairs at a time: which pairs are in a set.
+ *
+ * A set is the union of eight products: bit k of `first` is set for the bytes that pairs of product k begin with, bit k of
+ * `second` for those that they end with. So a pair is in the set where first[a] & second[b] is not 0.
+ */
+#ifndef TOKENMILL_BYTE_PAIRS_H
+#define TOKENMILL_BYTE_PAIRS_H
+
+#include "tokenmill/split/_simd_lanes.h"
+
+typedef struct {
+    uint8_t first[128], second[128];   /* of ASCII bytes, see tm_ascii_table */
+    uint8_t first_beyond, second_beyond; /* of all others */
+} tm_byte_pairs;
+
+/* The number of bits that are set. */
+static inline int tm_bits_of(uint64_t x) {
+    int n = 0;
+    for (; x; x &= x - 1) n++;
+    return n;
+}
+
+static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, const uint8_t *second, uint8_t first_beyond,
+                                      uint8_t second_beyond) {
+    tm_ascii_table(set->first, first);
+    tm_ascii_table(set->second, second);
+    set->first_beyond = first_beyond;
+    set->second_beyond = second_beyond;
+}
+
+#if defined(TM_X86) || defined(TM_NEON)
+
+/* Writes where the 64 bytes from `at` on end parts: before each byte that is not in a pair with the one before it; all are
+ * ASCII. Goes on until a byte is not ASCII, the text ends, or room for 80 ends is left. text[start:at] is not empty, and its
+ * last byte is ASCII. Returns where it stopped. */
+TM_SIMD size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t start, size_t at, size_t length, size_t *ends,
+                            ptrdiff_t room, ptrdiff_t *n) {
+    while (at < length && room - *n > 80) {
+        size_t from = length - at >= 64 ? at : length - 64; /* the last block overlaps the one before */
+        if (length - start < 65 || from <= start) break;
+        tm_bytes before = tm_load(text + from - 1), here = tm_load(text + from);
+        if (!tm_is_all_ascii(before) || !tm_is_all_ascii(here)) break;
+        uint64_t cuts = tm_equal(tm_and(tm_ascii_columns(before, set->first), tm_ascii_columns(here, set->second)), 0) >> (at - from);
+        size_t *out = ends + *n;
+        *n += tm_set_bits(cuts);
+        do {
+            for (int k = 0; k < 16; k++) {
+                out[k] = at + tm_lowest(cuts);
+                cuts &= cuts - 1;
+            }
+            out += 16;
+        } while (cuts);
+        at = from + 64;
+    }
+    return at;
+}
+
+/* The first pair of the set from text[at] on whose bit in `exact` is set, or a place with fewer than 65 bytes behind it. */
+TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, const uint8_t *text, size_t at, size_t length) {
+    const tm_bytes first_beyond = tm_all(set->first_beyond), second_beyond = tm_all(set->second_beyond);
+    for (; length - at >= 65; at += 64) {
+        tm_bytes a = tm_load(text + at), b = tm_load(text + at + 1);
+        tm_bytes first = tm_choose(tm_ascii_columns(a, set->first), first_beyond, a);
+        tm_bytes second = tm_choose(tm_ascii_columns(b, set->second), second_beyond, b);
+        for (uint64_t found = ~tm_equal(tm_and(first, second), 0); found; found &= found - 1) {
+            const uint8_t *p = text + at + tm_lowest(found);
+            if (exact[p[0] << 2 | p[1] >> 6] >> (p[1] & 63) & 1) return (size_t)(p - text);
+        }
+    }
+    return at;
+}
+
+#else
+
+static size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t start, size_t at, size_t length, size_t *ends,
+                           ptrdiff_t room, ptrdiff_t *n) {
+    (void)set, (void)text, (void)start, (void)length, (void)ends, (void)room, (void)n;
+    return at;
+}
+static size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, const uint8_t *text, size_t at, size_t length) {
+    (void)set, (void)exact, (void)text, (void)length;
+    return at;
+}
+
+#endif
+#endif
