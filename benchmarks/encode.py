@@ -18,8 +18,8 @@ from .encoders import ENCODERS
 from .harness import alternate, corpus_file, python_of, run_job, version_of
 
 CORPORA = ("en", "multi", "code")
-ARRAYS = ("tokenmill", "gigatoken", "gigatoken_files", "fastokens", "tiktoken")
-LISTS = ("tokenmill", "gigatoken", "fastokens", "tiktoken", "tokenizers_next")
+ARRAYS = ("tokenmill", "gigatoken", "gigatoken_files", "fastokens", "splintr", "tokie", "iree", "tiktoken")
+LISTS = ("tokenmill", "gigatoken", "fastokens", "splintr", "tokie", "kitoken", "iree", "tiktoken", "tokenizers_next")
 SLOW = ("tokenmill", "rs_bpe", "wordchipper", "tokenizers")
 DECODERS = ("tokenmill", "gigatoken", "fastokens", "rs_bpe", "wordchipper", "tiktoken")
 LONG_PRETOKENS = ("tokenmill", "gigatoken", "fastokens", "tiktoken")
@@ -49,7 +49,7 @@ def wrong() -> dict[str, str]:
 def compare(libraries, task: str, path, rounds: int, vocabulary: str = "cl100k") -> dict[str, list[dict]]:
     print(f"encode: {task} {path}", file=sys.stderr)
     jobs = {library: ["benchmarks.encode_jobs", library, vocabulary, task, str(path)] for library in libraries}
-    return alternate(jobs, rounds=rounds, skip_after=3)
+    return alternate(jobs, rounds=rounds)
 
 
 def import_times(rounds: int = 5) -> dict[str, list[dict]]:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from .harness import median, rate, ratio, ratios, times
+from .harness import rates, ratio, ratios, spread, times
 from .pages import table
 
 CORPORA = ("en", "multi", "code")
 
 
-def both_calls(results: dict, libraries: Iterable[str]) -> list[list[str]]:
-    """A row for each library, and in it the first call / later calls on each corpus."""
-    return [
-        [library, *(f"{rate(results[c][library], 'cold')} / {rate(results[c][library], 'warm')}" for c in CORPORA)]
-        for library in libraries
-    ]
+CALLS = {"first call": "cold", "later calls": "warm"}
+
+
+def speeds(results: dict, libraries: Iterable[str], key: str) -> list[list[str]]:
+    """A row for each library: MB/s on each corpus."""
+    return [[library, *(spread(rates(results[c][library], key)) for c in CORPORA)] for library in libraries]
+
+
+def narrow(cells: Iterable[str]) -> list[str]:
+    """Cells with the range below the median, for tables of many columns."""
+    return [cell.replace(" (", "<br>(").replace(" ", "\u00a0") for cell in cells]
 
 
 def lead(kept: dict[str, list[dict]], key: str) -> str:
@@ -27,7 +32,10 @@ def lead(kept: dict[str, list[dict]], key: str) -> str:
 
 
 def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str], str]]:
-    """The matrix: the speed relative to the faster peer of each cell, the cells behind and level, and each cell as shown."""
+    """The matrix: the speed relative to the fastest peer of each cell, the cells behind and level, and each lead as shown.
+
+    A peer that gives other ids does not count.
+    """
     gains, behind, ties, shown = [], 0, 0, {}
     for model, kept in results.items():
         for text, jobs in kept.items():
@@ -35,9 +43,8 @@ def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str]
             peers = [
                 ratios(ours, rounds, "mb_per_s")
                 for peer, rounds in jobs.items()
-                if peer != "tokenmill" and all("mb_per_s" in each for each in rounds)
+                if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds)
             ]
-            shown[model, text] = f"{median(ours, 'mb_per_s'):,.0f}"
             if peers:
                 each = min(peers, key=statistics.median)
                 middle = statistics.median(each)
@@ -45,56 +52,90 @@ def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str]
                 tie = each[0] <= 1 <= each[-1]
                 ties += tie
                 behind += not tie and middle < 1
-                shown[model, text] += ", tie" if tie else f", {middle:.2f}x"
+                shown[model, text] = spread(each, "x", "tie" if tie else None)
     return gains, behind, ties, shown
 
 
+def peers_of(results: dict) -> str:
+    """The names of the peers of every vocabulary of the matrix."""
+    every = [{*jobs} - {"tokenmill"} for kept in results.values() for jobs in kept.values()]
+    *names, last = sorted(set.intersection(*every))
+    return f"{', '.join(names)} and {last}".replace("tokenizers_next", "tokenizers 1.0")
+
+
 def matrix(results: dict) -> list[str]:
-    """A row for each vocabulary and a column for each text: tokenmill's MB/s, and its lead over the fastest peer."""
+    """A row for each text and a column for each vocabulary: tokenmill's MB/s, and its lead over the fastest peer."""
     texts = list(next(iter(results.values())))
     gains, behind, ties, shown = leads_of(results)
-    wrong = [
-        f"{peer} with {model} on {text}"
-        for model, kept in results.items()
-        for text, jobs in kept.items()
-        for peer, rounds in jobs.items()
-        if any("mb_per_s" in each and each["ids"] != jobs["tokenmill"][0]["ids"] for each in rounds)
-    ]
-    ids = (
-        "All ids are equal in every cell."
-        if not wrong
-        else f"The ids of these differ from tokenmill's: {', '.join(wrong)}."
-    )
+    wrong: dict[str, list[str]] = {}
+    for model, kept in results.items():
+        for text, jobs in kept.items():
+            for peer, rounds in jobs.items():
+                if any("ids" in each and each["ids"] != jobs["tokenmill"][0]["ids"] for each in rounds):
+                    wrong.setdefault(f"{peer} with {model}", []).append(text)
+    ids = "All ids are equal in every cell."
+    if wrong:
+        named = (
+            f"{peer} ({', '.join(some) if len(some) < len(texts) else 'all texts'})" for peer, some in wrong.items()
+        )
+        ids = f"These give other ids than tokenmill and tokenizers, and do not count as peers: {'; '.join(named)}."
+    first, of_first = next(iter(results.items()))
+    peers = list(next(iter(of_first.values())))
     return [
         "## Families and scripts, new text in small pieces",
         "",
         "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core; the first of six slices warms up, and the "
-        "figure is the median of the five others, whose text is new. MB per second of CPU time, and the speed relative to the "
-        "faster of gigatoken and the pre-release of tokenizers, each the median of the rounds. A peer that cannot open a file is "
-        f"left out of its row. {ids}",
+        f"figure is the median of the five others, whose text is new. {ids}",
         "",
-        *table(["", *texts], [[model, *(shown[model, text] for text in texts)] for model in results]),
+        "MB per second of CPU time:",
+        "",
+        *table(
+            ["", *results],
+            [
+                [
+                    text,
+                    *narrow(spread(each["mb_per_s"] for each in kept[text]["tokenmill"]) for kept in results.values()),
+                ]
+                for text in texts
+            ],
+        ),
+        "",
+        f"The speed relative to the fastest of {peers_of(results)}. A peer that cannot open a file is left out:",
+        "",
+        *table(["", *results], [[text, *narrow(shown.get((model, text), "") for model in results)] for text in texts]),
         "",
         f"Geometric mean of the ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind} of {len(gains)} cells, level in "
         f"{ties}.",
+        "",
+        f"Every library with {first}, MB per second of CPU time:",
+        "",
+        *table(
+            ["", *peers],
+            [
+                [text, *narrow(spread(each["mb_per_s"] for each in jobs[peer]) for peer in peers)]
+                for text, jobs in of_first.items()
+            ],
+        ),
     ]
 
 
 def encode(results: dict) -> list[str]:
     """Encoding to an array and to a list, decoding, short texts and long texts."""
-    arrays = both_calls(results["array"], results["array"]["en"])
-    lists = both_calls(results["list"], results["list"]["en"])
-    lists += both_calls(results["slow"], [library for library in results["slow"]["en"] if library != "tokenmill"])
+    slow = [library for library in results["slow"]["en"] if library != "tokenmill"]
+    arrays, lists = {}, {}
+    for name, key in CALLS.items():
+        arrays[name] = table([name, *CORPORA], speeds(results["array"], results["array"]["en"], key))
+        rows = speeds(results["list"], results["list"]["en"], key) + speeds(results["slow"], slow, key)
+        lists[name] = table([name, *CORPORA], rows)
     leads = [
         [f"{what}, {calls}", *(lead(results[kind][corpus], key) for corpus in CORPORA)]
         for kind, what in (("array", "array"), ("list", "list"))
-        for calls, key in (("first call", "cold"), ("later calls", "warm"))
+        for calls, key in CALLS.items()
     ]
-    decoded = [
-        [library, *(rate(results["decode"][c][library], "seconds") for c in CORPORA)]
-        for library in results["decode"]["en"]
+    decoded = speeds(results["decode"], results["decode"]["en"], "seconds")
+    shorts = [
+        [library, spread(each["microseconds"] for each in rounds)] for library, rounds in results["latency"].items()
     ]
-    shorts = [[library, f"{median(rounds, 'microseconds'):.2f}"] for library, rounds in results["latency"].items()]
     kinds = [
         kind
         for kind in results["long_pretokens"]["tokenmill"][0]
@@ -102,25 +143,34 @@ def encode(results: dict) -> list[str]:
     ]
     kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
     longest = [
-        [library, *(f"{median(rounds, kind):.3f}" if kind in rounds[0] else "gave up" for kind in kinds)]
+        [
+            library,
+            *narrow(spread(1000 * each[kind] for each in rounds) if kind in rounds[0] else "gave up" for kind in kinds),
+        ]
         for library, rounds in results["long_pretokens"].items()
     ]
     both = {
         kind: ", ".join(
-            f"{library} {ratio(rounds, found['2'][library], 'warm'):.2f}x" for library, rounds in found["1"].items()
+            f"{library} {times(rounds, found['2'][library], 'warm')}" for library, rounds in found["1"].items()
         )
         for kind, found in results["threads"].items()
     }
-    imports = ", ".join(f"{name} {1000 * median(rounds, 'seconds'):.0f}" for name, rounds in results["import"].items())
+    imports = [[name, spread(1000 * each["seconds"] for each in rounds)] for name, rounds in results["import"].items()]
+    orders = [
+        [f"{order}, {calls}", spread(rates(results["orders"][order], key))]
+        for order in ("plain", "picky")
+        for calls, key in CALLS.items()
+    ]
     return [
         "## Encode",
         "",
-        "Encode with cl100k_base on one core. MB per second of CPU time. Each cell shows the first call (empty caches) / later calls, "
-        "which have new text.",
+        "Encode with cl100k_base on one core, in MB per second of CPU time. The first call has empty caches, later calls have new text.",
         "",
         "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that reads a path):",
         "",
-        *table(["", *CORPORA], arrays),
+        *arrays["first call"],
+        "",
+        *arrays["later calls"],
         "",
         "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs; a later call takes 9 "
         "to 14 ns for each pretoken, and would take 8 ns if all tables stayed in the processor's caches "
@@ -129,7 +179,9 @@ def encode(results: dict) -> list[str]:
         "",
         "Pieces of 10 MB to lists of ids (1 MB for rs_bpe and the rows below it; tokenizers_next is a pre-release of tokenizers):",
         "",
-        *table(["", *CORPORA], lists),
+        *lists["first call"],
+        "",
+        *lists["later calls"],
         "",
         "*What limits it*: CPython needs 33 to 37 ms to fill a list with the ids of 20 MB of text, about half of what a later call takes "
         "([measured](experiments/tokenizer.md#2026-11-22-what-encoding-costs-on-an-avx-512-machine)).",
@@ -142,23 +194,24 @@ def encode(results: dict) -> list[str]:
         "",
         *table(["", "100 characters"], shorts),
         "",
-        "A megabyte that is a single pretoken, to a list, seconds:",
+        "A megabyte that is a single pretoken, to a list, milliseconds:",
         "",
         *table(["", *kinds], longest),
         "",
-        "Other figures:",
+        f"Speed-up of two threads over one, documents of 4 kB to one array: {both['batch_array']}. "
+        f"To lists, which are built under the GIL: {both['batch']}.",
         "",
-        f"- Speed-up of two threads over one, documents of 4 kB to one array: {both['batch_array']}.",
-        f"- The same to lists, which are built under the GIL: {both['batch']}.",
-        f"- Import time in milliseconds: {imports}.",
-        f"- A Picky tokenizer (T = 0.9), which encodes in event order: {rate(results['orders']['picky'], 'cold')} / "
-        f"{rate(results['orders']['picky'], 'warm')} MB/s. A plain tokenizer: "
-        f"{rate(results['orders']['plain'], 'cold')} / {rate(results['orders']['plain'], 'warm')} MB/s. Both were trained "
-        "on 20 MB of English.",
+        "Import time in milliseconds:",
+        "",
+        *table(["", "ms"], imports),
+        "",
+        "A plain tokenizer and a Picky one (T = 0.9), which encodes in event order, both trained on 20 MB of English, to arrays:",
+        "",
+        *table(["", "MB/s"], orders),
         "",
         "## Decode",
         "",
-        "Decode a list of ids to a `str`. MB/s.",
+        "Decode a list of ids to a `str`, in MB per second of CPU time.",
         "",
         *table(["", *CORPORA], decoded),
     ]
@@ -168,8 +221,7 @@ def calls(results: dict) -> list[str]:
     """Importing, loading, and the first texts."""
     names = {"import": "import", "load": "load cl100k_base", "first": "first line", "second": "second line"}
     rows = [
-        [name, *(f"{statistics.median(each[step] for each in rounds):.2f}" for rounds in results.values())]
-        for step, name in names.items()
+        [name, *(spread(each[step] for each in rounds) for rounds in results.values())] for step, name in names.items()
     ]
     return [
         "## First calls of one process",
@@ -186,7 +238,7 @@ def families(results: dict) -> list[str]:
     """Loading and first calls, and SentencePiece-style encoding."""
 
     def cpu(rounds: list[dict]) -> str:
-        return f"{1000 * median(rounds, 'cpu'):.0f}"
+        return spread(1000 * each["cpu"] for each in rounds)
 
     ways = ("tokenmill", "tokenizers")
     loads = [
@@ -197,10 +249,11 @@ def families(results: dict) -> list[str]:
         ]
         for name, kept in results["load"].items()
     ]
-    speeds, leads = [], []
+    encoded: dict[str, list[list[str]]] = {calls: [] for calls in CALLS}
+    leads = []
     for name, kept in results["encode"].items():
-        speeds += [[f"{name}, {library}", *cells] for library, *cells in both_calls(kept, kept["en"])]
-        for calls, key in (("first call", "cold"), ("later calls", "warm")):
+        for calls, key in CALLS.items():
+            encoded[calls] += [[f"{name}, {library}", *cells] for library, *cells in speeds(kept, kept["en"], key)]
             cells = (times(kept[c]["gigatoken"], kept[c]["tokenmill"], key) for c in CORPORA)
             leads.append([f"{name}, {calls}", *cells])
     commands = [[name, cpu(rounds)] for name, rounds in results["commands"].items()]
@@ -218,10 +271,10 @@ def families(results: dict) -> list[str]:
         "",
         "## SentencePiece-style tokenizers",
         "",
-        "One core, MB per second of CPU time, first call / later calls, which have new text. Pieces of 10 MB to arrays for tokenmill "
-        "and gigatoken, of 1 MB to lists for tokenizers and sentencepiece (one round).",
+        "One core, MB per second of CPU time; later calls have new text. Pieces of 10 MB to arrays for tokenmill and gigatoken, of 1 MB "
+        "to lists for tokenizers and sentencepiece.",
         "",
-        *table(["", *CORPORA], speeds),
+        *(line for calls, rows in encoded.items() for line in (*table([calls, *CORPORA], rows), "")),
         "",
         "The time of gigatoken relative to tokenmill's:",
         "",

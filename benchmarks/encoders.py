@@ -1,8 +1,8 @@
 """The libraries that `benchmarks.encode` compares, each with its fastest calls for one text, on one core or all.
 
 Each class takes the text in the type that its library handles fastest (str or bytes). `array` returns ids as a NumPy or
-similar array without an intermediate list, `listed` returns a list of ints, `decode` returns a str. None means that the
-library does not offer the call.
+similar array without an intermediate list, `listed` returns a list of ints, `with_special` the same, with the special tokens in
+the text, `decode` returns a str. None means that the library does not offer the call.
 """
 
 from __future__ import annotations
@@ -69,6 +69,9 @@ class Tokenmill:
     def listed(self, text: str):
         return self.tok.encode_ordinary(text)
 
+    def with_special(self, text: str):
+        return self.tok.encode(text, allowed_special="all")
+
     def batch(self, texts: list[str], threads: int):
         return self.tok.encode_ordinary_batch(texts, num_threads=threads)
 
@@ -94,6 +97,8 @@ class Gigatoken:
 
     def listed(self, text: str):
         return self.tok.encode_batch_list([text], parallel=False)[0]
+
+    with_special = listed
 
     def batch(self, texts: list[str], threads: int):
         return self.tok.encode_batch_list(texts, parallel=threads > 1)
@@ -146,6 +151,8 @@ class Tokenizers:
     def listed(self, text: str):
         return self.tok.encode(text, add_special_tokens=False).ids
 
+    with_special = listed
+
     def decode(self, ids):
         return self.tok.decode(ids, skip_special_tokens=False)
 
@@ -156,12 +163,14 @@ class TokenizersNext(Tokenizers):
     def __init__(self, vocabulary: str):
         import tokenizers
 
-        contents = json.loads(tokenizer_json(vocabulary).read_text(encoding="utf-8"))
-        for step in contents["pre_tokenizer"].get("pretokenizers", ()):
-            if step["type"] == "Split":
-                step["pattern"] = {"Regex": LLAMA3}
-        path = CACHE / vocabulary / "next.json"
-        path.write_text(json.dumps(contents), encoding="utf-8")
+        path = tokenizer_json(vocabulary)
+        if vocabulary == "cl100k":
+            contents = json.loads(path.read_text(encoding="utf-8"))
+            for step in contents["pre_tokenizer"].get("pretokenizers", ()):
+                if step["type"] == "Split":
+                    step["pattern"] = {"Regex": LLAMA3}
+            path = CACHE / vocabulary / "next.json"
+            path.write_text(json.dumps(contents), encoding="utf-8")
         self.tok = tokenizers.Tokenizer.from_file(str(path))
 
 
@@ -179,6 +188,82 @@ class Fastokens:
 
     def listed(self, text: str):
         return self.tok.encode_ordinary(text).ids
+
+    def with_special(self, text: str):
+        return self.tok.encode(text).ids
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+class Splintr:
+    def __init__(self, vocabulary: str):
+        import splintr
+
+        self.tok = splintr.from_json(str(tokenizer_json(vocabulary)))
+
+    def array(self, data: bytes):
+        import numpy as np
+
+        return np.frombuffer(self.tok.encode_flat(data.decode()), np.uint32)
+
+    def listed(self, text: str):
+        return self.tok.encode_raw(text)
+
+    with_special = listed
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+class Tokie:
+    def __init__(self, vocabulary: str):
+        import tokie
+
+        self.tok = tokie.Tokenizer.from_json(str(tokenizer_json(vocabulary)))
+
+    def array(self, data: bytes):
+        return self.tok.encode_batch_flat([data.decode()], add_special_tokens=False)[0]
+
+    def listed(self, text: str):
+        return self.tok.encode(text, add_special_tokens=False).ids
+
+    with_special = listed
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+class Kitoken:
+    array = None
+
+    def __init__(self, vocabulary: str):
+        import kitoken
+
+        self.tok = kitoken.Kitoken.from_tokenizers_file(str(tokenizer_json(vocabulary)))
+
+    def listed(self, text: str):
+        return self.tok.encode(text, True)
+
+    with_special = listed
+
+    def decode(self, ids):
+        return self.tok.decode(ids, True).decode()
+
+
+class Iree:
+    def __init__(self, vocabulary: str):
+        from iree.tokenizer import Tokenizer
+
+        self.tok = Tokenizer.from_file(str(tokenizer_json(vocabulary)))
+
+    def array(self, data: bytes):
+        return self.tok.encode_to_array(data.decode())
+
+    def listed(self, text: str):
+        return self.tok.encode(text)
+
+    with_special = listed
 
     def decode(self, ids):
         return self.tok.decode(ids)
@@ -225,6 +310,10 @@ ENCODERS = {
     "gigatoken": Gigatoken,
     "gigatoken_files": GigatokenFiles,
     "fastokens": Fastokens,
+    "splintr": Splintr,
+    "tokie": Tokie,
+    "kitoken": Kitoken,
+    "iree": Iree,
     "rs_bpe": RsBpe,
     "wordchipper": Wordchipper,
     "tiktoken": Tiktoken,

@@ -114,7 +114,7 @@ def run(quick: bool = False) -> dict:
             path = str(corpus_file(corpus, 40_000_000))
             kept = {}
             for group in (peers[:2], peers[2:3], peers[3:]):  # each with a text, or a model, of its own
-                kept |= compare("encode", group, name, path, rounds=rounds if group == peers[:2] else 1)
+                kept |= compare("encode", group, name, path, rounds=rounds)
             results["encode"][name][corpus] = kept
     return results
 

@@ -26,7 +26,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,13 +39,18 @@ PEERS = (
     "bpeasy",
     "fastokens",
     "gigatoken",
+    "iree",
+    "kitoken",
     "rs_bpe",
     "rustbpe",
     "sentencepiece",
+    "splintr",
     "tiktoken",
     "tokenizers",
+    "tokie",
     "wordchipper",
 )
+PACKAGES = {"iree": "iree-tokenizer", "splintr": "splintr-rs"}  # where the names differ
 
 
 def command(*words: str) -> None:
@@ -189,22 +194,35 @@ def ratio(a: list[dict], b: list[dict], key: str = "wall") -> float:
     return statistics.median(ratios(a, b, key))
 
 
-def times(a: list[dict], b: list[dict], key: str = "wall") -> str:
-    """How many times as long as b job a takes: the median of the rounds and their range, and fewer rounds than five.
+def number(value: float) -> str:
+    """Three digits or more: 0.65, 12.3, 1,443."""
+    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
-    A range that includes 1 is a tie.
+
+def spread(values: Iterable[float], unit: str = "", middle: str | None = None) -> str:
+    """The median and the range of the rounds, and their number if there are fewer than five: "2.13x (2.11 to 2.30)".
+
+    Two rounds have no median: "1.32x, 1.46x (2 rounds)". `middle` replaces the median.
     """
-    each = ratios(a, b, key)
+    each = sorted(values)
+    low, high = number(each[0]), number(each[-1])
     if len(each) == 1:
-        return f"{each[0]:.3g}x (one round)"
-    middle = "tie" if each[0] <= 1 <= each[-1] else f"{statistics.median(each):.3g}x"
+        return f"{low}{unit} (one round)"
+    if len(each) == 2:
+        return f"{middle} ({low}, {high}, 2 rounds)" if middle else f"{low}{unit}, {high}{unit} (2 rounds)"
     few = f", {len(each)} rounds" if len(each) < 5 else ""
-    return f"{middle} ({each[0]:.3g} to {each[-1]:.3g}{few})"
+    return f"{middle or number(statistics.median(each)) + unit} ({low} to {high}{few})"
 
 
-def rate(rounds: list[dict], key: str) -> str:
-    """MB per second of the median round, from its `bytes` and its seconds."""
-    return f"{statistics.median(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
+def times(a: list[dict], b: list[dict], key: str = "wall") -> str:
+    """The time of job a relative to that of job b, of the rounds that both ran. A range that includes 1 is a tie."""
+    each = ratios(a, b, key)
+    return spread(each, "x", "tie" if each[0] <= 1 <= each[-1] and len(each) > 1 else None)
+
+
+def rates(rounds: list[dict], key: str) -> list[float]:
+    """MB per second of each round, from its `bytes` and its seconds."""
+    return [each["bytes"] / each[key] / 1e6 for each in rounds]
 
 
 def python_of(library: str) -> str:
@@ -220,8 +238,8 @@ def pythons() -> dict[str, str]:
 
 def version_of(library: str) -> str | None:
     """The version that is measured; None if the library is not installed."""
-    package = library.removesuffix("_next")
-    if library != package and python_of(library) == sys.executable:
+    package = PACKAGES.get(library, library.removesuffix("_next"))
+    if library.endswith("_next") and python_of(library) == sys.executable:
         return None  # no other version is there
     code = f"from importlib.metadata import version; print(version({package!r}))"
     found = subprocess.run([python_of(library), "-c", code], capture_output=True, text=True)

@@ -17,11 +17,12 @@ import sys
 import time
 
 from .encode_jobs import digest
-from .encoders import tokenizer_json
+from .encoders import ENCODERS, tokenizer_json
 from .harness import CACHE, alternate, corpus_file, save, version_of
 
 MODELS = ("llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "phi3")
-PEERS = ("gigatoken", "tokenizers_next")
+PEERS = ("gigatoken", "tokenizers_next", "fastokens")
+MORE_PEERS = ("splintr", "tokie", "kitoken", "iree")  # of the first model only, where they are slower
 CHUNK = 10_000  # bytes
 SLICES = 6
 MOST_CHUNKS = 50  # in a slice
@@ -82,30 +83,11 @@ def slices_of(path: str) -> list[list[str]]:
     return [chunks[n * i : n * (i + 1)] for i in range(SLICES)]
 
 
-def encoder_of(library: str, model: str):
-    """Return the fastest call of a library from a str to a list of ids: special tokens in the text are found, none are added."""
-    path = str(tokenizer_json(model))
-    if library.startswith("tokenmill"):
-        import tokenmill
-
-        tok = tokenmill.load(path)
-        return lambda text: tok.encode(text, allowed_special="all")
-    if library == "gigatoken":
-        import gigatoken
-
-        tok = gigatoken.Tokenizer(path)
-        return lambda text: tok.encode_batch_list([text], parallel=False)[0]
-    import tokenizers
-
-    tok = tokenizers.Tokenizer.from_file(path)
-    return lambda text: tok.encode(text, add_special_tokens=False).ids
-
-
 def measure(library: str, model: str, path: str) -> dict:
     """Return MB/s of the median slice, and a digest of all ids."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    encode = encoder_of(library, model)
+    encode = ENCODERS[library](model).with_special
     ids: list[int] = []
     speeds = []
     for chunks in slices_of(path):
@@ -119,9 +101,10 @@ def measure(library: str, model: str, path: str) -> dict:
 
 def run(quick: bool = False, models: tuple[str, ...] = MODELS, texts: tuple[str, ...] = TEXTS) -> dict:
     """Run all; with quick, one round of each."""
-    libraries = ["tokenmill", *(peer for peer in PEERS if version_of(peer))]
     results: dict = {}
     for model in models:
+        peers = PEERS + MORE_PEERS * (model == MODELS[0])
+        libraries = ["tokenmill", *(peer for peer in peers if version_of(peer))]
         results[model] = {}
         for text in texts:
             print(f"matrix: {model} {text}", file=sys.stderr)

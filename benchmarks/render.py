@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Iterable
 
 from tokenmill.quality.metrics import gini
 
 from . import charts
-from .encode_tables import leads_of
-from .harness import ROOT, median, rate, ratio, ratios, saved
+from .encode_tables import leads_of, peers_of
+from .harness import ROOT, median, rates, ratio, ratios, saved, spread
 from .pages import replace_section, table
 from .stages import STAGES
 from .tables import FILE_ROWS, TOPICS, TRAINERS
@@ -48,14 +49,13 @@ def sections() -> str:
 
 
 def compared(theirs: list[dict] | None, ours: list[dict], key: str = "wall") -> str:
-    """The time of a peer relative to tokenmill's, the median of the rounds' ratios: "6.5x slower", "1.4x faster" or "tie"."""
+    """The time of a peer relative to tokenmill's: "6.5x slower (6.1 to 6.9)", "1.4x faster (1.3 to 1.5)", "tie (0.9 to 1.1)"."""
     if not theirs:
         return ""
     each = ratios(theirs, ours, key)
     if len(each) > 1 and each[0] <= 1 <= each[-1]:
-        return "tie"
-    middle = statistics.median(each)
-    return f"{middle:.{1 if middle < 9.95 else 0}f}x slower" if middle > 1 else f"{1 / middle:.1f}x faster"
+        return spread(each, middle="tie")
+    return spread(each, "x slower") if each[0] > 1 else spread((1 / value for value in each), "x faster")
 
 
 def measured() -> str:
@@ -86,8 +86,8 @@ def measured() -> str:
 </picture>
 
 - **Train**: 32,768 tokens from 150 MB of English in {seconds["tokenmill"]:.2f} s and {median(english["tokenmill"], "peak_mib"):.0f} MiB on two cores; {min(leads):.1f}x to {max(leads):.0f}x faster than {len(leads)} other libraries.
-- **Use [any family](docs/reference/families.md)**: the ids of tiktoken, Hugging Face, SentencePiece and llama.cpp from their own files, {statistics.geometric_mean(gains):.1f}x faster than the better of gigatoken and tokenizers 1.0 over {len(gains)} pairs of a vocabulary and a kind of text (ahead in {len(gains) - behind - ties}, level in {ties}, behind in {behind}).
-- **Write [token files](docs/how-to/encode.md)**: JSON lines at {jsonl["bytes"] / 1e6 / median(jsonl["commands"]["tokenmill"]):.0f} MB/s on two cores, {ratio(jsonl["commands"]["gigatoken"], jsonl["commands"]["tokenmill"]):.1f}x faster than gigatoken; the bytes of Megatron-LM's fast tool, {min(megatron):.0f}x to {max(megatron):.0f}x faster.
+- **Use [any family](docs/reference/families.md)**: the ids of tiktoken, Hugging Face, SentencePiece and llama.cpp from their own files, {statistics.geometric_mean(gains):.1f}x faster than the fastest of {peers_of(matrix_)} over {len(gains)} pairs of a vocabulary and a kind of text (ahead in {len(gains) - behind - ties}, level in {ties}, behind in {behind}).
+- **Write [token files](docs/how-to/encode.md)**: JSON lines at {jsonl["bytes"] / 1e6 / median(jsonl["commands"]["tokenmill"]):.0f} MB/s on two cores, {ratio(jsonl["commands"]["gigatoken"], jsonl["commands"]["tokenmill"]):.1f}x faster than gigatoken; the bytes of Megatron-LM's fast tool, {" to ".join(dict.fromkeys(f"{gain:.0f}x" for gain in (min(megatron), max(megatron))))} faster.
 - **[Evaluate](docs/how-to/judge.md)** a vocabulary on one page: of the 8,192 tokens in [the tour](docs/tour.md#evaluate), {judged()}.
 - **Go beyond plain BPE**: [Picky BPE](docs/explanation/picky.md), [SuperBPE and BoundlessBPE](docs/how-to/superwords.md), and [parity-aware BPE](docs/how-to/parity.md), which cuts the Gini coefficient of {len(tokens["plain"])} languages from {gini(tokens["plain"]):.3f} to {gini(tokens["hybrid"]):.3f}.
 - **See** tokens and training in a [playground](docs/how-to/playground.md): {min(press[:3]):.0f} ms from a key press to new tokens in 10 kB of text, {max(press[3:]):.0f} ms in 1 MB."""
@@ -106,47 +106,51 @@ def figures() -> str:
     trained, encoded, files = (saved(topic) for topic in ("train", "encode", "token_files"))
     peers = ("gigatoken", "tiktoken", "tokenizers", "tokenizers_next")
 
+    def speed(values: Iterable[float]) -> str:
+        return spread(values, " MB/s")
+
     def row(name: str, own: str, kept: dict, key: str = "wall") -> list[str]:
         return [name, own, *(compared(kept.get(peer), kept["tokenmill"], key) for peer in peers)]
 
     train = trained["results"]["en"]
     pattern = {**train, "tokenmill": train["tokenmill_gpt2"]}
-    trains = row("train 32,768 tokens on 150 MB", f"{median(train['tokenmill']):.2f} s", train)
+    trains = row("train 32,768 tokens", speed(150 / each["wall"] for each in train["tokenmill"]), train)
     trains[2] = compared(train["gigatoken"], pattern["tokenmill"])
     rows = [trains]
     for kind, what in (("array", "an array"), ("list", "a list")):
         for key, calls in (("cold", "first call"), ("warm", "later calls")):
             kept = encoded["results"][kind]["en"]
-            cells = row(f"encode to {what}, {calls}", f"{rate(kept['tokenmill'], key)} MB/s", kept, key)
+            cells = row(f"encode to {what}, {calls}", speed(rates(kept["tokenmill"], key)), kept, key)
             if kind == "list":  # of tokenizers, a shorter text
                 slow = encoded["results"]["slow"]["en"]
                 cells[4] = compared(slow["tokenizers"], slow["tokenmill"], key)
             rows.append(cells)
     kept = encoded["results"]["decode"]["en"]
-    rows.append(row("decode a list", f"{rate(kept['tokenmill'], 'seconds')} MB/s", kept, "seconds"))
+    rows.append(row("decode a list", speed(rates(kept["tokenmill"], "seconds")), kept, "seconds"))
     for name, what in FILE_ROWS.items():
         if name in ("jsonl", "parquet"):
             kept = files["results"][name]
             commands, size = kept["commands"], kept["bytes"] / 1e6
-            cells = row(f"{what} to a token file", f"{size / median(commands['tokenmill']):,.0f} MB/s", commands)
+            cells = row(
+                f"{what} to a token file", speed(size / each["wall"] for each in commands["tokenmill"]), commands
+            )
             cells[4] = compared(commands["short tokenizers"], commands["short tokenmill"])
             rows.append(cells)
-    heads = [*peers[:-1], f"tokenizers {encoded['environment']['versions'].get('tokenizers_next') or '1.0'}"]
-    rounds = len(encoded["results"]["decode"]["en"]["tokenmill"])
-    place = [trained["environment"][key] for key in ("date", "cpu")]
-    other = (
-        ""
-        if (len(train["tokenmill"]), *place) == (rounds, *(encoded["environment"][key] for key in ("date", "cpu")))
-        else f", of training {len(train['tokenmill'])} ({', '.join(place)})"
-    )
+    versions = encoded["environment"]["versions"]
+    named = ", ".join(f"{peer} {versions[peer]}" for peer in peers[:-1])
+    places: dict[str, list[str]] = {}
+    for what, kept in (("training", trained), ("encoding", encoded), ("token files", files)):
+        about = kept["environment"]
+        places.setdefault(f"{about['cores']} cores ({about['cpu']})", []).append(f"{what} {about['date']}")
+    measured = "; ".join(f"{place}: {', '.join(taken)}" for place, taken in places.items())
     return "\n".join(
         [
-            *table(["", "tokenmill", *heads], rows),
+            *table(["", "tokenmill", *peers[:-1], f"tokenizers {versions.get('tokenizers_next') or '1.0'}"], rows),
             "",
-            f"English, on {encoded['environment']['cores']} cores ({encoded['environment']['cpu']}), {encoded['environment']['date']}; "
-            f"medians of {rounds} paired rounds{other}. Encoding has cl100k_base and one core, and later calls have "
-            "new text. gigatoken trains with the GPT-2 pattern, and is compared with tokenmill with that pattern. tokenizers writes token "
-            "files through `datasets.map`.",
+            "150 MB of English on two cores, wall time; encoding and decoding cl100k_base on one core, CPU time, and later calls have new text. "
+            "Medians of five paired rounds and their ranges, where no other number is given. gigatoken trains with the GPT-2 pattern, and "
+            "is compared with tokenmill with that pattern. tokenizers encodes shorter texts, and writes token files through "
+            f"`datasets.map`. {measured}. {named}.",
         ]
     )
 

@@ -6,8 +6,8 @@ import statistics
 
 from tokenmill.quality.metrics import gini
 
-from .encode_tables import calls, encode, families, matrix
-from .harness import median, ratio, times
+from .encode_tables import CALLS, calls, encode, families, matrix
+from .harness import median, spread, times
 from .pages import table
 from .quick import quick
 from .stages import STAGES
@@ -19,35 +19,36 @@ FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lin
 
 
 def speed(rounds: list[dict]) -> str:
-    return ranged([each["mb_per_s"] for each in rounds])
+    return spread(each["mb_per_s"] for each in rounds)
 
 
-def ranged(values: list[float]) -> str:
-    """The median and the range of the rounds, and their number if there are fewer than five."""
-    few = f", {len(values)} rounds" if len(values) < 5 else ""
-    return f"{statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f}{few})"
+def seconds(rounds: list[dict], key: str = "wall") -> str:
+    return spread((each[key] for each in rounds), " s")
 
 
 def training(results: dict) -> list[str]:
-    """One row for each corpus: the time and memory of tokenmill, and the time of each peer relative to it."""
-    rows = []
+    """One row for each corpus: the time of tokenmill, and that of each peer relative to it; then the memory."""
+    rows, memory = [], []
     trainers = {peer: ours for peer, ours in TRAINERS.items() if any(peer in kept for kept in results.values())}
     some = [peer for peer in trainers if any(peer not in kept for kept in results.values())]
     for corpus, kept in results.items():
-        cells = [corpus, f"{median(kept['tokenmill']):.2f} s, {median(kept['tokenmill'], 'peak_mib'):.0f} MiB"]
-        for peer, ours in trainers.items():
-            memory = f", {median(kept[peer], 'peak_mib'):.0f} MiB" if peer in kept else ""
-            cells.append(f"{times(kept[peer], kept[ours])}{memory}" if peer in kept else "")
-        rows.append(cells)
+        cells = (times(kept[peer], kept[ours]) if peer in kept else "" for peer, ours in trainers.items())
+        rows.append([corpus, seconds(kept["tokenmill"]), *cells])
+        peaks = (kept.get(way, []) for way in ("tokenmill", *trainers))
+        memory.append([corpus, *(f"{median(rounds, 'peak_mib'):,.0f}" if rounds else "" for rounds in peaks)])
     return [
         "## Train",
         "",
-        "Train 32,768 tokens with the cl100k pattern, from a text file to a tokenizer in memory; nothing is saved. Wall time and "
-        "peak memory of the whole process for tokenmill, and the times that the others take relative to tokenmill's. "
+        "Train 32,768 tokens with the cl100k pattern, from a text file to a tokenizer in memory. Nothing is saved, except that sentencepiece "
+        "always writes its model. Wall time of the whole process for tokenmill, and the times of the others relative to tokenmill's. "
         "gigatoken trains with the GPT-2 pattern, and is compared with tokenmill with the same pattern."
         + (f" On English only: {', '.join(some)}." if some else ""),
         "",
         *table(["", "tokenmill", *trainers], rows),
+        "",
+        "Peak memory of the whole process, MiB, medians of the rounds:",
+        "",
+        *table(["", "tokenmill", *trainers], memory),
     ]
 
 
@@ -67,21 +68,22 @@ def superwords(results: dict) -> list[str]:
                 cell
                 for key in ("wall", "cpu")
                 for cell in (
-                    f"{median(rounds[way], key):.2f} s",
+                    seconds(rounds[way], key),
                     times(rounds[way], rounds["plain"], key) if way != "plain" else "",
                 )
             ),
-            f"{median(rounds[way], 'peak_mib'):.0f} MiB",
+            f"{median(rounds[way], 'peak_mib'):,.0f} MiB",
         ]
         for size, rounds in {"150 MB": kept, **results["grown"]}.items()
         for way, name in names.items()
         if way in rounds
     ]
-    speeds = {
-        way: " / ".join(f"{median(kept[way], key):.1f}" for key in ("cold_mb_per_s", "warm_mb_per_s"))
-        for way in ("encode", "encode-boundless", "tokenizers")
+    encoders = {"encode": "SuperBPE", "encode-boundless": "BoundlessBPE", "tokenizers": "SuperBPE, tokenizers, 4 MB"}
+    speeds = [
+        [name, *(spread(each[f"{key}_mb_per_s"] for each in kept[way]) for key in CALLS.values())]
+        for way, name in encoders.items()
         if way in kept
-    }
+    ]
     return [
         "## Superwords",
         "",
@@ -90,16 +92,16 @@ def superwords(results: dict) -> list[str]:
         "",
         *table(["", "text", "time", "relative to plain", "CPU time", "relative to plain", "peak memory"], rows),
         "",
-        "Encoding with the result, one core, first call / later calls: "
-        f"SuperBPE {speeds['encode']} MB/s and BoundlessBPE {speeds.get('encode-boundless')} MB/s on 60 MB, "
-        f"tokenizers {speeds['tokenizers']} MB/s on 4 MB.",
+        "Encoding 60 MB with the result, one core, MB/s:",
+        "",
+        *table(["", *CALLS], speeds),
     ]
 
 
 def parity(results: dict) -> list[str]:
     kept, tokens = results["multi"], results["tokens"]
     rows = [
-        [way, f"{median(kept[way], 'cpu'):.1f} s", f"{median(kept[way], 'peak_mib'):.0f} MiB"]
+        [way, seconds(kept[way], "cpu"), f"{median(kept[way], 'peak_mib'):,.0f} MiB"]
         for way in ("tokenmill", "tokenizers")
     ]
     languages = [[name, *(f"{used[name]:,}" for used in tokens.values())] for name in tokens["plain"]]
@@ -124,11 +126,11 @@ def merge_loop(results: dict) -> list[str]:
     rows = []
     for corpus, kept in results.items():
         key, of_all = ("thread_seconds", "cpu") if "picky" in kept else ("seconds", "wall")
-        small, large = (median(kept[size], key) for size in ("32768", "100000"))
+        small, large = (seconds(kept[size], key) for size in ("32768", "100000"))
         cost = times(kept["100000"], kept["32768"], key)
         whole = times(kept["train 100000"], kept["train 32768"], of_all)
         picky = [times(kept["picky"], kept["32768"], key)] if "picky" in kept else []
-        rows.append([corpus, f"{small:.2f} s", f"{large:.2f} s", cost, whole, *picky])
+        rows.append([corpus, small, large, cost, whole, *picky])
     head = ["", "32,768 tokens", "100,000 tokens", "ratio", "ratio of whole training runs"]
     if len(rows[0]) > len(head):
         head.append("Picky BPE at 0.9")
@@ -183,12 +185,12 @@ def token_files(results: dict) -> list[str]:
     for name, kept in results.items():
         commands = kept["commands"]
         ours, theirs = commands["tokenmill"], commands["gigatoken"]
-        shown = f"{kept['bytes'] / 1e6 / median(ours):,.0f} MB/s"
+        shown = spread((kept["bytes"] / 1e6 / each["wall"] for each in ours), " MB/s")
         gains = (times(theirs, ours, key) for key in ("wall", "cpu"))
         memory = (f"{median(each, 'peak_mib'):.0f} MiB" for each in (ours, theirs))
         datasets = ""
         if "short tokenizers" in commands:
-            datasets = f"{ratio(commands['short tokenizers'], commands['short tokenmill']):.0f}x"
+            datasets = times(commands["short tokenizers"], commands["short tokenmill"])
         rows.append([name, shown, *gains, *memory, kept.get("ids", ""), datasets])
     heads = (
         "tokenmill",
@@ -204,7 +206,7 @@ def token_files(results: dict) -> list[str]:
         "",
         "Whole commands that encode 150 MB of English with cl100k_base to a file of ids on two cores, start-up included: "
         "`tokenmill encode`, and the time and memory of gigatoken's `encode_files` with a file written. "
-        "Ratios are relative to tokenmill. The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB, one round. "
+        "Ratios are relative to tokenmill. The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB. "
         "Documents of JSONL, Parquet and `--unit separator` have 3 kB; lines have 30 bytes on average. The pages of "
         "parquet.zst are compressed by Zstandard, those of parquet by Snappy. `datasets` cannot read text by separators.",
         "",
@@ -226,37 +228,42 @@ TOOLS = {
 def trainers(results: dict) -> list[str]:
     """`encode --format megatron` and the training frameworks' own tools."""
     rows = []
-    has_dolma = any("dolma" in measured["commands"] for kept in results.values() for measured in kept.values())
+    groups = [measured for kept in results.values() for measured in kept.values()]
+    has_dolma = any("dolma" in measured["commands"] for measured in groups)
+    has_memory = any(measured.get("memory") for measured in groups)
     for model, kept in results.items():
         for group, measured in kept.items():
             commands, memory = measured["commands"], measured.get("memory", {})
             ours, kind = commands["tokenmill"], "Parquet" if group == "parquet" else "JSON lines"
             for tool, rounds in commands.items():
                 name = "preprocess_data.py" if tool == "megatron" and group == "short" else TOOLS[tool]
-                if tool == "tokenmill":
-                    where = f"{model}, {measured['bytes'] / 1e6:,.0f} MB of {kind}"
-                    figures = [f"{median(ours):.2f} s", f"{median(ours, 'cpu'):.2f} s"]
-                elif "error" in rounds[0]:
-                    rows.append(["", name, "cannot open the tokenizer", "", "", ""])
+                where = f"{model}, {measured['bytes'] / 1e6:,.0f} MB of {kind}" if tool == "tokenmill" else ""
+                if "error" in rounds[0]:
+                    rows.append([where, name, "cannot open the tokenizer", *[""] * (4 + bool(memory))])
                     continue
-                else:
-                    where, figures = "", [times(rounds, ours), times(rounds, ours, "cpu")]
+                gains = (times(rounds, ours, key) if tool != "tokenmill" else "" for key in ("wall", "cpu"))
+                figures = [
+                    cell
+                    for key, gain in zip(("wall", "cpu"), gains, strict=True)
+                    for cell in (seconds(rounds, key), gain)
+                ]
                 same = {True: "identical", False: "differ", None: ""}[
                     measured["identical"] if tool == "megatron" else None
                 ]
-                rows.append([where, name, *figures, f"{memory[tool]:,.0f} MiB" if tool in memory else "", same])
+                rows.append([where, name, *figures, *([f"{memory[tool]:,.0f} MiB"] if tool in memory else []), same])
     return [
         "## Token files of training frameworks",
         "",
         "Whole commands on two cores, start-up included: `tokenmill encode --format megatron`, and the tools of Megatron-LM "
-        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers), datatrove (`DocumentTokenizer`) and OLMo (`dolma tokens`), "
-        "which write formats of their own. "
-        + "pip found no versions of dolma's dependencies that fit together within eight minutes. "
+        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers) and of datatrove (`DocumentTokenizer`, a format of its own). "
+        + "OLMo's `dolma tokens` is missing: pip found no versions of its dependencies that fit together. "
         * (not has_dolma)
-        + "Megatron-LM's tools do not read Parquet. Times relative to tokenmill. Memory is the peak of a command with "
-        "all its processes, what they share counted once. The last column compares .bin and .idx byte for byte.",
+        + "Megatron-LM's tools do not read Parquet. "
+        + "Memory is the peak of a command with all its processes, what they share counted once. " * has_memory
+        + "The last column compares .bin and .idx byte for byte. Where they differ, `preprocess_data.py` puts the tokenizer's begin-of-text "
+        "token before each document; here `--begin-of-text` does that.",
         "",
-        *table(["", "tool", "time", "CPU time", "memory", "files"], rows),
+        *table(["", "tool", "time", "relative", "CPU time", "relative", *["memory"] * has_memory, "files"], rows),
     ]
 
 
@@ -270,7 +277,7 @@ def stages(results: dict) -> list[str]:
             slowest = max(STAGES[1:], key=spent.__getitem__)
             shares = (f"{spent[stage] / total:.0%}" if spent[stage] > 0 else "" for stage in STAGES)
             speeds = [each["bytes"] / 1e6 / sum(each.get(stage, 0) for stage in STAGES) for each in rounds]
-            rows.append([f"{verb}, {name}", ranged(speeds), *shares, slowest])
+            rows.append([f"{verb}, {name}", spread(speeds), *shares, slowest])
     return [
         "## Stages",
         "",
@@ -285,13 +292,12 @@ def stages(results: dict) -> list[str]:
 
 
 def growth(results: dict) -> list[str]:
-    """Seconds per GB and peak memory for each size, and the largest size compared with the smallest."""
+    """Seconds per GB for each size, and the largest size compared with the smallest; then the peak memory."""
     sizes = sorted(results, key=int)
-    rows = []
+    rows, memory = [], []
     for verb in results[sizes[0]]:
-        seconds = [median(results[size][verb], "cpu") / results[size][verb][0]["bytes"] * 1e9 for size in sizes]
-        peaks = [median(results[size][verb], "peak_mib") for size in sizes]
-        cells = [f"{a:.1f} s, {b:,.0f} MiB" for a, b in zip(seconds, peaks, strict=True)]
+        cells = [spread((1e9 * each["cpu"] / each["bytes"] for each in results[size][verb]), " s") for size in sizes]
+        memory.append([verb, *(spread(each["peak_mib"] for each in results[size][verb]) for size in sizes)])
         per_gb = {
             size: [
                 {"all": each["cpu"] / each["bytes"], "own": (each["cpu"] - each["system"]) / each["bytes"]}
@@ -304,11 +310,14 @@ def growth(results: dict) -> list[str]:
         "## Growth",
         "",
         "English text whose letters are renamed in each copy, so that distinct pretokens grow with it "
-        "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text, and their peak memory, medians of the "
-        "rounds. *Per GB* is the time per GB of the largest text relative to that of the smallest, with its range. *Own* leaves out the "
+        "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text. *Per GB* is the time per GB of the largest text relative to that of the smallest, with its range. *Own* leaves out the "
         "time of the operating system, which writes the output to the disk.",
         "",
         *table(["", *(f"{int(size):,} MB" for size in sizes), "per GB", "own"], rows),
+        "",
+        "Peak memory, MiB:",
+        "",
+        *table(["", *(f"{int(size):,} MB" for size in sizes)], memory),
     ]
 
 
@@ -317,7 +326,7 @@ def cleaning(results: dict) -> list[str]:
         [
             kind,
             f"{rounds[0]['bytes'] / 1e6:,.0f} MB",
-            *(ranged([each["bytes"] / 1e6 / each[key] for each in rounds]) for key in ("wall", "cpu")),
+            *(spread(each["bytes"] / 1e6 / each[key] for each in rounds) for key in ("wall", "cpu")),
             f"{median(rounds, 'peak_mib'):.0f} MiB",
         ]
         for kind, rounds in results.items()
@@ -341,15 +350,12 @@ def playground(results: dict) -> list[str]:
             times = [sorted(results["keys"][f"{corpus} {size} {clock}"]["repaint"]) for corpus in CORPORA]
             cells = (f"{statistics.median(each):.0f} ms (95 %: {each[int(len(each) * 0.95)]:.0f})" for each in times)
             keys.append([f"{name}{how}", *cells])
-    speeds = []
+    speeds, gains = [], []
     for kind, name in (("Cold", "first call"), ("", "later calls")):
-        cells = []
-        for each in results["encoders"]:
-            ours, theirs = (each["rounds"][f"{whose}{kind}"] for whose in ("ours", "theirs"))
-            gains = [b / a for a, b in zip(ours, theirs, strict=True)]
-            gain = f"{statistics.median(gains):.1f}x ({min(gains):.1f} to {max(gains):.1f})"
-            cells.append(f"{each['bytes'] / statistics.median(ours) / 1000:.0f} MB/s, {gain}")
-        speeds.append([name, *cells])
+        rounds = [[each["rounds"][f"{whose}{kind}"] for whose in ("ours", "theirs")] for each in results["encoders"]]
+        sizes = [each["bytes"] / 1000 for each in results["encoders"]]
+        speeds.append([name, *(spread(n / t for t in ours) for n, (ours, _) in zip(sizes, rounds, strict=True))])
+        gains.append([name, *(spread((b / a for a, b in zip(*both, strict=True)), "x") for both in rounds)])
     sizes = results["sizes"]
     page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))
     return [
@@ -360,10 +366,13 @@ def playground(results: dict) -> list[str]:
         "",
         *table(["text", *CORPORA], keys),
         "",
-        f"The page's JavaScript encoder and its speed relative to gpt-tokenizer {results['gpt-tokenizer']}, with cl100k in one "
-        f"Node {results['node']} process.",
+        f"The page's JavaScript encoder with cl100k, in one Node {results['node']} process, MB/s:",
         "",
         *table(["", *CORPORA], speeds),
+        "",
+        f"Its speed relative to gpt-tokenizer {results['gpt-tokenizer']}:",
+        "",
+        *table(["", *CORPORA], gains),
         "",
         f"The exported page is {page / 1000:.0f} kB; the 100,277 tokens of cl100k add {sizes['packs/0.tmpack'] / 1000:.0f} kB.",
     ]

@@ -144,7 +144,7 @@ def run(quick: bool = False) -> dict:
             ours = f"{folder}/beside-gigatoken-0.bin"
             compared = run_job(["benchmarks.token_files", "same", name, path, ours], python=python_of("gigatoken"))
             if not name.startswith("separator"):  # datasets has no such reader
-                short_jobs = alternate(jobs(("tokenizers",), name, short, folder), 1)
+                short_jobs = alternate(jobs(("tokenizers",), name, short, folder), rounds=1 if quick else ROUNDS)
                 kept |= {f"short {library}": rounds for library, rounds in short_jobs.items()}
         kept = {library: [{key: each[key] for key in KEPT} for each in rounds] for library, rounds in kept.items()}
         results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size, "ids": compared["ids"]}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import html
 import inspect
 import re
-from collections.abc import Iterator
-from types import ModuleType
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from types import ModuleType, UnionType
+from typing import Any, NamedTuple, get_args
 
 from benchmarks.pages import table
 
@@ -73,7 +73,7 @@ assert tok.decode(tokens.ids.tolist()) == "low lower lowest<|endoftext|>"
     ),
     "evaluate": Page(
         "Evaluate",
-        "Judge one vocabulary or compare several, as tables, charts and pages.",
+        "Evaluate one vocabulary or compare several, as tables, charts and pages.",
         """import tokenmill
 
 tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=260)
@@ -98,6 +98,12 @@ assert longer.n_vocab == 262 and longer.token_to_id("low") == tok.token_to_id("l
         "Extend Changed replace Replaced errors",
     ),
 }
+# Members that other modules of tokenmill call: not on the pages.
+INTERNAL = set(
+    "unused check check_output resumes of skipper for_kind reading counted_before folder folders new_rows_path chosen_format "
+    "part_number packed event_numbers bytes_apart joined_bytes title lead tiles sections about places prepared certain_cut "
+    "warn_of_long_pretokens".split()
+)
 HOME = {name: task for task, page in PAGES.items() for name in page.names.split()}
 ARGUMENT = re.compile(r"([a-z_]\w*(?:, [a-z_]\w*)*): (.+)")
 
@@ -130,7 +136,7 @@ def described(name: str, value: Any, call: str, level: int) -> list[str]:
     lines = [f"{'#' * level} {name}{anchor}", ""]
     if inspect.isroutine(value) or inspect.isclass(value):
         lines += ["```python", signature(value, call), "```", ""]
-    lines += [markdown(inspect.getdoc(value) or ""), ""]
+    lines += [markdown(inspect.getdoc(value) or "", parameters(value)), ""]
     if inspect.isclass(value) and issubclass(value, Options):
         lines += option_table(value)
     if isinstance(value, ModuleType):
@@ -158,7 +164,12 @@ def public_members(owner: type) -> Iterator[tuple[str, Any]]:
     """The methods and properties of a class that have a docstring, in their order."""
     for name, raw in vars(owner).items():
         value = getattr(raw, "__func__", raw)
-        if not name.startswith("_") and (inspect.isroutine(value) or isinstance(raw, property)) and inspect.getdoc(raw):
+        if (
+            not name.startswith("_")
+            and name not in INTERNAL
+            and (inspect.isroutine(value) or isinstance(raw, property))
+            and inspect.getdoc(raw)
+        ):
             yield name, value
 
 
@@ -222,14 +233,17 @@ def option_table(owner: Any) -> list[str]:
     for name, field in fields_of(owner).items():
         if isinstance(field, Field):
             kinds = [repr(each) for each in field.choices] or [
-                getattr(each, "__name__", str(each)) for each in field.kinds
+                getattr(each, "__name__", str(each))
+                for kind in field.kinds
+                for each in (get_args(kind) if isinstance(kind, UnionType) else [kind])
             ]
             required = not isinstance(field.default, int | float | str | tuple | list | dict | bool | type(None))
             default = "required" if required else f"`{field.default!r}`"
-            kind = ", ".join(kinds).replace("|", "\\|")
-            rows.append([f"`{name}`", kind, default, escaped(field.option.help)])
+            rows.append([f"`{name}`", ", ".join(kinds), default, escaped(field.option.help)])
         else:
-            rows.append([f"`{name}`", f"`{field.__name__}`", "", "its options, together"])
+            rows.append(
+                [f"`{name}`", prose(f"`{field.__name__}`"), "", "an object of that class, or its options by name"]
+            )
     return [*table(["option", "type", "default", "meaning"], rows), ""]
 
 
@@ -237,10 +251,23 @@ def escaped(text: str) -> str:
     return html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
 
 
-def markdown(doc: str) -> str:
-    """A docstring as Markdown: arguments as a list, examples fenced, indented blocks kept."""
+def parameters(value: Any) -> list[str]:
+    """The names of the arguments of a function or a class."""
+    try:
+        return [*inspect.signature(value).parameters]
+    except (TypeError, ValueError):
+        return []
+
+
+def markdown(doc: str, names: Sequence[str] = ()) -> str:
+    """A docstring as Markdown: arguments as a list, examples fenced, indented blocks kept.
+
+    `names` are arguments that may follow a sentence in its line: "tok: the largest. toks: by size."
+    """
     lines: list[str] = []
     fence, listed = "", False
+    if names:
+        doc = re.sub(rf"[.;] (?=({'|'.join(names)}): )", ".\n", doc)
     for number, line in enumerate(doc.splitlines()):
         if fence and not line.strip():
             lines.append("```")
@@ -255,8 +282,10 @@ def markdown(doc: str) -> str:
             lines += [] if listed or not lines[-1] else [""]
             lines.append(f"- {names}: {prose(found[2])}")
             listed = True
-        elif listed and re.match(r" {4}\S", line):
-            lines.append(f"  {prose(line.strip())}")
+        elif listed and (found := re.match(r' {4}("\w+"): (.+)', line)):  # the values of an argument
+            lines.append(f"    - `{found[1]}`: {prose(found[2])}")
+        elif listed and (found := re.match(r" {4}( {4})?\S", line)):
+            lines.append(f"  {'    ' if found[1] else ''}{prose(line.strip())}")
         elif line.startswith("tokenmill "):  # an example of the command
             while not lines[-1]:
                 lines.pop()

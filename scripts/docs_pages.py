@@ -92,6 +92,12 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
     )
 
 
+def on_page_content(html: str, **_) -> str:
+    """Keep the name of an option on one line: browsers break `--force` after its first hyphen."""
+    option = re.compile(r"(?<![\w-])--?\w[\w-]*")
+    return re.sub(r"<code>[^<]*</code>", lambda code: option.sub(r'<span class="option">\g<0></span>', code[0]), html)
+
+
 def themed(alt: str, target: str, folder: PurePosixPath, here: PurePosixPath) -> str:
     """The HTML of an image: a drawing as a part of the page, which has its colours; a photograph of each theme if there are two."""
     path = ROOT / folder / target

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import zipfile
 
-from benchmarks import harness, public, quick, render, scaling
+import pytest
+from benchmarks import harness, public, quick, render, scaling, tables, train_jobs
 
 import tokenmill
 
@@ -21,8 +22,42 @@ def test_the_quick_table_compares_with_each_peer():
     train = {"tokenmill": [{"cpu": 0.5, "peak_mib": 80.4}] * 5, "rustbpe": [{"cpu": 6.0}, {"cpu": 5.0}]}
     rows = quick.quick({"train": train, "en": encoded, "multi": encoded, "code": encoded})
     assert "|  | tokenmill | rustbpe | tiktoken |" in rows
-    assert "| train | 0.50 s, 80 MiB | 11x (10 to 12, 2 rounds) |  |" in rows
-    assert "| encode en, later calls | 200 MB/s |  | 15x (15 to 15) |" in rows
+    assert "| train | 20.0 MB/s (20.0 to 20.0) | 10.0x, 12.0x (2 rounds) |  |" in rows
+    assert "| encode en, later calls | 200 MB/s (200 to 200) |  | 15.0x (15.0 to 15.0) |" in rows
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([1.1, 1.3, 1.2, 1.5, 1.4], "1.30x (1.10 to 1.50)"),
+        ([1.1, 1.3, 1.2], "1.20x (1.10 to 1.30, 3 rounds)"),
+        ([1.5, 1.1], "1.10x, 1.50x (2 rounds)"),  # two rounds have no median
+        ([12.34], "12.3x (one round)"),
+    ],
+)
+def test_a_figure_says_its_range_and_its_rounds(values, shown):
+    assert harness.spread(values, "x") == shown
+    ours, theirs = [{"wall": 1.0}] * len(values), [{"wall": value} for value in values]
+    assert harness.times(theirs, ours) == shown
+    assert render.compared(theirs, ours) == shown.replace("x", "x slower")
+    assert render.compared(ours, theirs).startswith(harness.spread(values, "x faster").split(" (")[0])
+
+
+def test_a_range_that_includes_one_is_a_tie():
+    level = [{"wall": 0.9}, {"wall": 1.1}, {"wall": 1.2}]
+    assert harness.times(level, [{"wall": 1.0}] * 3) == "tie (0.90 to 1.20, 3 rounds)"
+    assert render.compared(level, [{"wall": 1.0}] * 3) == "tie (0.90 to 1.20, 3 rounds)"
+
+
+@pytest.mark.parametrize("library", ["tokenmill", "rustbpe", "tokenizers", "gigatoken", "bpeasy"])
+def test_the_trainers_save_nothing(library, tmp_path, monkeypatch):
+    if library != "tokenmill":
+        pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("The cat sat on the mat.\n" * 200)
+    getattr(train_jobs, library)("text.txt", 270)
+    assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
+    assert "Nothing is saved" in "\n".join(tables.training(harness.saved("train")["results"]))
 
 
 def test_public_text_has_no_markup_and_no_paragraph_twice(tmp_path, monkeypatch):

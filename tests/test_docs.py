@@ -1,5 +1,6 @@
 """The documentation agrees with the repository: its links, its maps of the code, its tables of figures and of calls."""
 
+import inspect
 import json
 import os
 import re
@@ -13,11 +14,13 @@ import tiktoken
 import tokenizers
 import zstandard
 from benchmarks import charts, render
+from benchmarks.harness import ratios, spread, times
 from scripts import api_pages
 
 import tokenmill
 from tokenmill.corpus import filters
 from tokenmill.formats import file_content
+from tokenmill.formats.merges_txt import TOKEN_ROLES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -56,7 +59,15 @@ def test_the_first_screen_of_the_readme():
     first = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40])
     for link in ("docs/README.md", "docs/tour.md", "docs/benchmarks.md", "docs/how-to/playground.md", "LICENSE"):
         assert f"]({link})" in first, link
-    for other in ("Python 3.11 to 3.14", "Linux", "macOS and Windows", "pip install .", "make demo", "make test"):
+    for other in (
+        "Python 3.11 to 3.14",
+        "Linux",
+        "macOS and Windows",
+        "pip install .",
+        "make wheel",
+        "make demo",
+        "make test",
+    ):
         assert other in first, other
     bullets = re.findall(r"^- .*", first, re.MULTILINE)
     assert len(bullets) == 6 and all(re.search(r"\d", bullet) for bullet in bullets)
@@ -172,6 +183,60 @@ def test_tiktoken_has_no_method_that_the_table_leaves_out():
     assert [name for name in methods if not hasattr(tokenmill.Tokenizer, name)] == []
 
 
+def test_the_page_names_the_parameters_that_differ_from_tiktoken():
+    renamed = set()
+    for name, method in vars(tiktoken.Encoding).items():
+        if inspect.isfunction(method) and not name.startswith("_"):
+            renamed |= {*inspect.signature(method).parameters} - {
+                *inspect.signature(getattr(tokenmill.Tokenizer, name)).parameters
+            }
+    text = section("how-to/moving.md", "## From tiktoken")
+    named = re.findall(r"`(\w+)`", text.partition("*Parameter names.*")[2].partition("\n- ")[0])
+    assert renamed - {"allowed_special", "disallowed_special"} == {
+        "tokens",
+        "token",
+        "text",
+    }  # in `**special`, and `texts`
+    assert {*named} == {"ids", "id", "tokens", "token", "texts"}
+
+
+def test_the_page_lists_the_differences_from_tokenizers(tmp_path):
+    tok = tokenmill.train_from_iterator(["low lower newest"] * 9, 266, special_tokens=["<s>"])
+    tok.save(tmp_path)
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    template = {"single": "<s> $A", "special_tokens": [("<s>", tok.token_to_id("<s>"))]}
+    theirs.post_processor = tokenizers.processors.TemplateProcessing(**template)
+    theirs.enable_truncation(3)
+    theirs.enable_padding()
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    ours = tokenmill.load(tmp_path / "tokenizer.json")
+    text = section("how-to/moving.md", "## From tokenizers")
+    listed = {*re.findall(r"^- \*([^*]+?)\.?\*", text, re.MULTILINE)}
+    assert listed == {"Special tokens in text", "BOS and EOS", "Truncation and padding", "Offsets", "Ids"}
+    assert theirs.encode("low").tokens[0] == "<s>" and ours.encode("low") == theirs.encode("low").ids[1:]
+    assert theirs.encode("<s>", add_special_tokens=False).tokens == ["<s>"]
+    with pytest.raises(tokenmill.errors.SpecialTokenError):
+        ours.encode("<s>")
+    assert len(theirs.encode("low lower newest low lower").ids) == 3 < len(ours.encode("low lower newest low lower"))
+    assert theirs.decode([9999]) == ""
+    with pytest.raises(tokenmill.errors.UnknownTokenError):
+        ours.decode([9999])
+
+
+def test_the_page_lists_the_tokens_that_end_a_document():
+    text = " ".join((ROOT / "docs/how-to/encode.md").read_text(encoding="utf-8").split()).partition(
+        "It is the first of "
+    )[2]
+    assert tuple(re.findall(r"`([^`]+)`", text.partition(" that is a special token")[0])) == TOKEN_ROLES["eos_token"]
+
+
+def test_no_text_counts_functions():
+    for path in (*PAGES, *(ROOT / "src").rglob("*.py")):
+        assert not re.search(
+            r"\b(two|three|four|five|six|seven|eight) (\w+ )?functions\b", path.read_text(encoding="utf-8")
+        ), path
+
+
 FAMILIES = {
     "GPT-2": "gpt2",
     "Mistral v1": "llama2",  # by the name of its file
@@ -223,6 +288,16 @@ def test_pages_name_only_extras_that_exist():
             assert set(names.split(",")) <= set(extras), page
 
 
+@pytest.mark.parametrize("body", [render.sections, render.figures])
+def test_measured_columns_have_one_unit_and_their_rounds(body):
+    for lines in re.findall(r"(?:^\|.*\n?)+", body().replace("\u00a0", " "), re.MULTILINE):
+        for column in zip(*rows(lines), strict=True):
+            measured = {cell: re.match(r"(?:\w+ )?(?:tie|[\d.,]+(x| s| MB/s))\b", cell) for cell in column}
+            units = {match[1] for match in measured.values() if match and match[1]}
+            assert len(units) <= 1, column
+            assert all(" to " in cell or " round" in cell for cell, match in measured.items() if match), column
+
+
 def test_the_speed_up_of_counting_follows_from_its_rows():
     table = {cells[0]: cells[1:] for cells in rows(section("benchmarks.md", "## Count"))}
     for one, two, gain in zip(
@@ -248,16 +323,19 @@ def test_no_page_has_an_unresolved_conflict():
 
 def test_the_speeds_of_cleaning_wikipedia_are_those_of_the_results():
     results = charts.saved("clean_wikipedia")["results"]
-    text = section("explanation/wikipedia.md", "## Speed")
-    seconds = {name: render.median(rounds, "seconds") for name, rounds in results["rounds"].items()}
+    text, rounds = section("explanation/wikipedia.md", "## Speed"), results["rounds"]
     for cells in rows(text):
-        name = cells[0].split()[0]
-        for cores, cell in zip((1, 2), cells[1:3], strict=True):
-            job = f"{name} {cores}"
-            pages, size = results["rounds"][job][0]["pages"], results["plain_bytes"] / 1e6
-            assert cell == f"{pages / seconds[job]:.0f} pages/s, {size / seconds[job]:.1f} MB/s"
-        assert cells[3] == f"{render.median(results['rounds'][f'{name} 1'], 'cpu'):.1f} s"
-    assert f"make tokenmill {seconds['tokenmill 1'] / seconds['tokenmill 2']:.2f}x faster" in text
+        one, two = (rounds[f"{cells[0].split()[0]} {cores}"] for cores in (1, 2))
+        speeds = (
+            spread((results["plain_bytes"] / 1e6 / each["seconds"] for each in kept), " MB/s") for kept in (one, two)
+        )
+        assert cells[1:] == [*speeds, spread((each["cpu"] for each in one), " s")]
+    assert all(
+        times(rounds[f"wikiextractor {cores}"], rounds[f"tokenmill {cores}"], "seconds").startswith("tie")
+        for cores in (1, 2)
+    )
+    gains = ratios(rounds["tokenmill 1"], rounds["tokenmill 2"], "seconds")
+    assert f"made tokenmill {gains[0]:.2f}x to {gains[-1]:.2f}x faster" in " ".join(text.split())
 
 
 def test_encoders_in_the_tables_gave_the_ids_of_tiktoken():
@@ -313,3 +391,13 @@ def test_summaries_go_to_stderr_and_reports_to_stdout(tmp_path):
 @pytest.mark.parametrize("term", ["BOS, EOS", "Chat template", "Padding", "Windows"])
 def test_the_glossary_has_what_people_search_for(term):
     assert f"\n**{term}.** " in (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
+
+
+def test_the_python_reference_lists_arguments_and_cells():
+    pages = api_pages.pages()
+    for page in pages.values():
+        for line in page.splitlines():
+            assert not line.startswith("| `") or line.count("|") == 5 or "](" in line, line
+    assert "\n- `toks`: by size.\n" in pages["train.md"]  # it follows `tok` in the line
+    assert '\n    - `"scores"`: the same' in pages["load-and-encode.md"]
+    assert "### unused" not in pages["train.md"] and "### run" in pages["train.md"]

@@ -299,7 +299,7 @@ class Train(Options, Parity):
             name = "counts" if given is not None else self.sources[0]
             if counts.split_patterns and self.split:
                 raise UsageError(
-                    f"{name} holds word counts, whose split pattern is fixed: leave out ", OptionName("split")
+                    f"{name} contains word counts, whose split pattern is fixed: leave out ", OptionName("split")
                 )
             split = self.split
             if not counts.split_patterns and not split and given is None:
@@ -311,7 +311,7 @@ class Train(Options, Parity):
                         note(f"{name} does not name its split pattern; this training takes ddtokens")
                 else:
                     named = OptionName("split", ...)
-                    raise UsageError(f"{name} holds word counts without their split pattern: name it with ", named)
+                    raise UsageError(f"{name} contains word counts without their split pattern: name it with ", named)
             return replace(counts, split_patterns=Splitter(*split).patterns) if split else counts
         normalize = None
         if self.normalize:
@@ -350,7 +350,7 @@ class Trained:
 
     tok: the tokenizer, of the largest size. toks: by size.
     seconds: by stage. n_tokens: how many tokens the counted text makes; None if training does not know.
-    notes: on what a saved file does not hold. languages: of parity-aware BPE. counts: if they were to be kept.
+    notes: what a saved file cannot represent. languages: of parity-aware BPE. counts: if they were to be kept.
     """
 
     tok: Tokenizer
@@ -380,7 +380,7 @@ class _Arguments(Train):
 def train(sources: Paths, options: _Arguments) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed; or on saved word counts.
 
-    The text is streamed once into word counts. Only the table of distinct pretokens is held in memory.
+    The text is streamed once into word counts. Only the table of distinct pretokens is kept in memory.
 
     vocab_size: the number of tokens, including the 256 bytes and the special tokens.
     split: the name of a split pattern ("cl100k"), of an encoding or a model that uses it ("gpt-4o"), a regular expression,

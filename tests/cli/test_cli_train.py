@@ -306,7 +306,7 @@ def test_counts_in_a_ddfreq_file_train_the_same_tokenizer(corpus, tmp_path):
     made = [(tmp_path / name / "tokenizer.json").read_bytes() for name in "ab"]
     assert made[0] == made[1]
     text = run("count", counts, "-o", tmp_path / "c")
-    assert text.returncode == 2 and "holds word counts, not text" in text.stderr
+    assert text.returncode == 2 and "contains word counts, not text" in text.stderr
 
 
 def test_standard_input_is_counted_and_trained_on_like_a_file(corpus, tmp_path):

@@ -212,9 +212,9 @@ def test_a_finished_run_is_not_done_again_and_a_foreign_one_is_left_alone(corpus
     report = clean("text", corpus[:1], tmp_path)
     before = digest(tmp_path)
     assert clean("text", corpus[:1], tmp_path) == report
-    with pytest.raises(OutputError, match="holds the output of a finished run"):
+    with pytest.raises(OutputError, match="contains the output of a finished run"):
         clean("text", corpus[:1], tmp_path, CleanOptions(min_chars=50))
-    with pytest.raises(OutputError, match="holds the output"):
+    with pytest.raises(OutputError, match="contains the output"):
         clean("text", corpus[:2], tmp_path)
     assert digest(tmp_path) == before
     assert clean(

@@ -50,7 +50,7 @@ def test_parquet(tmp_path, monkeypatch, kind):
 
 def test_parquet_mistakes(tmp_path):
     pq.write_table(pa.table({"body": ["a"], "text": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"column 'text' holds int64, not text"):
+    with pytest.raises(InputError, match=r"column 'text' contains int64, not text"):
         count(tmp_path / "a.parquet", split=WORDS)
     with pytest.raises(InputError, match=r"no column 'content'; the columns are body, text"):
         count(tmp_path / "a.parquet", split=WORDS, options=CountOptions(read=ReadOptions(field="content")))

@@ -276,9 +276,9 @@ def test_damaged_folders(tmp_path, monkeypatch):
     files[1].unlink()
     with pytest.raises(FormatError, match="should have 00004 files of word counts, but has 3"):
         WordCounts.load(folder)
-    with pytest.raises(FormatError, match="does not hold word counts"):
+    with pytest.raises(FormatError, match="does not contain word counts"):
         WordCounts.load(tmp_path)
-    with pytest.raises(FormatError, match="does not hold word counts"):
+    with pytest.raises(FormatError, match="does not contain word counts"):
         WordCounts.load(tmp_path / "nothing")
 
 

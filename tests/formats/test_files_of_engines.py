@@ -177,7 +177,7 @@ def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
         (gguf(**GPT2 | {"merges": ["l x q"]}), r"tokenizer.ggml.merges\[0\]: the right part 'x q'"),
         (gguf(**{name: value for name, value in GPT2.items() if name != "merges"}), "tokenizer.ggml.merges is missing"),
         (gguf(**GPT2 | {"token_type": [1]}), "has 259 tokens, 1 token types"),
-        (gguf(model="gpt2"), "holds no tokenizer"),
+        (gguf(model="gpt2"), "contains no tokenizer"),
         (gguf(**SPM).replace("\u2581".encode(), b"\xe2\x28\xa1"), "piece 263: .* is not Unicode text"),
         (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "low"]}), "piece 263: 'low' is piece 262 already"),
         (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "GGUF of version 1"),
@@ -192,7 +192,7 @@ def test_damaged_gguf_files_are_one_error(tmp_path, data, said):
 
 def test_a_split_pattern_that_is_not_known_can_be_named(tmp_path):
     known = load(tmp_path, gguf(**GPT2), "known.gguf")
-    with pytest.raises(UsageError, match="the file tells its split pattern"):
+    with pytest.raises(UsageError, match="the file contains its split pattern"):
         tokenmill.load(tmp_path / "known.gguf", split="cl100k")
     with pytest.warns(UserWarning, match="ids may differ from those that are published"):
         forced = tokenmill.load(tmp_path / "known.gguf", split="cl100k", force=True)

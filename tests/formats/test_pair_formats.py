@@ -38,7 +38,7 @@ def test_without_companion(form, plain, tmp_path):
     write(plain, tmp_path, form)
     (tmp_path / "tokenmill.json").unlink()
     if form == "merges":
-        with pytest.raises(UsageError, match="does not hold its split pattern"):
+        with pytest.raises(UsageError, match="does not contain its split pattern"):
             read(tmp_path)
     else:
         assert read(tmp_path).split_patterns == (PATTERNS["ddtokens"],)
@@ -85,7 +85,7 @@ def test_the_files_beside_tell_added_tokens_and_the_class_tells_the_pattern(plai
     with pytest.raises(FormatError, match="the id -1 of the added token '<extra>' is not from 0"):
         read(tmp_path)
     (tmp_path / "added_tokens.json").write_text(json.dumps({"low": 900}))
-    with pytest.raises(FormatError, match=rf"the added token 'low' has the id {low} here and 900 beside"):
+    with pytest.raises(FormatError, match=rf"the added token 'low' has the id {low} here and 900 in another file"):
         read(tmp_path)
 
 
@@ -139,7 +139,7 @@ def _bytes_of_ddtok():
         (["256\tab"], ["ab"], "merges.ddtok: line 1: expected two tokens with a tab between, found 'ab'"),
         (["256\tab"], ["a\tb\tc"], "merges.ddtok: line 1: expected two tokens"),
         (["256\tab"], ["a\tb", "ab\tc"], r"merges.ddtok: line 2: the token b'abc' is not in .*vocab.ddtok"),
-        (["256\tab"], ["# total merges: 2", "a\tb"], "merges.ddtok: the header tells of 2 merges, and the file has 1"),
+        (["256\tab"], ["# total merges: 2", "a\tb"], "merges.ddtok: the header says 2 merges, and the file has 1"),
         (["256\tab", "257\tab"], ["a\tb"], "vocab.ddtok: the token b'ab' occurs twice, with the ids 256 and 257"),
     ],
 )

@@ -51,7 +51,7 @@ def test_what_unpacks_to_no_end_is_refused(suffix, tmp_path, monkeypatch):
     bomb = tmp_path / f"bomb{suffix}"
     bomb.write_bytes(PACKERS[suffix](b"IQ== 0\n" * 500_000))
     assert bomb.stat().st_size < 20_000
-    with pytest.raises(FormatError, match="holds more than 1 MiB, too much for a vocabulary"):
+    with pytest.raises(FormatError, match="contains more than 1 MiB, too much for a vocabulary"):
         read(bomb, split="gpt2")
 
 
@@ -78,7 +78,9 @@ def test_what_is_none_of_the_formats_is_told(tmp_path):
         ):
             read(tmp_path / name)
     (tmp_path / "config.json").write_text('{"vocab_size": 5}')
-    with pytest.raises(InputError, match="half of a vocabulary, and its name does not tell the name of the other half"):
+    with pytest.raises(
+        InputError, match="half of a vocabulary, and the name of the other half does not follow from its name"
+    ):
         read(tmp_path / "config.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(

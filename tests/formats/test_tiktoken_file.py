@@ -83,7 +83,7 @@ def test_without_companion_the_pattern_must_be_named(ranked, tmp_path):
 def test_the_companion_of_another_file_is_not_used(ranked, plain, tmp_path):
     write(ranked, tmp_path / "a.tiktoken", "tiktoken")
     (tmp_path / "a.tiktoken").write_bytes(b"\n".join(BYTES))
-    with pytest.raises(UsageError, match="does not hold its split pattern"):
+    with pytest.raises(UsageError, match="does not contain its split pattern"):
         read(tmp_path / "a.tiktoken")
 
 

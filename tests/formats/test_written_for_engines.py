@@ -81,7 +81,7 @@ def test_what_gguf_cannot_hold(tmp_path, options, message):
     trained = tokenmill.train_from_iterator(CORPUS, 300, **options)
     with pytest.raises(ConversionError, match=message):
         trained.save(tmp_path / "it.gguf", format="gguf")
-    with pytest.raises(ConversionError, match="holds tokens with scores"):
+    with pytest.raises(ConversionError, match="stores tokens with scores"):
         trained.save(tmp_path / "it.model", format="sentencepiece")
     assert not any(tmp_path.iterdir())
 

@@ -107,6 +107,24 @@ def test_a_job_that_another_process_does_is_left_alone(tmp_path):
     run(tmp_path / "out", Letters())
 
 
+def test_the_rest_of_a_job_that_was_killed_at_its_end_is_deleted(tmp_path):
+    out, folder = tmp_path / "out", path_beside(tmp_path / "out")
+    out.touch()
+    for left in ((), ("lock",), ("lock", "ids")):
+        folder.mkdir()
+        for name in left:
+            (folder / name).touch()
+        with pytest.raises(OutputError, match="exists"):
+            LOCAL.check_output(out, None)
+        assert os.listdir(tmp_path) == ["out"]
+    folder.mkdir()
+    with open(folder / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(OutputError, match="exists"):
+            LOCAL.check_output(out, None)
+        assert folder.exists()
+
+
 def test_publishing_that_was_cut_off_goes_on(tmp_path):
     for name in ("data", "about"):
         (tmp_path / name).write_text("old")

@@ -23,7 +23,7 @@ def test_worked_example():
     assert found == Certificate(258, 263, 11, 4, 5 + 4 + 6, 10 + 6 + 6)
     assert "Of 11 pretokens 4 (36.364%) keep their tokens; 22 tokens instead of 15 (+46.667%)" in str(found)
     nothing = certify(OLD, smaller.tok, smaller.id_map, WordCounts.from_mapping({}))
-    assert nothing.pretokens == 0 and str(nothing).endswith("are encoded alike")
+    assert nothing.pretokens == 0 and str(nothing).endswith("are encoded identically")
 
 
 def test_a_token_with_other_bytes():

@@ -66,7 +66,7 @@ def test_a_document_beyond_the_limit_is_skipped_and_the_rest_read(tmp_path, opti
     assert "longer than 1,000 bytes" in skipped[0]
     assert ("line 3" if "separator" not in options else "byte 8") in skipped[0]
     assert read(file, unit="file", max_document_bytes=1000)[1] == [
-        "a.txt: longer than 1,000 bytes. If it holds many documents, say how they are divided: the option unit. If it is one, "
+        "a.txt: longer than 1,000 bytes. If it contains many documents, say how they are divided: the option unit. If it is one, "
         "raise the limit on the size of a document"
     ]
 
@@ -188,7 +188,7 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
         [],
         ["a.parquet: no column 'content'; the columns are text, id, n. Name the column of the text: the option field"],
     )
-    assert "holds int64, not text" in read(file, field="n")[1][0]
+    assert "contains int64, not text" in read(file, field="n")[1][0]
 
 
 def test_parquet_with_two_columns_of_one_name(tmp_path):

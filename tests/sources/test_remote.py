@@ -26,10 +26,12 @@ class Server:
 
     faults: by the number of a request for content: "drop" ends the connection half-way, "503" and "404" refuse, "short" gives
         fewer bytes than asked for, a function is called before the answer. ranges: whether parts of files are given.
+    listings: what a hub or a bucket says of the files, made anew for each request: such requests are not counted.
     """
 
     def __init__(self):
         self.files, self.faults, self.requests, self.ranges, self.tags = {}, {}, 0, True, True
+        self.listings = {}
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -45,7 +47,16 @@ class Server:
                 self.answer(True)
 
             def answer(self, content):
-                data = server.files.get(self.path)
+                path = self.path.partition("?")[0]
+                listing = server.listings.get(path)
+                if listing is not None:
+                    data = json.dumps(listing()).encode()
+                    self.send_response(200)
+                    self.send_header("Content-Type", "application/json")
+                    self.send_header("Content-Length", str(len(data)))
+                    self.end_headers()
+                    return self.wfile.write(data)
+                data = server.files.get(path)
                 if data is None:
                     return self.send_error(404)
                 fault = None
@@ -54,7 +65,7 @@ class Server:
                     server.requests += 1
                 if callable(fault):
                     fault = fault()
-                    data = server.files[self.path]
+                    data = server.files[path]
                 if fault in ("503", "404", "403"):
                     return self.send_error(int(fault))
                 span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")) if server.ranges else None
@@ -173,3 +184,74 @@ def test_a_replaced_file_is_not_resumed(server, tmp_path):
     server.faults = {}
     assert encode(options=OPTIONS).documents == len(LINES)
     assert [tok.decode(ids) for ids in tokenmill.load_tokens(tmp_path / "a.bin")] == LINES
+
+
+@pytest.fixture
+def hub(server, monkeypatch):
+    """A stand-in for the hub, and the URL of a file in it."""
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    name = "/datasets/ours/web/resolve/main/data/a.jsonl"
+    server.files[name] = TEXT
+    server.listings["/api/datasets/ours/web"] = lambda: {"id": "ours/web", "sha": "0" * 40}
+    server.listings["/api/datasets/ours/web/revision/main"] = server.listings["/api/datasets/ours/web"]
+    server.listings["/api/datasets/ours/web/tree/main"] = lambda: [{"type": "directory", "path": "data", "oid": "1"}]
+    server.listings["/api/datasets/ours/web/tree/main/data"] = lambda: [
+        {"type": "file", "path": "data/a.jsonl", "size": len(server.files[name]), "oid": f"{hash(server.files[name])}"}
+    ]
+    server.name = name
+    address = server.address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", server.address)
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", address)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # its own client waits and asks again, too
+    huggingface_hub.HfFileSystem.clear_instance_cache()
+    yield server
+    huggingface_hub.HfFileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize("url", ["hf://datasets/ours/web/data/a.jsonl", "hf://datasets/ours/web/data/*.jsonl"])
+@pytest.mark.parametrize("fault", [None, "drop", "short", "503"])
+def test_the_hub(hub, url, fault):
+    hub.faults = dict.fromkeys((0, 2, 3, 5), fault)
+    assert texts(url) == LINES
+    assert hub.requests > 4
+
+
+def test_a_hub_that_refuses_or_changes_is_one_error(hub):
+    hub.faults = dict.fromkeys(range(2, 1000), "403")
+    with pytest.raises(InputError, match=r"a.jsonl: .*403"):
+        texts("hf://datasets/ours/web/data/a.jsonl")
+    with pytest.raises(InputError, match=r"b.jsonl: no such file"):
+        texts("hf://datasets/ours/web/data/b.jsonl")
+
+    def change():
+        hub.files[hub.name] = TEXT.replace(b"a", b"b")
+
+    hub.faults = {hub.requests + 2: change}
+    with pytest.raises(InputError, match=r"a.jsonl: the file was replaced while it was read: its blob_id was "):
+        texts("hf://datasets/ours/web/data/a.jsonl")
+
+
+@pytest.mark.parametrize("fault", [None, "drop", "short", "503"])
+def test_google_cloud_storage(server, monkeypatch, fault):
+    gcsfs = pytest.importorskip("gcsfs")
+    name = "/download/storage/v1/b/bucket/o/a.jsonl"
+    server.files[name] = TEXT
+    server.listings["/storage/v1/b/bucket/o"] = lambda: {"items": [server.listings["/storage/v1/b/bucket/o/a.jsonl"]()]}
+    server.listings["/storage/v1/b/bucket/o/a.jsonl"] = lambda: {
+        "name": "a.jsonl",
+        "bucket": "bucket",
+        "size": f"{len(server.files[name])}",
+        "generation": f"{hash(server.files[name])}",
+    }
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.address)
+    gcsfs.GCSFileSystem.clear_instance_cache()
+    server.faults = dict.fromkeys((0, 3), fault)
+    for url in ("gs://bucket/a.jsonl", "gs://bucket/*.jsonl"):
+        assert texts(url) == LINES
+
+    def change():
+        server.files[name] = TEXT.replace(b"a", b"b")
+
+    server.faults = {server.requests + 2: change}
+    with pytest.raises(InputError, match=r"a.jsonl: the file was replaced while it was read: its generation was "):
+        texts("gs://bucket/a.jsonl")

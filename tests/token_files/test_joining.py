@@ -1,5 +1,6 @@
 """Token files that are joined are those that one encoding makes; files of other programs keep every byte."""
 
+import itertools
 import json
 import struct
 import tracemalloc
@@ -43,7 +44,13 @@ def block(request, monkeypatch):
 
 
 def files_of(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """The files by name, the metadata without the hashes of the ids: a joined file keeps the blocks of its parts."""
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for name in files:
+        if name.endswith(".json"):
+            files[name] = json.loads(files[name])
+            del files[name]["hashes"]["ids"]
+    return files
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -58,8 +65,12 @@ def test_parts_become_the_files_of_one_encoding(tok, sources, tmp_path, monkeypa
         tok, sources[0], tmp_path / "one" / f"t{suffix}", format=format, options=EncodeOptions(begin_of_text=begin)
     )
     parts = encode_parts(tok, sources[0], tmp_path / f"t{suffix}", format, begin_of_text=begin)
-    summary = tokenmill.Join(files=parts[::-1], output=tmp_path / "joined" / f"t{suffix}").run()
+    output = tmp_path / "joined" / f"t{suffix}"
+    summary = tokenmill.Join(files=parts[::-1], output=output).run()
     assert files_of(tmp_path / "joined") == files_of(tmp_path / "one")
+    hashes = [tokenmill.load_tokens(path).metadata.hashes["ids"] for path in (output, *parts)]
+    assert hashes[0] == [*itertools.chain(*hashes[1:])]
+    assert tokenmill.verify(output, tok=tok, sources=sources[0]).documents == whole.documents
     assert (summary.documents, summary.tokens) == (whole.documents, whole.tokens)
     assert summary.text_bytes == whole.text_bytes
 
@@ -81,8 +92,8 @@ def test_numbered_files_become_one_and_parts_become_numbered_files(tok, sources,
     assert len(numbered) > 3
     joined = tokenmill.Join(files=[str(tmp_path / "numbered" / "*.bin")], output=tmp_path / "joined" / "t.bin").run()
     one, whole = files_of(tmp_path / "one"), files_of(tmp_path / "joined")
-    metadata = json.loads(whole.pop("t.bin.json"))
-    assert metadata == json.loads(one.pop("t.bin.json")) | {"text_bytes": None}
+    metadata = whole.pop("t.bin.json")
+    assert metadata == one.pop("t.bin.json") | {"text_bytes": None}
     assert whole == one and joined.documents == metadata["documents"]
     parts = encode_parts(tok, sources[0], tmp_path / "t.bin", format=format)
     job = tokenmill.Join(files=parts, output=tmp_path / "again" / "t.bin", shard_tokens=4000, val_shard=True)
@@ -99,7 +110,7 @@ def test_missing_double_and_strange_parts_are_named(tok, sources, tmp_path):
     copy = tmp_path / "copy.bin"
     for path in tmp_path.glob(f"{parts[0].name}*"):
         (tmp_path / path.name.replace(parts[0].name, "copy.bin")).write_bytes(path.read_bytes())
-    with pytest.raises(UsageError, match="hold the same part"):
+    with pytest.raises(UsageError, match="contain the same part"):
         join(files=[*parts, copy], output=output).run()
     others = encode_parts(tok, sources[0][:3], tmp_path / "u.bin", "bin")
     with pytest.raises(UsageError, match="not parts of one encoding: they have different sources"):
@@ -129,6 +140,17 @@ def test_damage_is_named_and_nothing_is_written(tok, sources, tmp_path):
     with pytest.raises(FormatError, match=r"has .* bytes; "):
         tokenmill.Join(files=parts, output=tmp_path / "all.bin").run()
     assert not [*tmp_path.glob("all*")]
+
+
+def test_damage_of_a_joined_file_is_found_in_the_blocks_of_its_parts(tok, sources, tmp_path):
+    parts = encode_parts(tok, sources[0], tmp_path / "t.bin", "bin", 3)
+    path = tokenmill.Join(files=parts, output=tmp_path / "all.bin").run().path
+    first, second = (part.stat().st_size for part in parts[:2])
+    data = bytearray(path.read_bytes())
+    data[first] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=rf"all\.bin: the {second:,} bytes of ids from byte {first:,} on are not"):
+        tokenmill.verify(path)
 
 
 def test_files_in_any_order_without_metadata(tok, sources, tmp_path, block):

@@ -96,5 +96,5 @@ def test_the_hashes_are_those_of_the_ids_and_of_the_lengths(tok, sources, tmp_pa
             data = {"ids": np.asarray(tokens.ids).tobytes(), "lengths": np.diff(tokens.offsets).tobytes()}
             for name, value in data.items():
                 blocks = [value[start : start + 1000] for start in range(0, len(value), 1000)]
-                expected = [hashlib.sha256(block).hexdigest() for block in blocks]
+                expected = [[len(block), hashlib.sha256(block).hexdigest()] for block in blocks]
                 assert tokens.metadata.hashes[name] == expected, (format, options)

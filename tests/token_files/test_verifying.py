@@ -77,10 +77,31 @@ def test_each_fault_has_its_place(tok, sources, tmp_path, monkeypatch):
     with pytest.raises(FormatError, match="another tokenizer"):
         tokenmill.verify(path, tok=other)
     rewritten = json.loads(written[metadata])
-    rewritten["hashes"] = {"ids": [], "lengths": [7]}
-    metadata.write_text(json.dumps(rewritten))
-    with pytest.raises(FormatError, match="a hash is not a text"):
+    for row, error in (
+        ([0, "ab"], "0 and 'ab' are not the bytes"),
+        ([5, 7], "5 and 7 are not the bytes"),
+        (7, "damaged"),
+    ):
+        rewritten["hashes"] = {"ids": [], "lengths": [row]}
+        metadata.write_text(json.dumps(rewritten))
+        with pytest.raises(FormatError, match=error):
+            tokenmill.verify(path)
+
+
+def test_a_changed_summary_of_datatrove(tok, sources, tmp_path):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.ds", format="datatrove").path
+    summary = tmp_path / "t.ds.metadata"
+    written = summary.read_bytes()
+    assert tokenmill.verify(path).checks
+    summary.write_bytes(written[:70] + b"x" + written[71:])
+    with pytest.raises(FormatError, match=r"t\.ds\.metadata: byte 70 and those after it are not those"):
         tokenmill.verify(path)
+
+
+def test_without_metadata_the_sizes_are_checked(tok, sources, tmp_path):
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t", format="megatron").path
+    (tmp_path / "t.bin.json").unlink()
+    assert tokenmill.verify(path).checks == ("sizes",)
 
 
 def test_a_document_that_does_not_end_where_the_offsets_say(tok, sources, tmp_path):
@@ -92,7 +113,7 @@ def test_a_document_that_does_not_end_where_the_offsets_say(tok, sources, tmp_pa
     np.save(tmp_path / "t.bin.offsets.npy", offsets)
     hashes = settings.BlockHashes()
     hashes.update(np.diff(offsets))
-    metadata["hashes"]["lengths"] = hashes.digests()
+    metadata["hashes"]["lengths"] = hashes.rows()
     (tmp_path / "t.bin.json").write_text(json.dumps(metadata))
     with pytest.raises(FormatError, match="document 2 does not have the token 319 after it"):
         tokenmill.verify(path, tok=tok)
@@ -118,7 +139,7 @@ def test_other_sources_are_named_by_the_first_document_that_differs(tok, sources
 def test_files_of_other_programs(tmp_path, tok):
     np.array([1, 2, 319, 5], np.uint16).tofile(tmp_path / "a.raw")
     result = tokenmill.verify(tmp_path / "a.raw", tok=tok, dtype="uint16")
-    assert result.documents is None and result.checks == ("ids below 320",)
+    assert result.documents is None and result.checks == ("sizes", "ids below 320")
     np.array([1, 2, 320, 5], np.uint16).tofile(tmp_path / "a.raw")
     with pytest.raises(FormatError, match="id number 2 is 320"):
         tokenmill.verify(tmp_path / "a.raw", tok=tok, dtype="uint16")

@@ -95,7 +95,7 @@ def test_what_cannot_be_extended():
         ((foreign, 300, plain, ids, offsets), "count the corpus with the pattern"),
         ((counts, 257, plain, ids, offsets), "need 258"),
         ((counts, 300, plain, ids[:-1], offsets), "encoded pretokens were given"),
-        ((counts, 300, plain, ids + 1000, offsets), "holds the id"),
+        ((counts, 300, plain, ids + 1000, offsets), "contains the id"),
         ((counts, 300, plain, ids, [0, 0, len(ids)]), "of another length"),
     ]:
         with pytest.raises(UsageError, match=message):

@@ -64,7 +64,7 @@ def test_several_sizes_are_those_of_one_training(tmp_path):
         ({"normalize": ["nfc"]}, "Train without normalizers"),
         ({"refine": 0.9}, "only tokenmill encodes by events"),
         ({"superwords": "boundless"}, "only tokenmill encodes by events"),
-        ({"superwords": "superbpe", "stage1_size": 300}, "holds tokens with scores"),
+        ({"superwords": "superbpe", "stage1_size": 300}, "stores tokens with scores"),
         ({"parity": True, "language": {"a": "a", "b": "b"}}, "parity-aware BPE is trained on bytes"),
     ],
 )

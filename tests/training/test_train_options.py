@@ -138,7 +138,7 @@ def test_an_empty_corpus(words):
 
 
 def test_min_count_that_leaves_nothing():
-    with pytest.raises(InputError, match="min_count is 7, and the most frequent of 4 pretokens was seen 6 times"):
+    with pytest.raises(InputError, match="min_count is 7, and the most frequent of 4 pretokens occurs 6 times"):
         train_from_counts(LOW, 300, min_count=7)
 
 

@@ -75,8 +75,8 @@ def test_what_cannot_be_cut(shared):
     with pytest.raises(UsageError, match=r"vocab_size is 256, but the alphabet and the special tokens need 257"):
         tok.prefix(256)
     published = tokenmill.load(shared / "vocab" / "cl100k_base.tiktoken", split="cl100k")
-    with pytest.raises(UsageError, match="only one that training made in one go"):
+    with pytest.raises(UsageError, match="only one from a single training"):
         published.prefix(1000)
     more = WordCounts.from_mapping({b"slow": 9, b"slower": 8}, split_patterns=tok.vocabulary.split_patterns)
-    with pytest.raises(UsageError, match="only one that training made in one go"):
+    with pytest.raises(UsageError, match="only one from a single training"):
         tokenmill.extend(tok, more, 280).prefix(262)

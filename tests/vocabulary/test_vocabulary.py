@@ -88,7 +88,7 @@ BAD = {
     "no such normalizer": ("the normalizer 'Uppercase' is not one", {"normalizers": ("Uppercase",)}),
     "not a flag": ("whole_pretokens is 'no'", {"whole_pretokens": "no"}),
     "no tokens": ("tokens is 5", {"tokens": 5}),
-    "no added token": ("holds '<a>'; expected an AddedToken", {"added_tokens": ("<a>",)}),
+    "no added token": ("contains '<a>'; expected an AddedToken", {"added_tokens": ("<a>",)}),
     "refine is text": (
         "refine is '0.9'",
         {"order": "events", "events": [(97, 98, 256), (256, 99, 257)], "refine": "0.9"},

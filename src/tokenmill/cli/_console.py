@@ -82,7 +82,7 @@ def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one
         largest = max(long, key=sizes.__getitem__)
         more = f" (and {len(long) - 1:,} more files over 10 MB)" if len(long) > 1 else ""
         say(
-            f"note: {largest} of {sizes[largest] / 1e6:,.0f} MB{more} {becomes}. If it holds many, say how they are "
+            f"note: {largest} of {sizes[largest] / 1e6:,.0f} MB{more} {becomes}. If it contains many, say how they are "
             "divided: --unit line, blank or separator."
         )
 

@@ -293,7 +293,7 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
     elif working_path.exists() or not any(folder.glob("shard-*")):
         return None
     raise OutputError(
-        f"{folder} holds the output of {run_kind} run with other sources or options. Choose another folder, or pass ",
+        f"{folder} contains the output of {run_kind} run with other sources or options. Choose another folder, or pass ",
         OptionName("overwrite", True),
         ".",
     )

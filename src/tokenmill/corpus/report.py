@@ -131,7 +131,7 @@ class CleaningReport:
         return cls(kind, **values, shards=list(shards), settings=settings)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON can hold it."""
+        """The report as values for json.dumps."""
         return asdict(self)
 
     @classmethod

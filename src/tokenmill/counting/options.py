@@ -70,7 +70,7 @@ class CountOptions(Options):
 class CountSummary:
     """Result of a count into a folder.
 
-    spills: how often the tables went to disk.
+    spills: how often the tables were spilled to disk.
     resumed_bytes: how much of the text had been counted by an earlier, interrupted call.
     skipped: how many things could not be read and were left out (see on_skip).
     pruned: how many distinct pretokens `min_count` left out.

@@ -39,7 +39,7 @@ def found_sources(sources: Paths, read: ReadOptions, on_skip: OnSkip | None) -> 
     for path in found:
         if not is_url(path) and is_counts_file(Path(path)):
             raise UsageError(
-                f"{path} holds word counts, not text. Train on it alone (tokenmill train {path}, or WordCounts.load), or "
+                f"{path} contains word counts, not text. Train on it alone (tokenmill train {path}, or WordCounts.load), or "
                 "add it to other counts with tokenmill count --merge"
             )
     refuse_text(found, read)

@@ -229,7 +229,7 @@ def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
             nbytes += last - first
             if nbytes >= 2**31:
                 raise OutputError(
-                    "cannot write word counts with a pretoken of 2 GiB or more: Parquet cannot hold it. "
+                    "cannot write word counts with a pretoken of 2 GiB or more: Parquet cannot represent it. "
                     "Choose a split pattern that cuts such text."
                 )
             if n == GROUP_ROWS or nbytes >= GROUP_BYTES:
@@ -361,7 +361,7 @@ def _check_columns(path: Path, schema: Any) -> None:
     names = set(schema.names)
     if not {"pretoken", "count"} <= names:
         raise FormatError(
-            f"{path} does not hold word counts: it has no columns 'pretoken' and 'count', but {sorted(names)}"
+            f"{path} does not contain word counts: it has no columns 'pretoken' and 'count', but {sorted(names)}"
         )
     pretoken, count = schema.field("pretoken").type, schema.field("count").type
     if pretoken not in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string()):
@@ -374,7 +374,7 @@ def files_in(folder: Path) -> list[Path]:
     """The Parquet files in a folder of word counts, in order."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
-        raise FormatError(f"{folder} does not hold word counts: it is not a folder with Parquet files")
+        raise FormatError(f"{folder} does not contain word counts: it is not a folder with Parquet files")
     if files[0].stem.startswith("counts-") and "-of-" in files[0].stem:
         total = files[0].stem.rpartition("-of-")[2]
         if not total.isdecimal() or len(files) != int(total):

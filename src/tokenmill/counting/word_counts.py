@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @checks_methods
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Distinct pretokens and how often each was seen. Immutable. No pretoken is in it twice.
+    """Distinct pretokens with their counts. Immutable. No pretoken occurs twice.
 
     arena: uint8 array, the bytes of all pretokens one after the other.
     offsets: uint64 array of n + 1: pretoken i is arena[offsets[i]:offsets[i + 1]].

@@ -65,7 +65,7 @@ def parse_ddtok(
         rows.append((ids[left], ids[right], ids[left + right]))
     told = _TOTAL.search(decode_utf8(merges_data, merges_file))
     if told and int(told[1]) != len(rows):
-        what = f"the header tells of {told[1]} merges, and the file has {len(rows)}: it is cut short or changed"
+        what = f"the header says {told[1]} merges, and the file has {len(rows)}: it is cut short or changed"
         fail(merges_file, "", what)
     made = Counter(new for _, _, new in rows)
     for id, held in enumerate(tokens):  # ddtokens gives a token two ids where two merges make the same bytes

@@ -66,7 +66,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
 
 def _checked_size(name: str, data: bytes) -> bytes:
     if len(data) > _MAX_BYTES:
-        raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, too much for a vocabulary")
+        raise FormatError(f"{name}: contains more than {_MAX_BYTES >> 20} MiB, too much for a vocabulary")
     return data
 
 
@@ -115,7 +115,7 @@ def parse_json(data: bytes, file: str) -> Json:
         return made
 
     def constant(name: str) -> NoReturn:
-        fail(file, "", f"holds {name}, which is not JSON")
+        fail(file, "", f"contains {name}, which is not JSON")
 
     try:
         return Json(json.loads(text, object_pairs_hook=unique, parse_constant=constant), file)
@@ -153,7 +153,7 @@ class Json:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                self.fail(f"{show(value)} is not Unicode text: it holds a lone surrogate")
+                self.fail(f"{show(value)} is not Unicode text: it contains a lone surrogate")
         return value
 
     def __getitem__(self, key: str) -> Json:

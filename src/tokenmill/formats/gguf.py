@@ -158,7 +158,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
 
     model, tokens = get("model", str), get("tokens", Texts)
     if model is None or tokens is None:
-        fail(file, "", "holds no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
+        fail(file, "", "contains no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
     kinds = get("token_type", list) or [NORMAL] * tokens.count
     scores = get("scores", list) or [0.0] * tokens.count
     if not len(kinds) == len(scores) == tokens.count:

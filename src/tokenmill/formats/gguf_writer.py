@@ -46,7 +46,7 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
         fields, notes = _scored(vocabulary)
     else:
         raise ConversionError(
-            "GGUF holds byte-level merges, and tokens with scores (tokenizer.model), and this vocabulary is neither: "
+            "GGUF stores byte-level merges, and tokens with scores (tokenizer.model), and this vocabulary is neither: "
             f"order {vocabulary.order!r}, alphabet {vocabulary.alphabet!r}. Write tokenizer.json instead."
         )
     known = vocabulary.special_tokens
@@ -65,13 +65,15 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
 def _check_added(vocabulary: Vocabulary) -> None:
     for token in vocabulary.added_tokens:
         if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
-            raise ConversionError(f"the added token {token.content!r} has {', '.join(flags)}, which GGUF cannot hold")
+            raise ConversionError(
+                f"the added token {token.content!r} has {', '.join(flags)}, which GGUF cannot represent"
+            )
 
 
 def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, object]], list[str]]:
     if vocabulary.normalizers or vocabulary.add_prefix_space:
         what = "normalizes text" if vocabulary.normalizers else "puts a space before a text"
-        raise ConversionError(f"this vocabulary {what}, which GGUF cannot hold. Write tokenizer.json instead.")
+        raise ConversionError(f"this vocabulary {what}, which GGUF cannot represent. Write tokenizer.json instead.")
     notes: list[str] = []
     if _comparable(vocabulary.split_patterns) == [_DIGITS] and vocabulary.order == "merges":
         pre, whole = "superbpe", False
@@ -97,7 +99,7 @@ def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
     if not found:
         held = " then ".join(vocabulary.split_patterns) or "none"
         raise ConversionError(
-            f"GGUF holds the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
+            f"GGUF stores the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
         )
     same = [name for name in found if (name in WHOLE_PRETOKENS) == vocabulary.whole_pretokens]
     name = [*same, *found][0]
@@ -162,12 +164,12 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list
         raise ConversionError(
             f"the added token {late[0]!r} is found after spaces are replaced, and llama.cpp finds it in the text as it is"
             if late
-            else "GGUF cannot hold where this vocabulary puts a space before a text"
+            else "GGUF cannot represent where this vocabulary puts a space before a text"
         )
     if {*steps} - {("Prepend", MARK), ("Replace", " ", MARK)} or vocabulary.space_mark != MARK:
         raise ConversionError(
             "this vocabulary changes text by more than spaces (a character map, or white space that is removed), which GGUF "
-            "cannot hold"
+            "cannot represent"
         )
     if len(vocabulary.byte_tokens) != 256 or None in vocabulary.byte_tokens:
         raise ConversionError(

@@ -125,7 +125,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 def _json_of_library(model: LibraryModel) -> bytes:
     if model.library != "tokenizers":
         raise ConversionError(
-            f"tokenizer.json cannot hold this {model.kind} model: tokenizers would give other ids. Write tokenizer.model instead."
+            f"tokenizer.json cannot represent this {model.kind} model: tokenizers would give other ids. Write tokenizer.model instead."
         )
     return model.data
 

@@ -117,7 +117,9 @@ def _split_patterns(node: Json, mark: str) -> list[str]:
         except ConversionError as error:
             holder["Regex"].unsupported(str(error))
         if mark and (" " in text or mark in text or "\\s" in text.lower()):
-            holder["Regex"].unsupported(f"the split pattern tells spaces from {mark}, which tokenmill does not do")
+            holder["Regex"].unsupported(
+                f"the split pattern distinguishes spaces from {mark}, which tokenmill does not do"
+            )
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
         if mark and " " in text:

@@ -52,7 +52,7 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
         return {"type": "Replace", "pattern": old, "content": arguments[1]}
     if name == "CharacterMap":
         raise ConversionError(
-            "tokenizer.json cannot hold a SentencePiece character map: tokenizers applies it by grapheme"
+            "tokenizer.json cannot represent a SentencePiece character map: tokenizers applies it by grapheme"
         )
     names = {
         "Prepend": ("prepend",),

@@ -61,7 +61,9 @@ def parse_pair(
     vocab: dict[str, int] = node.expect(dict)
     for token in added:
         if vocab.get(token.content, token.id) != token.id:
-            node.fail(f"the added token {token.content!r} has the id {vocab[token.content]} here and {token.id} beside")
+            node.fail(
+                f"the added token {token.content!r} has the id {vocab[token.content]} here and {token.id} in another file"
+            )
 
     lines = lines_of(decode_utf8(merges_data, merges_file))
     first = 1 if lines and lines[0].startswith("#version") else 0

@@ -74,7 +74,7 @@ def _ids(root: Json, items: dict[int, Json]) -> dict[int, int]:
     if sorted(ids.values()) != [*range(len(ids))]:
         root["id2int"].fail(f"its ids are not 0 to {len(ids) - 1}, one for each present token")
     if len(items) > MAX_ID:
-        root["tokens"].fail(f"holds {len(items)} tokens, more than {MAX_ID}")
+        root["tokens"].fail(f"contains {len(items)} tokens, more than {MAX_ID}")
     return ids | {old: id for id, old in enumerate(sorted(items.keys() - ids.keys()), len(ids))}
 
 

@@ -235,7 +235,7 @@ def _partner(place: Path) -> tuple[Path, Path]:
                 )
     names_text = "; ".join(" and ".join(names) for names in PAIRS)
     raise InputError(
-        f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "
+        f"{place}: this is half of a vocabulary, and the name of the other half does not follow from its name. Rename them. "
         f"The names are: {names_text}"
     )
 
@@ -255,7 +255,7 @@ def _with_options(
             held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
             if not force:
                 raise UsageError(
-                    f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out ",
+                    f"{place}: the file contains its split pattern ({held}), which is not {split!r}. Leave out ",
                     OptionName("split"),
                     ".",
                 )
@@ -266,7 +266,7 @@ def _with_options(
             )
         vocabulary = vocabulary.with_settings(split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:
-        why = "the file does not hold its split pattern, and it is not a published encoding"
+        why = "the file does not contain its split pattern, and it is not a published encoding"
         raise UsageError(
             f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: ",
             OptionName("split", "cl100k"),

@@ -56,7 +56,7 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         where = f"piece {error}" if str(error) else ""
         fail(file, where, "not a SentencePiece model, cut short, or with text that is not UTF-8")
     if not texts:
-        fail(file, "", "holds no pieces")
+        fail(file, "", "contains no pieces")
     algorithm = training.get(3, UNIGRAM)
     if algorithm not in _ALGORITHMS:
         fail(file, "", f"this is a SentencePiece model of the unknown algorithm {algorithm}")
@@ -141,7 +141,7 @@ def scored_vocabulary(
     """
     kinds = pieces.kinds
     if len(kinds) > MAX_ID:
-        fail(pieces.file, "", f"holds {len(kinds)} pieces, more than {MAX_ID}")
+        fail(pieces.file, "", f"contains {len(kinds)} pieces, more than {MAX_ID}")
     texts: list[str | None] = list(pieces.texts)  # of the pieces that merges make
     byte_tokens: list[int | None] = [None] * 256
     bytes_of: dict[int, int] = {}

@@ -66,7 +66,7 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         return own.data, []  # other added tokens are found before the model sees a text
     if vocabulary.order != "scores":
         raise ConversionError(
-            f"tokenizer.model holds tokens with scores, and this vocabulary is of order {vocabulary.order!r}: sentencepiece would "
+            f"tokenizer.model stores tokens with scores, and this vocabulary is of order {vocabulary.order!r}: sentencepiece would "
             "give other ids. Write tokenizer.json instead."
         )
     if vocabulary.unknown is None:
@@ -106,7 +106,7 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
     for added in names.values():
         if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(added, flag)]:
             raise ConversionError(
-                f"the added token {added.content!r} has {', '.join(flags)}, which tokenizer.model cannot hold"
+                f"the added token {added.content!r} has {', '.join(flags)}, which tokenizer.model cannot represent"
             )
     bytes_of = {id: byte for byte, id in enumerate(vocabulary.byte_tokens)}
     others, scores = dict(vocabulary.decode_only), piece_scores(vocabulary)
@@ -148,4 +148,4 @@ def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:
     kept = [piece.piece for piece in model.pieces if piece.type == USER_DEFINED]
     in_text = vocabulary.add_prefix_space == "text"
     if normalizer_steps(spec, kept, in_text) != steps or vocabulary.add_prefix_space not in (False, "text"):
-        raise ConversionError("the normalizer of this vocabulary is not one that tokenizer.model can hold")
+        raise ConversionError("the normalizer of this vocabulary is not one that tokenizer.model can represent")

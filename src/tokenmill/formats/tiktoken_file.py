@@ -44,7 +44,7 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
         return packed
     tokens, ids, lines = _parse_by_line(data, file)
     if not ids:
-        fail(file, "", "holds no tokens")
+        fail(file, "", "contains no tokens")
     return pack_tokens(tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}")))
 
 

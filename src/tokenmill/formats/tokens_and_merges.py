@@ -135,7 +135,7 @@ def _utf8(text: str, node: Json) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        node.fail(f"the token {show(text)} is not Unicode text: it holds a lone surrogate")
+        node.fail(f"the token {show(text)} is not Unicode text: it contains a lone surrogate")
 
 
 def sides_of_merges(node: Json) -> tuple[list[str], list[str]]:
@@ -229,7 +229,7 @@ def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None
     if vocab.setdefault(content, id) != id:
         raise ConversionError(
             f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, and "
-            f"{target} can hold only one of them"
+            f"{target} can represent only one of them"
         )
 
 
@@ -270,7 +270,7 @@ def tokens_and_merges(
         if token is not None and id not in apart and last[token] != id:
             if id in made or vocabulary.whole_pretokens:
                 two_ids = f"{token!r} has two ids, {id} and {last[token]}"
-                raise ConversionError(f"{two_ids}, and {target} can hold only one for each token")
+                raise ConversionError(f"{two_ids}, and {target} can represent only one for each token")
             tokens[id] = None
             notes.append(f"the id {id}, which is never given out, is left out: {token!r} has the id {last[token]}")
     return tokens, rows, notes

@@ -33,7 +33,7 @@ def describe(data: bytes) -> str | None:
             return found
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
-        return "a WordPiece vocabulary (vocab.txt), which does not tell how text is normalized; load the tokenizer.json of the model"
+        return "a WordPiece vocabulary (vocab.txt), which does not say how text is normalized; load the tokenizer.json of the model"
     if lines and _RWKV.match(lines[0]):
         return "a vocabulary of RWKV, which is not BPE"
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
@@ -49,7 +49,7 @@ def describe(data: bytes) -> str | None:
 def _describe_json(value: Any) -> str | None:
     if not isinstance(value, dict):
         if isinstance(value, list) and len(value) > 1 and all(isinstance(text, str) for text in value):
-            return "a list of tokens without merges or scores, which do not tell how text is encoded"
+            return "a list of tokens without merges or scores, which do not say how text is encoded"
         return f"JSON, but {'an array' if isinstance(value, list) else 'a single value'}, not a vocabulary"
     if isinstance(value.get("model"), dict):
         return f"a tokenizer.json whose model is {model_kind(value['model'])}, and which is damaged or incomplete"

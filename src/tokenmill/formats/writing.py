@@ -150,7 +150,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     except MissingExtraError:
         pass
     except FormatError as error:
-        raise ConversionError(f"what the format holds of this vocabulary cannot be read back: {error}") from error
+        raise ConversionError(f"what the format contains of this vocabulary cannot be read back: {error}") from error
     for text in sorted(_texts_of(vocabulary), key=len):
         for name, encode, specials in readers:
             options: dict[str, Any] = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
@@ -162,7 +162,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
             ids = library_call(ConversionError, f"{name} cannot encode {text!r} with it", encode, text, **more)
             if ids != expected:
                 raise ConversionError(
-                    f"the format cannot hold this vocabulary: {name} would give {text!r} the ids {ids[:20]}, not {expected[:20]}. "
+                    f"the format cannot represent this vocabulary: {name} would give {text!r} the ids {ids[:20]}, not {expected[:20]}. "
                     "Write the format that it was read from."
                 )
 

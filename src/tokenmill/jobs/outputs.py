@@ -254,7 +254,7 @@ def refuse_source(sources: Iterable[Any], output: Path) -> None:
         if isinstance(source, Path) and os.path.exists(target):
             path = Path(os.path.realpath(source))
             if target in (path, *path.parents):
-                raise UsageError(f"{output} is one of the sources, or holds {source}. Name another output.")
+                raise UsageError(f"{output} is one of the sources, or contains {source}. Name another output.")
 
 
 def named(path: StrPath) -> Path:

@@ -58,9 +58,9 @@ class JobOptions(Options):
 
     def check_output(self, output: Path, is_own: Callable[[Path], bool] | None) -> None:
         """Raise OutputError if `output` must not be written. is_own: for a folder, see `refuse_folder`."""
-        from .working_folder import WorkingFolder, path_beside
+        from .working_folder import resumable
 
-        overwrite = self.overwrite or (self.resume and WorkingFolder(path_beside(output)).has_states())
+        overwrite = self.overwrite or (self.resume and resumable(output))
         if is_own is None:
             refuse_existing(output, overwrite=overwrite)
         else:

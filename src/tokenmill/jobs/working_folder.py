@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, OutputError, UsageError
 from ..kernels.machine import lock_file
 from ..sources.find import size_of
 from .outputs import atomic_file, make_folder, output_errors, publish, remove, sync
@@ -77,13 +77,23 @@ class WorkingFolder:
         for name, value in key.items():
             if not isinstance(manifest, dict) or manifest.get(name) != value:
                 raise UsageError(
-                    f"{self.path} holds an unfinished job with different {name}. To resume it, use the same {name} "
+                    f"{self.path} contains an unfinished job with different {name}. To resume it, use the same {name} "
                     "(sources must not have changed). ",
                     *self._how_to_restart(),
                 )
 
     def _how_to_restart(self) -> tuple[Any, ...]:
         return f"To start again, delete {self.path} (or use ", OptionName("resume", False), ")."
+
+
+def resumable(output: Path) -> bool:
+    """Return whether an interrupted job that makes `output` can be resumed. The rest of one killed at its end is deleted."""
+    folder = WorkingFolder(path_beside(output))
+    if folder.path.is_dir() and not folder.has_states():
+        with contextlib.suppress(UsageError, OutputError), _locked(folder.path, output):
+            if not folder.has_states():
+                folder.clear()
+    return folder.has_states()
 
 
 @contextlib.contextmanager

@@ -242,7 +242,7 @@ def _requested_path(body: bytes) -> Path:
 
 def _unframe(body: bytes) -> list[tuple[str, bytes]]:
     """The files of an upload: the length of the head (4 bytes), the head (JSON: name and size of each), the contents."""
-    wrong = UsageError("the upload is damaged: it does not hold the files that its head lists")
+    wrong = UsageError("the upload is damaged: it does not contain the files that its head lists")
     length = int.from_bytes(body[:4], "little")
     if len(body) < 4 + length or length > _MOST_HEAD:
         raise wrong

@@ -33,7 +33,7 @@ class Certificate:
     def __str__(self) -> str:
         kept = (
             f"certificate: {self.ids:,} ids that stay mean the same bytes; on {self.checked:,} texts, all that use only such "
-            "tokens are encoded alike"
+            "tokens are encoded identically"
         )
         if not self.tokens:
             return kept

@@ -88,7 +88,7 @@ class Chart:
         return f"{head}><style>{style}</style>{rest}"
 
     def places(self) -> list[int]:
-        """A number for each series, which gives it its colour: that of its tokenizer in the report."""
+        """A number for each series, the colour of its tokenizer in the report."""
         known = {name: place for place, name in enumerate(self.tokenizers)}
         return [known.get(of.name, place) for place, of in enumerate(self.series)]
 
@@ -137,7 +137,7 @@ def _domains(judged: Mapping[str, Judgement]) -> Chart:
         name: {domain: usage.bytes / usage.tokens for domain, usage in of.usages.items() if usage.tokens}
         for name, of in judged.items()
     }
-    note = "How much text a token holds, by source, in the order given. Longer bars are better."
+    note = "Sources in the order given. Longer bars are better."
     return _bars("domains", "Bytes per token, by source", note, Axis("bytes per token"), figures)
 
 
@@ -156,7 +156,7 @@ def _scripts(judged: Mapping[str, Judgement]) -> Chart:
         for name, of in alike.items()
     }
     note = (
-        "How many characters a token holds, by the script of the pretoken's first letter; in brackets the script's share of "
+        "By the script of the pretoken's first letter; in brackets the script's share of "
         "the text's bytes, the largest first. Scripts below 0.1 % are only in the table. Longer bars are better."
         + (f" {LEFT_OUT}" if len(alike) < len(judged) else "")
     )
@@ -175,7 +175,7 @@ def _parity(figures: Mapping[str, Figures]) -> Chart:
         "tokenmill. The first tokenizer's most expensive language is on top. Shorter bars are fairer."
     )
     ordered = {name: {language: of[language] for language in order} for name, of in shown.items()}
-    return _bars("parity", "What a language costs", note, Axis("tokens, English = 1", "times"), ordered)
+    return _bars("parity", "Cost of a language", note, Axis("tokens, English = 1", "times"), ordered)
 
 
 def _beside(figures: Mapping[str, Figures]) -> Chart:
@@ -188,11 +188,11 @@ def _beside(figures: Mapping[str, Figures]) -> Chart:
     first = on_sample["English prose"]
     order = sorted(first, key=lambda name: -(first[name] or 0))
     note = (
-        "How much text a token holds, on the sample that comes with tokenmill; the best for English is on top. "
-        "Larger vocabularies hold more. ▸ marks what this report is about."
+        "On the sample that comes with tokenmill; the best for English is on top. "
+        "Larger vocabularies have more bytes per token. ▸ marks what this report is about."
     )
     ordered = {domain: {names[name]: of[name] for name in order} for domain, of in on_sample.items()}
-    return _bars("references", "Beside published vocabularies", note, Axis("bytes per token"), ordered)
+    return _bars("references", "Compared with published vocabularies", note, Axis("bytes per token"), ordered)
 
 
 def _ios(judged: Mapping[str, Judgement]) -> Chart:

@@ -110,7 +110,7 @@ def check(
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Agreement:
-    """Look for a text on which two tokenizers give different ids.
+    """Search for a text on which two tokenizers return different ids.
 
     texts: the caller's own texts, or pairs of a source and its text.
     fuzz: how many texts to generate in addition to the built-in sample. The same seed generates the same texts.

@@ -83,7 +83,7 @@ class Comparison(Report):
         keys = [table.key for table in self.tables]
         return [
             ("Side by side", "", ["compression", "differences", "vocabularies"]),
-            ("Beside others", "", ["references"]),
+            ("Compared with others", "", ["references"]),
             ("By source and script", "", ["domain_bytes", "domain_fertility", "languages", "scripts"]),
             ("The vocabularies", "", ["overlap", *(key for key in keys if key.startswith("exchanged"))]),
             ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
@@ -104,7 +104,7 @@ def compare(
     """Compare tokenizers on the same text; the first is the baseline.
 
     tokenizers: by name, or a sequence, which takes the tokenizers' own names.
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
     text: as for `inspect`. Word counts fit only tokenizers with the split pattern they were counted with.
 
     >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
@@ -266,7 +266,7 @@ def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) 
         Column("word-initial", "share"),
         RENYI.column,
     )
-    return Table("vocabularies", "What the vocabularies are spent on", columns, rows, RENYI_CAUTION)
+    return Table("vocabularies", "Composition of the vocabularies", columns, rows, RENYI_CAUTION)
 
 
 def _side_by_side(

@@ -57,7 +57,7 @@ MOST_FILES = 32  # of a single folder or glob, to be separate domains
 class EvaluationText:
     """Named domains, each a set of sources or word counts.
 
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file. "de=corpus/german.txt" is a source with the name of its language.
     special_tokens: texts that are cut out of the documents.
@@ -158,7 +158,7 @@ class EvaluationText:
             require_same_split(tok, source)
             if joins is not None:
                 raise UsageError(
-                    f"{name} holds word counts, which do not tell where the superwords of {tok.name} are; give the text"
+                    f"{name} contains word counts, which do not record where the superwords of {tok.name} are; give the text"
                 )
             return CountedText(source)
         searched = tuple(token for token in vocabulary.added_tokens if not token.special)
@@ -184,7 +184,7 @@ class EvaluationText:
     def _usage(self, name: str, tok: Tokenizer, words: int | None, progress: Progress | None) -> Usage:
         if is_guest(tok):
             if isinstance(self.sources[name], WordCounts):
-                raise UsageError(f"{name} holds word counts, which only byte-pair tokenizers encode; give the text")
+                raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
             return measure_texts(tok, self.texts(name), words)
         text = self._counts(name, tok, None)
         usage = measure_usage(tok, text.counts, words, progress)

@@ -91,7 +91,7 @@ def export_loss(
     """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
 
     sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
     num_threads: the threads that count the text (None: all cores).
     None for a tokenizer without events: its exports return the same ids.
 

@@ -62,7 +62,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
 
     vocab_size: the number of ids of the result, old ones and special tokens included. New tokens follow the old ids, new
         special tokens come last. If the text runs out of pairs first, there are fewer.
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
     options: see MergeOptions. Without `refine`, a Picky tokenizer continues with the threshold it was trained with, and
         a plain one stays plain. Tokens of `tok` are never removed. New tokens may be, and tokens that were removed from
         `tok` may come back under a new id.
@@ -136,7 +136,7 @@ def replace(
     text: files, folders, globs or word counts.
     number: how many tokens; by default as many as `worth_replacing` estimates.
     keep: more text, whose tokens are counted as used too. New tokens are trained on `text` only.
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
     If the text runs out of pairs, the last ids stay without a token. A replaced token can come back under its old id.
 
     >>> better = replace(tok, "src/**/*.py", number=2000)

@@ -79,7 +79,7 @@ class Inspection(Report):
         keys = [table.key for table in self.tables]
         return [
             ("Overview", "", ["vocabulary", "text"]),
-            ("Beside others", "", ["references"]),
+            ("Compared with others", "", ["references"]),
             ("By source and script", "", ["domains", "languages", "scripts"]),
             (
                 "Junk",

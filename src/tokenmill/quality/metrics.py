@@ -173,7 +173,7 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
     pretokens = bool(tok.vocabulary.split_patterns) and not tok.vocabulary.has_superwords and usage.pretokens > 0
     shown = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
     rows = [(column.name, _figure(of(tok, usage), column)) for column, of in shown]
-    unknown = " Word counts alone do not tell how many there are." if usage.words is None else ""
+    unknown = " Word counts alone do not record how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 
@@ -233,7 +233,7 @@ def languages_table(judged: Mapping[str, Mapping[str, Usage]]) -> Table:
         "The Gini coefficient of tokens compares languages only where the sources are "
         "translations of each other; elsewhere read that of tokens per byte."
     )
-    return Table("languages", "How alike languages are treated", columns, rows, note)
+    return Table("languages", "Parity between languages", columns, rows, note)
 
 
 def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:

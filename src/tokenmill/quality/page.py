@@ -32,7 +32,7 @@ LEVELS = {"act": "Act", "look": "Look", "good": "Good"}
 GLOSSARY = {
     "IoS": "Intersection over self: of all occurrences of a token just before a merge, the share that the merge takes. 1 means "
     "that none is left. (Chizhov et al. 2024)",
-    "Gini coefficient": "How unequal figures are: 0 if all are equal, near 1 if one has everything. Here of the tokens that "
+    "Gini coefficient": "Inequality of the figures: 0 if all are equal, near 1 if one has everything. Here of the tokens that "
     "languages need. (arXiv 2508.04796)",
     "Rényi efficiency": "High if no token takes much more than its share of the text. It can be gamed: compare it only between "
     "tokenizers of one kind and size. (Zouhar et al. 2023)",
@@ -40,7 +40,7 @@ GLOSSARY = {
     "pretoken": "A part into which the split pattern cuts text before merges; plain BPE never merges across two.",
     "split pattern": "The regular expression that cuts text into pretokens before BPE.",
     "merge": "Joining two neighbouring tokens into one, a step of BPE; its rank is its place in the order.",
-    "bytes per token": "How much text a token holds, in bytes of UTF-8. Higher means fewer tokens for a text.",
+    "bytes per token": "Bytes of text in UTF-8 for each token. Higher means fewer tokens for a text.",
     "bootstrap": "Drawing documents with replacement, again and again, to see how much a figure depends on which documents the "
     "text happens to contain. 95 % of the draws lie in the interval. (Efron 1979)",
     "superword": "A token that spans several words.",
@@ -59,7 +59,7 @@ def render(report: Report, top: int | None) -> str:
         shown = [tables[key] for key in keys if key in tables]
         if shown:
             sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + _tables(shown)))
-    sections.append(("How this was made", _tables(report.provenance.tables())))
+    sections.append(("Provenance", _tables(report.provenance.tables())))
     sections.append(("Terms", _terms(_tiles(report) + "".join(content for _, content in sections))))
     links, parts = [], []
     for number, (heading, content) in enumerate(((heading, of) for heading, of in sections if of), 1):

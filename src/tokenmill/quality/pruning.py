@@ -66,7 +66,7 @@ def prune(
     ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
     ios, counts: remove the tokens of a plain vocabulary whose IoS reaches this threshold when its merges are replayed on
         `counts` (files, folders, globs or word counts); see `removals`. The result encodes by events.
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
 
     >>> smaller = prune(tok, ios=0.9, counts="corpus/*.txt")
     >>> smaller.tok.n_vocab, smaller.id_map[300]
@@ -102,7 +102,7 @@ def shrink(
     scripts: names or codes of Unicode scripts, such as "Latin" or "Cyrl". Tokens stay if all their letters are of these
         scripts, and those without letters; not those that begin or end inside a character.
     Added tokens stay, and so do the alphabet and all that remaining tokens are built from.
-    read: how text files are cut into documents, and which field or column holds the text.
+    read: how text files are cut into documents, and which field or column contains the text.
 
     >>> smaller = shrink(tok, text="corpus/*.txt", scripts=["Latin"])
     >>> smaller.tok.n_vocab, smaller.id_map[300]
@@ -231,7 +231,7 @@ def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
             regex.compile(rf"\p{{Script={script}}}")
         except regex.error:
             raise UsageError(
-                f"scripts holds {script!r}, which is not a Unicode script; name one, such as Latin"
+                f"scripts contains {script!r}, which is not a Unicode script; name one, such as Latin"
             ) from None
     inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
     wanted = regex.compile(rf"[\P{{L}}{inside}]*")

@@ -118,7 +118,7 @@ def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
 
 
 def references_table(measured: Mapping[str, Figures]) -> Table:
-    """Tokenizers beside the published vocabularies, all on the sample."""
+    """Tokenizers next to the published vocabularies, all on the sample."""
     rows = []
     for name, of in {**measured, **references(measured.values())}.items():
         dearest = max(of.premiums, key=of.premiums.__getitem__, default=None)
@@ -151,4 +151,4 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
         f"All measured on one public sample, {sample_name()}: English prose, Python code, and the same messages in 20 "
         "languages. It comes with tokenmill. Ids include special tokens, except for kimi-k2, whose file does not name them."
     )
-    return Table("references", "Beside published vocabularies, on a public sample", columns, rows, note)
+    return Table("references", "Compared with published vocabularies, on a public sample", columns, rows, note)

@@ -57,12 +57,12 @@ def measure_sizes(
         Column("vocabulary size", "count"),
         Column("tokens of the text", "count"),
         Column("bytes per token", "number", digits=3),
-        Column("gain", "share", "how many more bytes a token holds than at the size before"),
+        Column("gain", "share", "increase in bytes per token over the previous size"),
         Column("gain of a doubling", "share", "the gain as it would be for twice the size before"),
     )
     densities = [(size, density) for size, _, density, *_ in rows if density is not None]
     line = Series("bytes per token", [size for size, _ in densities], [y for _, y in densities], range(len(densities)))
-    bend = "How many bytes a token holds at each vocabulary size. The line bends where a doubling begins to gain less."
+    bend = "Bytes per token at each vocabulary size. The line bends where a doubling begins to gain less."
     size_axis, density_axis = Axis("vocabulary size", "count", True), Axis("bytes per token")
     chart = Chart("sizes", "Bytes per token by vocabulary size", bend, "lines", size_axis, density_axis, [line])
     with Reading(text) as reading:

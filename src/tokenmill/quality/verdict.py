@@ -225,7 +225,7 @@ def _density(of: Subject) -> Finding | None:
     return Finding(
         "density",
         worst[1].for_some_uses if low else "good",
-        "A token holds "
+        "A token contains "
         + " and ".join(
             f"{standing.value:.2f} bytes of {name}{f' ({standing})' if standing.peers else ''}"
             for name, standing in standings.items()
@@ -306,7 +306,7 @@ def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figu
     fewest = min(judged, key=lambda name: judged[name].usage.tokens)
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
     unlike = len(ginis) > 1 and max(ginis.values()) - min(ginis.values()) >= ALIKE
-    fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most alike" if unlike else ""
+    fairest = f"; {min(ginis, key=ginis.__getitem__)} treats languages most evenly" if unlike else ""
     least = [name for name, of in judged.items() if of.usage.tokens == judged[fewest].usage.tokens]
     return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{fairest}."
 
@@ -354,7 +354,7 @@ def _fairest(figures: Mapping[str, Figures]) -> Finding | None:
         each = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
         statement = f"No tokenizer is fairer to languages than the others: {each}"
     else:
-        statement = f"{best} treats languages most alike: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
+        statement = f"{best} treats languages most evenly: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
     return Finding(
         "languages",
         "good" if difference < ALIKE else "look",

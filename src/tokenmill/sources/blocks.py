@@ -77,7 +77,7 @@ class ReadOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text, where it comes from, and what it is called there.
+    """One text, with its source and its id.
 
     source: the file or URL it was read from.
     id: its name in that source: a page's id, the number of a line or row, the value of the field or column "id".
@@ -436,6 +436,6 @@ def why_not_utf8(data: bytes, start: int = 0) -> str:
 def too_long(limit: int | None) -> str:
     """Why a document of more than `limit` bytes is skipped."""
     return (
-        f"longer than {limit:,} bytes. If it holds many documents, say how they are divided: the option unit. If it is one, "
+        f"longer than {limit:,} bytes. If it contains many documents, say how they are divided: the option unit. If it is one, "
         "raise the limit on the size of a document"
     )

@@ -80,7 +80,7 @@ def open_source(
 ) -> BlockSource:
     """The source of the blocks of one file.
 
-    format: one of FORMATS; None tells it from the name and the first bytes.
+    format: one of FORMATS; None detects it from the name and the first bytes.
     A pipe without fields is a UsageError if `options` names a field; see `refuse_text` for files.
     cut, whole: for callers that take a text document in parts; see text.FileSource.
     check: of the beginning of a text file; see text.TextSource.
@@ -237,7 +237,7 @@ def read_documents(
 ) -> Iterator[Document]:
     """Stream the documents of files, folders, globs and URLs, in order and in constant memory.
 
-    format: text, jsonl, json, parquet, wikipedia or stackexchange; None tells it from each name and the first bytes.
+    format: text, jsonl, json, parquet, wikipedia or stackexchange; None detects it from each name and the first bytes.
     unit, separator, field, max_document_bytes, skip_damaged: see ReadOptions. A text file is one document, as for the commands.
     on_skip: called for everything that could not be read; without it or skip_damaged the first such thing is an InputError.
 

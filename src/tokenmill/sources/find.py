@@ -27,7 +27,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+(::|://)", re.IGNORECASE)
 class Skip:
     """Something that could not be read: its position in the source, and the reason.
 
-    left_out: whether it was left out. Otherwise a part of it was changed, which is no error.
+    left_out: whether it was left out. Otherwise a part of it was changed, which is not an error.
 
     >>> print(Skip("a.jsonl", "line 7", "not JSON"))
     a.jsonl, line 7: not JSON

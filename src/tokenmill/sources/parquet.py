@@ -292,7 +292,7 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     binary = (kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view)
     if not any(test(plain) for test in text + binary):
         raise InputError(
-            f"{source}: the column {column!r} holds {kind}, not text. Name one of strings: the option field"
+            f"{source}: the column {column!r} contains {kind}, not text. Name one of strings: the option field"
         )
 
 

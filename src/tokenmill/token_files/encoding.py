@@ -195,6 +195,7 @@ class EncodeParts:
         with PartWriter(folder, header, state and state["part"]) as writer:
             resumed_bytes = writer.counts.text_bytes
             self._encode(part, task, writer, Place(*state["place"]) if state else Place())
+            writer.sync()
         done = writer.part()
         return {"counts": asdict(done.counts), "hashes": done.hashes, "resumed_bytes": resumed_bytes}
 

@@ -72,12 +72,15 @@ def _write_ends(file: IO[bytes], contents: Contents) -> None:
         file.write(ends)
 
 
-def _write_summary(file: IO[bytes], contents: Contents) -> None:
+def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
     """Three lines: the tokenizer and the bytes of an id, the number of tokens, and that for people, such as 7.04 MT."""
-    n = contents.tokens
-    power = len(str(n)) - 1
-    short = f"{n / 1000 ** (power // 3):.{2 - power % 3}f} {['', *'kMGTPE'][power // 3]}T"
-    file.write(f"{contents.tokenizer}|{2 if contents.dtype == 'uint16' else 4}\n{n}\n{short}".encode())
+    power = len(str(tokens)) - 1
+    short = f"{tokens / 1000 ** (power // 3):.{2 - power % 3}f} {['', *'kMGTPE'][power // 3]}T"
+    return f"{tokenizer}|{2 if dtype == 'uint16' else 4}\n{tokens}\n{short}".encode()
+
+
+def _write_summary(file: IO[bytes], contents: Contents) -> None:
+    file.write(summary_of(contents.tokenizer, contents.dtype, contents.tokens))
 
 
 def _write_megatron(file: IO[bytes], contents: Contents) -> None:

@@ -130,7 +130,7 @@ def _in_order(files: list[TokenFile]) -> list[TokenFile]:
             return files
         place = metadata.part["number"] if metadata.part else 1, metadata.shard["number"] if metadata.shard else 0
         if (other := numbered.get(place)) is not None:
-            raise UsageError(f"{other.path} and {tokens.path} hold the same part. Name each once.")
+            raise UsageError(f"{other.path} and {tokens.path} contain the same part. Name each once.")
         numbered[place] = tokens
     ordered = [numbered[place] for place in sorted(numbered)]
     _refuse_different(ordered, ONE_ENCODING, "are not parts of one encoding: they ")
@@ -186,14 +186,15 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
         for lengths in _megatron(files, folder, settings) or _lengths(files):
             writer.write_lengths(lengths)
             counts.documents += len(lengths)
-    return replace(writer.part(), divided=_divided(files))
+    rows = [row for tokens in files if tokens.metadata for row in tokens.metadata.hashes["ids"]]
+    return replace(writer.part(), divided=_divided(files), hashes={**writer.part().hashes, "ids": rows})
 
 
 def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> None:
-    """Write the ids of all files. Each of three threads does a part: check the hashes, write and hash, flush to the disk."""
+    """Write the ids of all files. Each of three threads does a part: check the hashes, write, flush to the disk."""
 
     def write(block: Any) -> int:
-        writer.write_ids(block)
+        writer.copy_ids(block)
         return len(block)
 
     flushes: list[Future[None]] = []

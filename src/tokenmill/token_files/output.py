@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, refuse_existing, refuse_source, remove, sync
-from ..jobs.working_folder import WorkingFolder, path_beside
+from ..jobs.working_folder import WorkingFolder, resumable
 from .formats import FORMATS, Contents
 from .parts import Counts, NamesReader, Part, PartWriter, names_of
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
@@ -31,8 +31,7 @@ def checked_output(
     existing = shards_of(path, settings.format) if settings.options.shard_tokens else [path]
     for each in (path, *existing):
         refuse_source(sources, each)
-    resumes = resume and WorkingFolder(path_beside(path)).has_states()
-    refuse_existing(*existing, overwrite=overwrite or resumes)
+    refuse_existing(*existing, overwrite=overwrite or (resume and resumable(path)))
     return path
 
 

@@ -26,7 +26,7 @@ from ..sources.blocks import Block, Cut, Span
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, report_skips
 from ..tokenizer.encoding._documents_cy import lengths_of
-from .settings import COPY, BlockHashes, Settings
+from .settings import COPY, BlockHashes, Row, Settings
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -62,13 +62,13 @@ class Counts:
 class Part:
     """A finished part: its folder and what it holds.
 
-    hashes: of its ids without a header, and of the lengths of its documents.
+    hashes: the rows of its ids without a header, and of the lengths of its documents.
     divided: whether it is known where the documents end.
     """
 
     folder: Path
     counts: Counts = field(default_factory=Counts)
-    hashes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hashes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     divided: bool = True
 
 
@@ -188,6 +188,10 @@ class PartWriter:
         self._files[0].write(data)
         self._hashes[0].update(data)
 
+    def copy_ids(self, data: Any) -> None:
+        """Write ids whose hashes are known."""
+        self._files[0].write(data)
+
     def write_lengths(self, data: Any) -> None:
         self._files[1].write(data)
         self._hashes[1].update(data)
@@ -216,17 +220,17 @@ class PartWriter:
 
     def part(self) -> Part:
         """Return the summary of what was written."""
-        hashes = {name: each.digests() for name, each in zip(self.NAMES, self._hashes, strict=False)}
+        hashes = {name: each.rows() for name, each in zip(self.NAMES, self._hashes, strict=False)}
         return Part(self.folder, self.counts, hashes)
 
     def __enter__(self) -> PartWriter:
         return self
 
     def __exit__(self, error: Any, *_: object) -> None:
-        """Bring all to the disk, unless there was an error, and close the files."""
+        """Close the files. Errors of that do not hide an earlier one."""
         try:
-            if error is None:
-                self.sync()
+            for file in self._files if error is None else ():
+                file.flush()
         finally:
             for file in self._files:
                 with suppress(OutputError):

@@ -30,11 +30,11 @@ class TokenFile:
     """The documents of a token file, as arrays of ids; made by `load_tokens`.
 
     path: the file with the ids.
-    metadata: the contents of the JSON file beside it; None for a foreign file.
+    metadata: the contents of the JSON file next to it; None for a foreign file.
     ids: all ids in one array, mapped from the file. Those of Parquet are in memory.
     offsets: int64, one more than there are documents. Document i is ids[offsets[i]:offsets[i + 1]], the tokens before and
         after it included. None if the offsets are not known; then all ids are one document.
-    A pickle holds the path, not the ids: the file is opened again on first use.
+    A pickle contains the path, not the ids: the file is opened again on first use.
 
     >>> tokens = load_tokens("train.bin", tok=tok)
     >>> len(tokens), tokens.ids.dtype, tok.decode(tokens[0])
@@ -111,7 +111,8 @@ class TokenFile:
         if self.metadata is None:
             yield from blocks
             return
-        hashes = BlockHashes()
+        rows = self.metadata.hashes[name]
+        hashes = BlockHashes(sizes=(size for size, _ in rows))
 
         def hashed(block: T) -> T:
             hashes.update(block)
@@ -119,16 +120,17 @@ class TokenFile:
 
         with ThreadPoolExecutor(1, "tokenmill-hash") as pool:
             yield from map_in_order(pool, hashed, blocks, AHEAD)
-        for number, (old, new) in enumerate(zip_longest(self.metadata.hashes[name], hashes.digests())):
+        first = 0
+        for old, new in zip_longest(rows, hashes.rows()):
+            size = (new or old)[0]
             if old != new:
-                first = number * hashes.SIZE
-                size = min(hashes.SIZE, self.ids.nbytes - first)
                 what = f"the {size:,} bytes of ids from byte {first + getattr(self.ids, 'offset', 0):,} on"
                 if name == "lengths":
                     what = f"the lengths of documents from document {first // 8:,} on"
                 raise FormatError(
                     f"{self.path}: {what} are not those that were written, by the SHA-256 in its metadata"
                 )
+            first += size
 
     @property
     def end_of_text(self) -> int | None:
@@ -183,7 +185,7 @@ def load_tokens(
 ) -> TokenFile:
     """Open a token file of any format that tokenmill writes; those of other programs too.
 
-    tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata holds another hash, or
+    tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata contains another hash, or
         if there is no metadata.
     any_tokenizer: skip that check.
     dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32".
@@ -218,7 +220,7 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
     id_type = known or recorded or dtype
     if id_type is None:
         raise FormatError(
-            f"{path}: there is no metadata ({metadata_path(path).name}) beside it, and raw ids do not tell their type. "
+            f"{path}: there is no metadata ({metadata_path(path).name}) next to it, and raw ids do not record their type. "
             "Name it: ",
             OptionName("dtype", "uint16"),
             " or uint32.",
@@ -260,7 +262,7 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
         raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
     kind, rows = column.type, column.chunks
     if not pa.types.is_list(kind) or not pa.types.is_integer(kind.value_type):
-        raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' holds {kind}")
+        raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' contains {kind}")
     if any(each.null_count or each.values.null_count for each in rows):
         raise FormatError(f"{path}: damaged: a row or an id is missing")
     if metadata and metadata.documents != len(column):
@@ -300,7 +302,7 @@ def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> N
     ways = "Use the tokenizer it was made with, or skip this check with ", OptionName("any_tokenizer", True), "."
     if metadata is None:
         raise FormatError(
-            f"{path}: there is no metadata ({metadata_path(path).name}) beside it to name its tokenizer. ", *ways
+            f"{path}: there is no metadata ({metadata_path(path).name}) next to it to name its tokenizer. ", *ways
         )
     own = tok.vocabulary.fingerprint()
     if metadata.tokenizer != own:

@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -27,6 +28,7 @@ AHEAD = 4  # such blocks that a thread may have waiting
 VERSION = 1
 MOST_PARTS = 100_000
 KIND = "tokenmill token file"
+Row = list[Any]  # [bytes, SHA-256] of a block, as JSON has it
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
 # fmt: off
 IdType = Annotated[Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without metadata.")]
@@ -141,30 +143,38 @@ class Settings:
 
 
 class BlockHashes:
-    """The SHA-256 of each 16 MiB of the bytes that it gets: damage has a place, and a job that goes on hashes little again."""
+    """Rows [bytes, SHA-256] of the blocks of the data: damage has a place, and a job that goes on hashes little again.
+
+    rows: of the blocks before. sizes: of the next blocks; after them, and by default, a block has 16 MiB.
+    """
 
     SIZE = 1 << 24
 
-    def __init__(self, digests: Sequence[str] = ()) -> None:
-        self._digests, self._hash, self._size = list(digests), hashlib.sha256(), 0
+    def __init__(self, rows: Iterable[Row] = (), sizes: Iterable[int] = ()) -> None:
+        self._rows, self._sizes = [*rows], chain(sizes, repeat(self.SIZE))
+        self._begin()
+
+    def _begin(self) -> None:
+        self._hash, self._size, self._full = hashlib.sha256(), 0, next(self._sizes)
 
     def update(self, data: Any) -> None:
         view = memoryview(data)
         view = view.cast("B") if view.nbytes else view[:0]
         while len(view):
-            block, view = view[: self.SIZE - self._size], view[self.SIZE - self._size :]
+            block, view = view[: self._full - self._size], view[self._full - self._size :]
             self._hash.update(block)
             self._size += len(block)
-            if self._size == self.SIZE:
-                self._digests, self._hash, self._size = self.digests(), hashlib.sha256(), 0
+            if self._size == self._full:
+                self._rows = self.rows()
+                self._begin()
 
-    def digests(self) -> list[str]:
-        """The hashes of the whole blocks, and of the rest if there is one."""
-        return [*self._digests, self._hash.hexdigest()] if self._size else [*self._digests]
+    def rows(self) -> list[Row]:
+        """The rows of the whole blocks, and of the rest if there is one."""
+        return [*self._rows, [self._size, self._hash.hexdigest()]] if self._size else self._rows
 
-    def whole(self) -> list[str]:
-        """The hashes of the whole blocks."""
-        return [*self._digests]
+    def whole(self) -> list[Row]:
+        """The rows of the whole blocks."""
+        return self._rows
 
 
 @dataclass(frozen=True)
@@ -175,7 +185,8 @@ class Metadata:
     files: the sizes in bytes of the other files, by their roles, so that all of them may be renamed.
     documents, tokens, text_bytes: how many there are; the tokens before and after documents count too. The bytes of the text
         are not known of a numbered file.
-    hashes: the SHA-256 of each 16 MiB of the ids, without a header, and of the lengths of the documents as int64.
+    hashes: of the ids, without a header, and of the lengths of the documents as int64: [bytes, SHA-256] of each block. A block
+        has 16 MiB, the last one less; the ids of a joined file have the blocks of the files that it was joined from.
     sources: how many there were, their bytes, and a hash of their names and sizes in order.
     options: what else decided the ids: how the sources were cut into documents, and whether special tokens were.
     part: of a file of a part: its number, and how many there are; parts have the same `sources`.
@@ -193,7 +204,7 @@ class Metadata:
     tokens: int
     text_bytes: int | None
     files: Mapping[str, int]
-    hashes: Mapping[str, Sequence[str]]
+    hashes: Mapping[str, Sequence[Row]]
     sources: Mapping[str, Any]
     options: Mapping[str, Any]
     part: Mapping[str, int] | None = None
@@ -221,8 +232,9 @@ class Metadata:
             counts += (*(loaded.shard or {}).values(), *(loaded.part or {}).values())
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise FormatError(f"{path}: a count is not a whole number")
-            if not all(type(each) is str for name in ("ids", "lengths") for each in loaded.hashes[name]):
-                raise FormatError(f"{path}: a hash is not a text")
+            for size, digest in (*loaded.hashes["ids"], *loaded.hashes["lengths"]):
+                if type(size) is not int or size < 1 or type(digest) is not str:
+                    raise FormatError(f"{path}: {size!r} and {digest!r} are not the bytes of a block and its hash")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
                 raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
             for id in (loaded.begin_of_text, loaded.end_of_text):

@@ -16,10 +16,10 @@ from ..jobs.working_folder import WorkingFolder
 from ..sources.blocks import ReadOptions
 from ..sources.documents import part_of
 from ..sources.find import find_sources, size_of
-from .formats import FORMATS
+from .formats import FORMATS, summary_of
 from .parts import Counts, PartWriter, Place, encode_sources
 from .reading import TokenFile, load_tokens
-from .settings import EncodeOptions, Settings
+from .settings import EncodeOptions, Metadata, Settings
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -67,7 +67,7 @@ def verify(
     known = load_tokens(path, dtype=dtype)
     metadata = known.metadata
     tokens = load_tokens(path, tok=tok, dtype=dtype) if metadata else known
-    checks = ["sizes", "SHA-256 of the ids and of the lengths"] if metadata else []
+    checks = ["sizes", *(["SHA-256 of the ids and of the lengths"] if metadata else [])]
     n_vocab = min([each.n_vocab for each in (tok, metadata) if each is not None], default=None)
     _check_ids(tokens, n_vocab, progress)
     if n_vocab is not None:
@@ -76,6 +76,8 @@ def verify(
         for _ in tokens.length_blocks():
             pass
         checks += _check_ends(tokens)
+    if metadata and "summary" in metadata.files:
+        _check_summary(FORMATS[metadata.format].paths(tokens.path)[2], metadata)
     if sources:
         assert tok is not None
         _check_sources(tokens, tok, sources, num_threads, progress)
@@ -126,6 +128,14 @@ def _check_ends(tokens: TokenFile) -> list[str]:
             start += len(wrong)
         checks.append(f"a token {side} each document")
     return checks
+
+
+def _check_summary(path: Path, metadata: Metadata) -> None:
+    """The third file of datatrove must be the one that was written."""
+    summary, found = summary_of(metadata.tokenizer, metadata.dtype, metadata.tokens), path.read_bytes()
+    if found != summary:
+        byte = next((i for i, (a, b) in enumerate(zip(found, summary, strict=False)) if a != b), 0)
+        raise FormatError(f"{path}: byte {byte:,} and those after it are not those that were written")
 
 
 def _check_sources(

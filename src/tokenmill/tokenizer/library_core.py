@@ -81,7 +81,7 @@ class LibraryCore(Core):
     def _after_normalizer(self) -> LibraryCore:
         """The core for text that its normalizer has changed."""
         if self.model.library != "tokenizers":
-            raise UsageError("sentencepiece does not tell spans in the normalized text; leave out normalized=True")
+            raise UsageError("sentencepiece does not report spans in the normalized text; leave out normalized=True")
         data = json.dumps(json.loads(self.model.data) | {"normalizer": None}).encode()
         return LibraryCore(self.vocabulary.with_settings(library=LibraryModel(data, self.model.kind)), 0)
 

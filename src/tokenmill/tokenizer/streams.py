@@ -18,7 +18,7 @@ _CHARACTER = 4  # bytes, at most
 
 
 class StreamEncoder:
-    """Turns text into ids as it arrives: ids are given out as soon as no later text can change them. The results of all `feed` calls and of `finish`, joined, are those of `encode`.
+    """Turns text into ids as it arrives: ids are returned as soon as no later text can change them. The results of all `feed` calls and of `finish`, joined, are those of `encode`.
 
     The encoder buffers the text after the last certain pretoken boundary: usually a word, at most the length of a pretoken or
     a special token. It buffers all text until `finish` if the pattern runs in the regex module, if the tokenizer normalizes

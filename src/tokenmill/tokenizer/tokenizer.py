@@ -244,7 +244,7 @@ class Tokenizer:
         Raises UsageError for superwords of whole pretokens: the counts do not record where they are.
         """
         if len(self.vocabulary.superwords):
-            raise UsageError("word counts do not tell where superwords are; count the tokens of the text")
+            raise UsageError("word counts do not record where superwords are; count the tokens of the text")
         encode = self._core.encode_pretoken
         data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
         pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))

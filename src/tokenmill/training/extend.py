@@ -161,7 +161,7 @@ def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, 
     if len(offsets) != len(counts) + 1 or (len(offsets) and int(offsets[-1]) != len(ids)):
         raise UsageError(f"{len(offsets) - 1} encoded pretokens were given with word counts of {len(counts)}")
     if len(ids) and int(ids.max()) >= len(spelt):
-        raise UsageError(f"an encoded pretoken holds the id {int(ids.max())}; the vocabulary has {len(spelt)}")
+        raise UsageError(f"an encoded pretoken contains the id {int(ids.max())}; the vocabulary has {len(spelt)}")
     ends = np.zeros(len(ids) + 1, np.uint64)
     np.cumsum(np.asarray(spans, np.uint64)[ids], out=ends[1:])
     wrong = np.flatnonzero(ends[offsets] != counts.offsets)

@@ -191,11 +191,11 @@ def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
     if not len(counts) or not counts.counts.any():
         raise InputError(
             "the corpus is empty: it has no pretoken to train on"
-            + (f" that was seen {min_count} times. Lower min_count" if min_count > 1 else "")
-            + ". Check that the sources hold text"
+            + (f" that occurs {min_count} times. Lower min_count" if min_count > 1 else "")
+            + ". Check that the sources contain text"
         )
     raise InputError(
-        f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens was seen "
+        f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens occurs "
         f"{int(counts.counts.max())} times. Lower min_count"
     )
 

@@ -100,7 +100,7 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
         )
     if vocabulary.order not in ("merges", "events") or not in_one_go:
         raise UsageError(
-            "this vocabulary cannot be cut to a smaller size: only one that training made in one go can, without published "
+            "this vocabulary cannot be cut to a smaller size: only one from a single training can, without published "
             "ranks, added tokens or an extension"
         )
     if vocab_size < first + len(special):

@@ -65,7 +65,7 @@ def check_bytes_apart(byte_tokens: Any, decode_only: Any, tokens: _Tokens) -> No
             raise VocabularyError(f"the token of the byte 0x{byte:02x} has the id {show(id)}, which is another token")
     for id, token in decode_only:
         if type(id) is not int or not 0 <= id <= MAX_ID or type(token) is not bytes:
-            raise VocabularyError(f"decode_only holds {show((id, token))}; expected an id and bytes")
+            raise VocabularyError(f"decode_only contains {show((id, token))}; expected an id and bytes")
         if id < len(tokens) and tokens[id] is not None:
             raise VocabularyError(f"the id {id} is in decode_only, and is that of {show(tokens[id])} too")
 
@@ -250,7 +250,7 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
     contents: set[str] = set()
     for token in added_tokens:
         if not hasattr(token, "content"):
-            raise VocabularyError(f"added_tokens holds {show(token)}; expected an AddedToken")
+            raise VocabularyError(f"added_tokens contains {show(token)}; expected an AddedToken")
         content, id = token.content, token.id
         if not isinstance(content, str) or not content:
             raise VocabularyError(f"the added token {show(content)} is not a text")
@@ -261,7 +261,7 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
         try:
             content.encode()
         except UnicodeEncodeError as error:
-            what = f"the added token {show(content)} is not Unicode text: it holds a lone surrogate"
+            what = f"the added token {show(content)} is not Unicode text: it contains a lone surrogate"
             raise VocabularyError(what) from error
         contents.add(content)
 
@@ -279,7 +279,9 @@ def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise UsageError(f"the special token {text!r} holds a lone surrogate, which no UTF-8 text can") from error
+            raise UsageError(
+                f"the special token {text!r} contains a lone surrogate, which no UTF-8 text can"
+            ) from error
         if texts.count(text) > 1:
             raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
     return texts

@@ -59,14 +59,14 @@ class Vocabulary:
     Tokens and merges
 
     tokens: the bytes of each ordinary token by id; None where an id is unused or belongs to an added token. Removed
-        tokens of a Picky vocabulary (never given out) keep their bytes here, at the highest ids, because events name them.
+        tokens of a Picky vocabulary (never returned) keep their bytes here, at the highest ids, because events name them.
     order: the kind of vocabulary, which is the rule that merges a pretoken.
         "ranks": any two neighbours whose joined bytes are a token merge, the lowest id first (tiktoken).
         "merges": the merges listed in `events`, the earliest first (Hugging Face, plain training).
         "scores": the same, but merges in a row that make the same token have one rank: of these the leftmost pair in the
             text is first (SentencePiece, where a token has a score and any two tokens that spell it merge).
         "events": merges and removals replayed in training order (Picky BPE), then `superwords`.
-        "library": what the library of `library` gives (WordPiece, Unigram and others).
+        "library": what the library of `library` returns (WordPiece, Unigram and others).
     events: a read-only int32 array of shape (n, 3), in training order. A row (left id, right id, new id) is a merge, a
         row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only; "ranks" and "library" have none.
     superwords: for order "events", a read-only int32 array of shape (n, 3), the merges of neighbouring pretokens (BoundlessBPE),
