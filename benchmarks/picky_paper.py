@@ -42,7 +42,7 @@ def measure(name: str, limit: int | None) -> list[dict]:
             seconds = time.perf_counter() - start
             # Event order encodes each pretoken as training left it, so this is the size of the encoded text.
             text_tokens = int(replay(tok.vocabulary, counts).final.sum())
-            tokens = set(ordinary_tokens(tok).values())
+            tokens = set(ordinary_tokens(tok.vocabulary).values())
             if threshold is None:
                 plain_tokens, plain_length = tokens, text_tokens
             added, lost = tokens - plain_tokens, plain_tokens - tokens

@@ -66,13 +66,13 @@ def measure(name: str) -> dict:
     train, heldout = halves(name)
     plain = tokenmill.train_from_counts(train, SIZE)
     rows = [{"T": None, "trained": tokens_of(plain, train), "plain": tokens_of(plain, heldout)}]
-    spelt = {token: id for id, token in ordinary_tokens(plain).items()}
+    spelt = {token: id for id, token in ordinary_tokens(plain.vocabulary).items()}
     plain_uses = measure_usage(plain, train).by_id
     frequency, cleaned = [], []
     for threshold in THRESHOLDS:
         picky = tokenmill.train_from_counts(train, SIZE, refine=threshold)
         rows.append({"T": threshold, "trained": tokens_of(picky, train), **exported(picky, heldout)})
-        ours = {token: id for id, token in ordinary_tokens(picky).items()}
+        ours = {token: id for id, token in ordinary_tokens(picky.vocabulary).items()}
         uses = measure_usage(picky, train).by_id
         lost = quartiles([int(plain_uses[spelt[token]]) for token in spelt.keys() - ours.keys()])
         added = quartiles([int(uses[ours[token]]) for token in ours.keys() - spelt.keys()])

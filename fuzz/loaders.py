@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import gzip
 import json
 import os
@@ -134,8 +133,8 @@ def seeds() -> list[bytes]:
     events = np.array([*rows[:2], (256, -1, -1), *rows[2:]], np.int32)
     moved = [*tokens[:256], *tokens[257:], None, b"lo"]
     picky_rows = np.where(events == 256, 261, np.where(events > 256, events - 1, events)).astype(np.int32)
-    picky = dataclasses.replace(
-        plain, tokens=tuple(moved), order="events", events=picky_rows, added_tokens=(AddedToken("<|endoftext|>", 260),)
+    picky = plain.replace(
+        tokens=tuple(moved), order="events", events=picky_rows, added_tokens=(AddedToken("<|endoftext|>", 260),)
     )
     with tempfile.TemporaryDirectory() as name:
         for form in ("merges", "ddtok", "huggingface"):

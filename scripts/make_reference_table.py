@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import tokenmill
-from tokenmill.quality.references import figures_of
+from tokenmill.quality.references import on_sample
 
 SHA256 = "1a47f7a7a3d43ce64570d350e008d2949abe8c7e21737b351b6a1611277c6d89"
 OUTPUT = Path(__file__).parents[1] / "src/tokenmill/quality/assets/references.json"
@@ -84,7 +84,7 @@ def main() -> None:
     vocabularies = {}
     for given in arguments.tokenizers:
         name, _, path = given.partition("=")
-        vocabularies[name] = asdict(figures_of(tokenmill.load(path or name), sample))
+        vocabularies[name] = asdict(on_sample(tokenmill.load(path or name), text=sample))
         print(name, vocabularies[name])
     about = {"name": "Django 5.2: documentation, code and messages", "sha256": digest, "licence": notice}
     table = {"about": about, "vocabularies": vocabularies, "sample": sample}

@@ -174,7 +174,7 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     tokenmill.errors.UnknownOptionError: load() has no option 'spilt'. Did you mean 'split'?
     """
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     takes_any = code.co_flags & 0x08  # **keywords, which it checks itself
 
@@ -188,7 +188,7 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
             if not takes_any:
                 refuse_unknown(function.__name__, options, [name for name in known if name not in ("self", "cls")])
             given = dict(zip(known, args, strict=False)) | options
-            refuse_wrong_types(given, function.__annotations__, function.__globals__)  # type: ignore[attr-defined]
+            refuse_wrong_types(given, function.__annotations__, function.__globals__)
             raise
 
     return call

@@ -132,22 +132,21 @@ class Options:
         for field in fields_of(type(self)).values():
             if isinstance(field, Field):
                 object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
-        for field in own_fields(self):
-            if field.option.only and getattr(self, field.name) != field.default:
-                other, value = field.option.only
-                if getattr(self, other) != value:
-                    needed = OptionName(other, value)
-                    raise UsageError(
-                        OptionName(field.name), " is only for ", needed, ": give that too, or leave it out"
-                    )
+        for field in fields_of(type(self)).values():
+            if not isinstance(field, Field) or not field.option.only or getattr(self, field.name) == field.default:
+                continue
+            other, value = field.option.only
+            if getattr(self, other) != value:
+                needed = OptionName(other, value)
+                raise UsageError(OptionName(field.name), " is only for ", needed, ": give that too, or leave it out")
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         """For the path that these options choose: its name, and those of the options that it does not use."""
         return iter(())
 
-    def refuse_unused(self) -> None:
+    def _refuse_unused(self) -> None:
         """Raise UsageError for an option that was given and that the chosen path does not use."""
-        for path, names in self.unused():
+        for path, names in self._unused():
             for field, value in values_of(self):
                 if field.name in names and value != field.default:
                     name = OptionName(field.name, False if value is False else None)
@@ -191,10 +190,6 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
         return call
 
     return decorate
-
-
-def own_fields(options: Options) -> Iterator[Field]:
-    return (field for field in fields_of(type(options)).values() if isinstance(field, Field))
 
 
 def values_of(options: Options) -> Iterator[tuple[Field, Any]]:

@@ -87,7 +87,7 @@ class Train(Options, Parity):
             raise UsageError(boundless, " depends on the size of the vocabulary: train each size on its own")
 
     @property
-    def options(self) -> Options:
+    def _options(self) -> Options:
         """The options that decide the vocabulary, but for the text and its split pattern.
 
         For sentencepiece, the tokens that its models begin with are among the special tokens.
@@ -119,7 +119,7 @@ class Train(Options, Parity):
         return (*self.split,) or (SENTENCEPIECE if self._makes_pieces else DEFAULT,)
 
     @property
-    def reading(self) -> CountOptions:
+    def _reading(self) -> CountOptions:
         """The options of counting."""
         return CountOptions(memory_limit=self.memory_limit, read=self.read, binary=self.binary, weights=self.weights)
 
@@ -137,7 +137,7 @@ class Train(Options, Parity):
         suffix = ".model" if self._makes_pieces else ""
         return {size: self.output / f"{size}{suffix}" if len(self.sizes) > 1 else self.output for size in self.sizes}
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         how = {"unit", "separator", "field", "binary"}
         if not self.parity:
             path: tuple[Any, ...] = ("a training without ", OptionName("parity", True))
@@ -162,7 +162,7 @@ class Train(Options, Parity):
 
     def check(self) -> None:
         """Raise an error now for what would fail after hours of counting and training."""
-        self.refuse_unused()
+        self._refuse_unused()
         if not self.sources and not self.parity and self.texts is None and self.counts is None:
             raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
         if self.superwords and self.counted_before and not self.text:
@@ -188,7 +188,7 @@ class Train(Options, Parity):
         from .split.patterns import SUPERWORDS
         from .vocabulary import AddedToken, Vocabulary
 
-        options = self.options
+        options = self._options
         options.check_size(1)
         alphabet = tuple(bytes([byte]) for byte in range(256)) if options.alphabet == "bytes" else (b"a", b"b")
         a, b = alphabet.index(b"a"), alphabet.index(b"b")
@@ -225,7 +225,7 @@ class Train(Options, Parity):
         from .training import Training
 
         self.check()
-        options = self.options
+        options = self._options
         start = self._start(progress)  # raises for text that can be read only once
         seconds: dict[str, float] = {}
         with _timed(seconds, "load" if self.counted_before else "count"):
@@ -244,7 +244,7 @@ class Train(Options, Parity):
             vocabulary = training.run()
             if self.roles:
                 named = {f"{role}_token": text for role, text in by_name(self.roles).items()}
-                vocabulary = vocabulary.with_settings(config=roles_of(vocabulary) | named)
+                vocabulary = vocabulary.replace(config=roles_of(vocabulary) | named)
             n_tokens = training.n_tokens() if options.min_count == 1 else None
             del training
         from .tokenizer import Tokenizer  # late: it takes 4 MiB
@@ -271,7 +271,7 @@ class Train(Options, Parity):
 
         options: dict[str, Any] = {"min_count": scaled(self.min_count, counts.scale), "refine": self.refine}
         freed = 0 if keep_counts else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
-        needed = fair.memory() if fair else estimate_memory(counts, self.options.vocab_size, **options)
+        needed = fair.memory() if fair else estimate_memory(counts, self._options.vocab_size, **options)
         stage = "training" if self.superwords is None else "the stage before superwords"
         return memory_note(needed, free_memory(), resident_memory() - freed, stage)
 
@@ -280,12 +280,12 @@ class Train(Options, Parity):
         if self.superwords is None:
             from .training import Training
 
-            return lambda counts: Training(counts, self.options, progress)
+            return lambda counts: Training(counts, self._options, progress)
         from .superwords import SuperwordTraining, file_text, memory_text
 
         files = self.text or self.sources
-        text = file_text(files, self.reading) if self.texts is None else memory_text(self.texts)
-        return lambda counts: SuperwordTraining(counts, text, self.options, self.memory_limit, progress)
+        text = file_text(files, self._reading) if self.texts is None else memory_text(self.texts)
+        return lambda counts: SuperwordTraining(counts, text, self._options, self.memory_limit, progress)
 
     def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:
         """The word counts of the source."""
@@ -317,20 +317,20 @@ class Train(Options, Parity):
         if self.normalize:
             from .tokenizer.normalization import normalizer_of
 
-            normalize = normalizer_of(self.options.normalizers)
-        splitter = self.options.splitter(self._split, normalize=normalize)
+            normalize = normalizer_of(self._options.normalizers)
+        splitter = self._options.splitter(self._split, normalize=normalize)
         run: dict[str, Any] = {"num_threads": self.num_threads, "progress": progress}
         if self.texts is not None:
             return count_iterator(self.texts, split=splitter, memory_limit=self.memory_limit, **run)
         spill = None if self.output is None else self.output.parent
-        return count(self.sources, split=splitter, options=self.reading, spill_folder=spill, **run)
+        return count(self.sources, split=splitter, options=self._reading, spill_folder=spill, **run)
 
     def _count_languages(self, progress: Progress | None) -> ParityTraining:
         """The counted languages of parity-aware BPE."""
         from .training.parity import train_parity
 
         languages: tuple[Any, Any] = (self.language, self.development or None)
-        return train_parity(*languages, self.options, self, self.split or None, self.reading, progress)
+        return train_parity(*languages, self._options, self, self.split or None, self._reading, progress)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Small vocabularies of every kind, and texts that have tripped encoders."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def vocabularies():
         ("picky", picky()),
         ("sentencepiece", sentencepiece()),
         ("first", sentencepiece(normalizers=(), add_prefix_space="first")),
-        ("lines", replace(sentencepiece(normalizers=(("Replace", " ", "▁"),)), split_patterns=(r"[^\n]+|\n+",))),
+        ("lines", sentencepiece(normalizers=(("Replace", " ", "▁"),)).replace(split_patterns=(r"[^\n]+|\n+",))),
         ("boundless", boundless()),
     ]
 

@@ -1,7 +1,5 @@
 """The slider over the merges: the ids are those of the library with the first merges only."""
 
-import dataclasses
-
 import pytest
 from playground_examples import TEXT
 from playground_page import copied, ids, set_text
@@ -14,11 +12,10 @@ SLIDER = "value => { const s = document.getElementById('size-slider'); s.value =
 def stopped_after(vocabulary, merges):
     """Return the vocabulary as training left it after its first merges or events."""
     if vocabulary.order == "ranks":
-        return dataclasses.replace(vocabulary, tokens=vocabulary.tokens[: 256 + merges])
+        return vocabulary.replace(tokens=vocabulary.tokens[: 256 + merges])
     events = vocabulary.events[:merges]
     made = {*range(256), *events[:, 2].tolist()}
-    return dataclasses.replace(
-        vocabulary,
+    return vocabulary.replace(
         tokens=tuple(token if id in made else None for id, token in enumerate(vocabulary.tokens)),
         events=events,
         event_counts=(),

@@ -1,6 +1,5 @@
 """Compare, Vocabulary, opening files, and the static site, in a real browser."""
 
-import dataclasses
 import json
 import re
 
@@ -369,7 +368,7 @@ def test_a_page_without_a_server_opens_tokenizer_files(open_page, site, small_to
         special = [
             token for token in vocabulary.added_tokens if token.special
         ]  # tokenizer.json has no two entries "new"
-        formats.write(dataclasses.replace(vocabulary, added_tokens=special), tmp_path / name, "huggingface")
+        formats.write(vocabulary.replace(added_tokens=special), tmp_path / name, "huggingface")
         tok = Tokenizer(formats.read(tmp_path / name))
         content = (tmp_path / name / "tokenizer.json").read_bytes()
         drop(page, {f"my-{name}.json": content})

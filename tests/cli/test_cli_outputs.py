@@ -202,7 +202,7 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
     (folder / "model").mkdir()
     (folder / "model" / "weights").write_text("w")
     commands = {
-        "count cp -o cp --force": "cp is one of the sources, or holds",
+        "count cp -o cp --force": "cp is one of the sources, or contains",
         "count a.txt -o cp --force": "cp is a folder with other files: a.txt",
         "count --merge counts -o . --force": "is the current folder",
         "count a.txt -o link --force": "link is a symbolic link",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 
@@ -64,7 +63,7 @@ def plain() -> Vocabulary:
 def ranked(plain) -> Vocabulary:
     """The same as ranks, with a gap before the special tokens, as in cl100k_base."""
     added = tuple(token._replace(id=token.id + 7 * (i + 1)) for i, token in enumerate(plain.added_tokens))
-    return dataclasses.replace(plain, order="ranks", events=(), whole_pretokens=True, added_tokens=added)
+    return plain.replace(order="ranks", events=(), whole_pretokens=True, added_tokens=added)
 
 
 @pytest.fixture

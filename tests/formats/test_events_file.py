@@ -1,6 +1,5 @@
 """A Picky vocabulary in a folder: the events beside tokenizer.json, checked against it event by event."""
 
-import dataclasses
 import hashlib
 import json
 
@@ -28,7 +27,7 @@ def test_the_folder_comes_back(picky, tmp_path):
 
 @pytest.mark.parametrize("wrong", [0, 1.5, True, "0.9"])
 def test_the_threshold_comes_back(picky, tmp_path, wrong):
-    picky = dataclasses.replace(picky, refine=0.9)
+    picky = picky.replace(refine=0.9)
     write(picky, tmp_path)
     assert read(tmp_path).refine == 0.9
     write(picky, tmp_path / "ranks", lossy=True)
@@ -78,7 +77,7 @@ def rewritten(picky, change):
 
 def beside(picky):
     reduced = present_by_rank(picky)
-    return dataclasses.replace(reduced, tokens=reduced.tokens[:259])
+    return reduced.replace(tokens=reduced.tokens[:259])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The Hugging Face folder: tokenizers and transformers give our ids with it, and it reads back to what it was."""
 
-import dataclasses
 import json
 import random
 
@@ -34,7 +33,7 @@ def vocabulary(request):
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_tokenizers_gives_our_ids_and_the_folder_comes_back(vocabulary, pattern, tmp_path):
-    vocabulary = dataclasses.replace(vocabulary, split_patterns=(PATTERNS[pattern],))
+    vocabulary = vocabulary.replace(split_patterns=(PATTERNS[pattern],))
     assert write(vocabulary, tmp_path / "it") == []
     hf = tokenizers.Tokenizer.from_file(str(tmp_path / "it" / "tokenizer.json"))
     agree(vocabulary, hf)
@@ -128,7 +127,7 @@ def test_ids_of_added_tokens_hold_wherever_they_stand(plain):
     rows = [[id + (id >= count - 2) for id in row] for row in plain.events.tolist()]
     for ids in ((count - 2, count + 1), (count + 9, count - 2), (count - 2, count + 500), (count + 1, count + 2)):
         added = tuple(AddedToken(text, id) for text, id in zip(plain.special_tokens, ids, strict=True))
-        moved = dataclasses.replace(plain, tokens=tokens, events=np.array(rows, np.int32), added_tokens=added)
+        moved = plain.replace(tokens=tokens, events=np.array(rows, np.int32), added_tokens=added)
         hf = to_hf(moved)
         assert {text: hf.token_to_id(text) for text in moved.special_tokens} == moved.special_tokens
         agree(moved, hf)
@@ -143,7 +142,7 @@ def test_added_tokens_keep_their_flags(plain, tmp_path):
         AddedToken("  ", start + 3, special=False, normalized=True),
         AddedToken("\u00e9\u6f22", start + 4, special=False),
     )
-    vocabulary = dataclasses.replace(plain, added_tokens=added)
+    vocabulary = plain.replace(added_tokens=added)
     write(vocabulary, tmp_path)
     texts = [
         "low  <mask> low",
@@ -161,7 +160,7 @@ def test_added_tokens_keep_their_flags(plain, tmp_path):
 
 @pytest.mark.parametrize("normalizers", [("NFC",), ("NFKC",), ("NFD", "NFC")])
 def test_normalizers(plain, normalizers, tmp_path):
-    vocabulary = dataclasses.replace(plain, normalizers=normalizers)
+    vocabulary = plain.replace(normalizers=normalizers)
     write(vocabulary, tmp_path)
     agree(
         vocabulary,
@@ -174,18 +173,18 @@ def test_normalizers(plain, normalizers, tmp_path):
 
 @pytest.mark.parametrize("patterns", [(PATTERNS["gpt2"],), ()])
 def test_prefix_space(plain, patterns, tmp_path):
-    vocabulary = dataclasses.replace(plain, split_patterns=patterns, add_prefix_space=True)
+    vocabulary = plain.replace(split_patterns=patterns, add_prefix_space=True)
     write(vocabulary, tmp_path)
     texts = ["low", " low", "\nlow", "", "low<|endoftext|>low<|user|> low", "<|user|>"]
     agree(vocabulary, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), texts)
     (tmp_path / "tokenmill.json").unlink()
     assert read(tmp_path).fingerprint() == vocabulary.fingerprint()
     with pytest.raises(ConversionError, match="only with the gpt2 pattern or with none"):
-        to_hf(dataclasses.replace(vocabulary, split_patterns=(PATTERNS["cl100k"],)))
+        to_hf(vocabulary.replace(split_patterns=(PATTERNS["cl100k"],)))
 
 
 def test_several_patterns_one_inside_the_other(plain, tmp_path):
-    vocabulary = dataclasses.replace(plain, split_patterns=(r"\p{N}", r"[low]+", PATTERNS["gpt2"]))
+    vocabulary = plain.replace(split_patterns=(r"\p{N}", r"[low]+", PATTERNS["gpt2"]))
     write(vocabulary, tmp_path)
     agree(vocabulary, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")))
     assert read(tmp_path).fingerprint() == vocabulary.fingerprint()
@@ -220,7 +219,7 @@ def test_characters_that_are_none_are_left_out(characters, tmp_path):
     count = len(characters.tokens)
     tokens = (*characters.tokens, b"\xff", b"a\xff")
     rows = np.array([*characters.events.tolist(), (1, count, count + 1)], np.int32)
-    odd = dataclasses.replace(characters, tokens=tokens, events=rows)
+    odd = characters.replace(tokens=tokens, events=rows)
     assert write(odd, tmp_path) == [f"2 tokens that are not UTF-8 are left out, such as b'\\xff' (id {count})"]
     agree(odd, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), ["abc ab\u00e9abc", "zzabz \u6f22"])
     assert read(tmp_path).fingerprint() == characters.fingerprint()
@@ -241,7 +240,7 @@ def test_random_ranks_give_the_same_ids_there():
 def test_what_tokenizer_json_cannot_hold_is_refused(plain):
     def refused(said, **fields):
         with pytest.raises(ConversionError, match=said):
-            to_hf(dataclasses.replace(plain, **fields))
+            to_hf(plain.replace(**fields))
 
     refused("spelt like the ordinary token with the id 108", added_tokens=(AddedToken("l", 5000),))
     refused("is not one of the escapes", split_patterns=(r"a\Kb",))
@@ -250,7 +249,7 @@ def test_what_tokenizer_json_cannot_hold_is_refused(plain):
 
 def test_a_second_name_of_an_id_is_left_out_and_told(plain, tmp_path):
     id = len(plain.tokens)
-    vocabulary = dataclasses.replace(plain, added_tokens=(AddedToken("<old>", id), AddedToken("<new>", id)))
+    vocabulary = plain.replace(added_tokens=(AddedToken("<old>", id), AddedToken("<new>", id)))
     assert write(vocabulary, tmp_path) == [f"the added token '<old>' is left out: its id, {id}, is that of '<new>' too"]
     assert tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode("<new>").ids == [id]
 
@@ -276,7 +275,7 @@ def test_the_same_vocabulary_is_the_same_bytes(plain, tmp_path):
 def test_the_hash_needs_no_tokenmill_json(plain, tmp_path):
     """tokenizer.json has the pattern in Oniguruma's spelling, and alone it is still the same tokenizer."""
     for name, pattern in {**PATTERNS, "mine": r"(?P<x>\pL)+|\p{N}{1,3}+|(?s:.)$|\s{2}?|(?m:^)a"}.items():
-        vocabulary = dataclasses.replace(plain, split_patterns=(pattern,))
+        vocabulary = plain.replace(split_patterns=(pattern,))
         write(vocabulary, tmp_path / name)
         first = read(tmp_path / name)
         (tmp_path / name / "tokenmill.json").unlink()
@@ -295,7 +294,7 @@ def test_a_pattern_named_in_the_vocabulary_is_the_same_everywhere():
 
 
 def test_a_regular_expression_that_is_spelt_like_a_name_is_not_the_name(plain, tmp_path):
-    write(dataclasses.replace(plain, split_patterns=(PATTERNS["cl100k"],)), tmp_path)
+    write(plain.replace(split_patterns=(PATTERNS["cl100k"],)), tmp_path)
     (tmp_path / "tokenmill.json").unlink()
     path = tmp_path / "tokenizer.json"
     data = json.loads(path.read_text())
@@ -358,5 +357,5 @@ def test_an_added_token_that_ordinary_text_could_become_is_refused():
     vocabulary = Vocabulary(tokens, ("gpt2",), added_tokens=(low,))
     with pytest.raises(ConversionError, match=r"'low' must be in the vocabulary of tokenizer.json to keep its id 300"):
         to_hf(vocabulary)
-    moved = dataclasses.replace(vocabulary, added_tokens=(low._replace(id=256),))
+    moved = vocabulary.replace(added_tokens=(low._replace(id=256),))
     assert to_hf(moved).encode("1low low").ids == Tokenizer(moved).encode("1low low")

@@ -1,6 +1,5 @@
 """Formats of two files: vocab.json + merges.txt, and ddtokens' vocab.ddtok + merges.ddtok."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -66,7 +65,7 @@ def test_the_pair_that_tokenizers_writes(plain, tmp_path):
 
 
 def test_the_files_beside_tell_added_tokens_and_the_class_tells_the_pattern(plain, tmp_path):
-    write(dataclasses.replace(plain, added_tokens=()), tmp_path, "merges")
+    write(plain.replace(added_tokens=()), tmp_path, "merges")
     (tmp_path / "tokenmill.json").unlink()
     (tmp_path / "added_tokens.json").write_text(json.dumps({"<extra>": 900}))
     (tmp_path / "special_tokens_map.json").write_text(
@@ -197,25 +196,25 @@ def test_damaged_vocab_json_names_its_key(plain, tmp_path):
 
 
 def test_tokens_that_only_whole_pretokens_reach_are_refused(form, ranked, plain, tmp_path):
-    odd = dataclasses.replace(ranked, tokens=(*ranked.tokens, b"zqj"), added_tokens=())
+    odd = ranked.replace(tokens=(*ranked.tokens, b"zqj"), added_tokens=())
     with pytest.raises(ConversionError, match=r"b'zqj' \(id \d+\) is made only where a whole pretoken is this token"):
         write(odd, tmp_path / "it", form)
-    whole = dataclasses.replace(plain, tokens=(*plain.tokens, b"zqj"), added_tokens=(), whole_pretokens=True)
+    whole = plain.replace(tokens=(*plain.tokens, b"zqj"), added_tokens=(), whole_pretokens=True)
     with pytest.raises(ConversionError, match="b'zqj'"):
         write(whole, tmp_path / "it", form)
     assert not (tmp_path / "it").exists()
-    write(dataclasses.replace(whole, whole_pretokens=False), tmp_path / "it", form)
+    write(whole.replace(whole_pretokens=False), tmp_path / "it", form)
 
 
 def test_characters_are_refused(form, plain, tmp_path):
     with pytest.raises(ConversionError, match="this vocabulary with characters"):
-        write(dataclasses.replace(plain, alphabet="characters"), tmp_path, form)
+        write(plain.replace(alphabet="characters"), tmp_path, form)
 
 
 def test_other_orders_of_the_bytes(form, plain, tmp_path):
     turned = {id: 255 - id if id < 256 else id for id in range(len(plain.tokens))}
     tokens = [plain.tokens[turned[id]] for id in range(len(plain.tokens))]
     rows = np.array([[turned[id] for id in row] for row in plain.events.tolist()], np.int32)
-    vocabulary = dataclasses.replace(plain, tokens=tuple(tokens), events=rows)
+    vocabulary = plain.replace(tokens=tuple(tokens), events=rows)
     write(vocabulary, tmp_path, form)
     assert read(tmp_path).fingerprint() == vocabulary.fingerprint()

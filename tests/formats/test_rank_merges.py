@@ -1,6 +1,5 @@
 """Ranks and merges: derived merges give the ids that ranks give, and vocabularies that differ are told apart."""
 
-import dataclasses
 import os
 import random
 
@@ -86,7 +85,7 @@ def test_a_trained_vocabulary_is_ranks_as_it_stands(plain):
 
 
 def test_tokens_that_no_merge_makes_are_left_out_and_told(plain):
-    extended = dataclasses.replace(plain, tokens=(*plain.tokens, None, b"<unk>"))
+    extended = plain.replace(tokens=(*plain.tokens, None, b"<unk>"))
     tokens, notes = ranks_of(extended, "it")
     assert tokens == [*plain.tokens, None, None]
     assert notes == [f"1 tokens that no merge makes are left out, such as b'<unk>' (id {len(plain.tokens) + 1})"]

@@ -39,7 +39,7 @@ def folder(request, tmp_path_factory):
     if request.param == "template":
         pair = (("<s>", 0), (0, 0), ("</s>", 0), (1, 1), ("</s>", 1))
         template = tokenmill.vocabulary.Template(pair[:3], pair)
-        tok = tokenmill.Tokenizer(tok.vocabulary.with_settings(template=template))
+        tok = tokenmill.Tokenizer(tok.vocabulary.replace(template=template))
     tok.save(path, overwrite=True)
     config = json.loads((path / "tokenizer_config.json").read_text())
     (path / "tokenizer_config.json").write_text(json.dumps(config | ROLES))

@@ -91,18 +91,17 @@ def test_a_packed_vocabulary_is_small(vocabulary, shared):
 
 
 def test_what_the_page_cannot_do_is_refused(vocabulary):
-    import dataclasses
 
-    backreference = dataclasses.replace(vocabulary, split_patterns=(r"(a)\1|.",))
+    backreference = vocabulary.replace(split_patterns=(r"(a)\1|.",))
     with pytest.raises(ConversionError, match="split pattern of mine"):
         pack(backreference, "mine")
-    lower = dataclasses.replace(vocabulary, normalizers=("Lowercase",))
+    lower = vocabulary.replace(normalizers=("Lowercase",))
     with pytest.raises(ConversionError, match="normalizer Lowercase"):
         pack(lower, "mine")
     words = Vocabulary((b"a", b"b"), (), "library", library=LibraryModel(b"{}", "WordLevel"), unknown=0)
     with pytest.raises(ConversionError, match=r"kind of vocabulary \(WordLevel\)"):
         pack(words, "mine")
-    huge = dataclasses.replace(vocabulary, added_tokens=(AddedToken("<far>", 1 << 22),))
+    huge = vocabulary.replace(added_tokens=(AddedToken("<far>", 1 << 22),))
     with pytest.raises(ConversionError, match="at most"):
         pack(huge, "mine")
 

@@ -1,7 +1,5 @@
 """Checking two tokenizers against each other: proofs hold, differences are found, shortened and explained."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -66,9 +64,9 @@ def test_the_same_vocabulary_is_proved_the_same():
 def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
     as_ranks = ranks([b"th", b"the"], added_tokens=(END,))
     assert "reduce to the same tokens" in proof(TH_THE, as_ranks)
-    assert "reduce to the same tokens" in proof(as_ranks, dataclasses.replace(TH_THE, whole_pretokens=True))
+    assert "reduce to the same tokens" in proof(as_ranks, TH_THE.replace(whole_pretokens=True))
     assert check(Tokenizer(TH_THE), Tokenizer(as_ranks), fuzz=300).difference is None
-    holes = dataclasses.replace(as_ranks, tokens=(*as_ranks.tokens, None, None))
+    holes = as_ranks.replace(tokens=(*as_ranks.tokens, None, None))
     assert proof(TH_THE, holes)
 
 
@@ -88,7 +86,7 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
     ids=str,
 )  # fmt: skip
 def test_every_difference_of_two_vocabularies_is_found(fields):
-    difference = differ(TH_THE, dataclasses.replace(TH_THE, **fields))
+    difference = differ(TH_THE, TH_THE.replace(**fields))
     assert difference.ids != difference.other_ids
     assert len(difference.text) <= 40
 
@@ -117,7 +115,7 @@ def test_every_two_named_patterns_are_told_apart(split):
         b"\n ",
     ]
     assert differ(ranks(extra, split), ranks(extra, "cl100k"), fuzz=2000).text
-    assert differ(ranks(extra, split), dataclasses.replace(ranks(extra), split_patterns=()), fuzz=2000).text
+    assert differ(ranks(extra, split), ranks(extra).replace(split_patterns=()), fuzz=2000).text
 
 
 def test_a_token_that_no_common_text_has_is_found():
@@ -158,15 +156,15 @@ def test_the_offset_is_where_the_tokens_part():
 
 def test_special_tokens_in_ordinary_text_are_tried_too():
     """One that is special and one that is not agree where it is allowed, and part where it is not."""
-    difference = differ(TH_THE, dataclasses.replace(TH_THE, added_tokens=(END._replace(special=False),)))
+    difference = differ(TH_THE, TH_THE.replace(added_tokens=(END._replace(special=False),)))
     assert not difference.specials and difference.text == "<|endoftext|>"
 
 
 def test_control_tokens_that_normalization_makes_are_tried_too():
     """The text does not hold the control token as it is written, so the search must be of the normalized text."""
     small = END._replace(normalized=True)
-    special = dataclasses.replace(TH_THE, normalizers=("Lowercase",), added_tokens=(small,))
-    ordinary = dataclasses.replace(special, added_tokens=(small._replace(special=False),))
+    special = TH_THE.replace(normalizers=("Lowercase",), added_tokens=(small,))
+    ordinary = special.replace(added_tokens=(small._replace(special=False),))
     difference = differ(special, ordinary, texts=[("t", "a<|ENDOFTEXT|>b")], fuzz=0)
     assert (difference.source, difference.specials) == ("t", False)
 
@@ -191,14 +189,14 @@ def test_text_without_control_tokens_is_encoded_once(monkeypatch, text, modes):
 
 def test_a_tokenizer_that_refuses_a_text_differs_from_one_that_does_not():
     lacking = ranks([])
-    lacking = dataclasses.replace(lacking, tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:]))
+    lacking = lacking.replace(tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:]))
     difference = differ(lacking, ranks([]))
     assert difference.ids is None and "A" in difference.text
 
 
 def test_a_library_that_leaves_out_a_byte_does_not_differ_from_a_refusal():
     lacking = ranks([])
-    lacking = Tokenizer(dataclasses.replace(lacking, tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:])))
+    lacking = Tokenizer(lacking.replace(tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:])))
     texts = [("t", "b"), ("t", "bAb"), ("t", "A")]
     leaves_out = LibraryEncoder("other", lambda text: list(text.replace("A", "").encode()))
     found = check(lacking, lacking, texts=texts, library=leaves_out, fuzz=0)

@@ -1,7 +1,5 @@
 """An extended vocabulary keeps every old id, and goes on as training would have."""
 
-from dataclasses import replace
-
 import pytest
 from quality_examples import BYTES, make_vocabulary, random_text
 
@@ -31,7 +29,7 @@ def test_in_two_steps_as_in_one():
 def test_old_ids_are_fixed(order):
     tok = tokenmill.train_from_counts(counts_of(TEXT), 280, special_tokens=["<|end|>"])
     if order == "ranks":
-        tok = Tokenizer(replace(tok.vocabulary, order="ranks", events=()))
+        tok = Tokenizer(tok.vocabulary.replace(order="ranks", events=()))
     larger = extend(tok, counts_of(OTHER), 300, special_tokens=["<|new|>"])
     assert larger.n_vocab == 300 and larger.vocabulary.order == order
     for id in range(tok.n_vocab):
@@ -95,7 +93,7 @@ def test_picky_goes_on(tmp_path):
 def test_plain_goes_on_as_picky(order):
     tok = tokenmill.train_from_counts(counts_of(FIRST), 280, special_tokens=["<|end|>"])
     if order == "ranks":
-        tok = Tokenizer(replace(tok.vocabulary, order="ranks", events=()))
+        tok = Tokenizer(tok.vocabulary.replace(order="ranks", events=()))
     counts = counts_of(SECOND)
     same = extend(tok, counts, 280, refine=0.7)
     assert same.vocabulary.order == "events"

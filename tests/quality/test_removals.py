@@ -79,9 +79,8 @@ def test_the_events_are_those_of_the_definition(order):
         counts = WordCounts.from_mapping(pretokens)
         threshold = rng.choice([0.5, 0.6, 0.8, 0.9, 1.0])
         expected, segmented = removals_by_definition([tuple(row) for row in merges], pretokens, threshold)
-        import dataclasses
 
-        ordered = dataclasses.replace(vocabulary, order="events", whole_pretokens=False)
+        ordered = vocabulary.replace(order="events", whole_pretokens=False)
         cleaned = insert_removals(ordered, counts, threshold)
         assert [tuple(row) for row in cleaned.events.tolist()] == expected, seed
         encode = Tokenizer(cleaned)._core.encode_pretoken

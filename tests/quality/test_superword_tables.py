@@ -7,6 +7,7 @@ import pytest
 import tokenmill
 from command_line import CliRunner
 from tokenmill.cli.main import app
+from tokenmill.quality.charts import places
 from tokenmill.quality.superwords import end_of, words_in
 from tokenmill.quality.tables import Token
 
@@ -45,10 +46,10 @@ def test_a_tokenizer_has_one_colour_in_all_charts(toks, tmp_path):
     superwords, plain = toks
     (tmp_path / "text.txt").write_text(TEXT)
     found = tokenmill.compare({"super": superwords, "plain": plain}, tmp_path / "text.txt")
-    places = {
-        chart.key: dict(zip((of.name for of in chart.series), chart.places(), strict=True)) for chart in found.charts
+    colours = {
+        chart.key: dict(zip((of.name for of in chart.series), places(chart), strict=True)) for chart in found.charts
     }
-    assert places["scripts"] == {"plain": 1} and places["ios"]["plain"] == 1
+    assert colours["scripts"] == {"plain": 1} and colours["ios"]["plain"] == 1
     scripts = found.to_html().split('id="c-scripts"')[1].split("</figure>")[0]
     assert 'class="bar s2"' in scripts and 'class="bar s1"' not in scripts
 

@@ -1,6 +1,5 @@
 """The verdict: each finding has a number, a threshold, what it means and what to do, and turns where its threshold is."""
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -77,7 +76,7 @@ def test_a_text_that_a_vocabulary_was_pruned_on_has_no_swallowed_tokens_left(tmp
     path = tmp_path / "a.txt"
     path.write_text(random_text(1, 30) * 300, encoding="utf-8")
     tok = tokenmill.train_from_iterator([random_text(1)], 1000)
-    published = Tokenizer(tok.vocabulary.with_settings(event_counts=()))
+    published = Tokenizer(tok.vocabulary.replace(event_counts=()))
     pruned = tokenmill.prune(published, ios=0.9, counts=path)
     assert pruned.dropped and pruned.tok.vocabulary.order == "events"
     after = finding(tokenmill.inspect(pruned.tok, text=path), "swallowed")
@@ -173,7 +172,7 @@ def test_advice_names_only_commands_that_take_the_vocabulary(kind, tmp_path):
         assert of.level == ("look" if taken or key == "swallowed" else "good")
     refined = "--superwords boundless --refine 0.9" if kind == "superbpe" else "--refine 0.9"
     assert f"A training with `{refined}`" in finding(found, "swallowed").advice
-    published = Tokenizer(dataclasses.replace(tok.vocabulary, event_counts=()))
+    published = Tokenizer(tok.vocabulary.replace(event_counts=()))
     if tok.vocabulary.order == "merges":  # nothing says that the user trained it
         assert "training" not in finding(tokenmill.inspect(published, text=path), "swallowed").advice
 
@@ -225,7 +224,7 @@ def test_no_break_spaces_are_not_superwords():
     tok = tokenmill.train_from_iterator([words], 330, split=r"\S+|[^\S\u00a0]+|\u00a0", special_tokens=[])
     found = tokenmill.inspect(tok, text={"text": tokenmill.count_iterator([words], split=tok.split_pattern)})
     assert "boundless" not in finding(found, "swallowed").advice
-    joined = dataclasses.replace(tok.vocabulary, tokens=(*tok.vocabulary.tokens, "a\u00a0b".encode()))
+    joined = tok.vocabulary.replace(tokens=(*tok.vocabulary.tokens, "a\u00a0b".encode()))
     assert superwords_of(Tokenizer(joined)) == []
 
 

@@ -1,6 +1,5 @@
 """Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
-import dataclasses
 import gzip
 import io
 import json
@@ -201,7 +200,7 @@ def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
 def test_the_token_between_documents_is_that_of_the_tokenizer(tmp_path, specials, config, end, begin):
     (tmp_path / "a.txt").write_text("a")
     tok = tokenizer(specials)
-    tok = tokenmill.Tokenizer(dataclasses.replace(tok.vocabulary, config=config))
+    tok = tokenmill.Tokenizer(tok.vocabulary.replace(config=config))
     ids = tok.vocabulary.special_tokens
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, ids[end]]

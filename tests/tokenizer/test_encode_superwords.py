@@ -1,6 +1,5 @@
 """Encoding with tokens that span words: in two stages, against the definition and against tokenizers."""
 
-import dataclasses
 import random
 
 import pytest
@@ -76,8 +75,7 @@ def test_a_vocabulary_of_many_ids_in_stage_1():
     """With ids of three bytes."""
     tok = trained()
     vocabulary, more = tok.vocabulary, 1 << 16
-    moved = dataclasses.replace(
-        vocabulary,
+    moved = vocabulary.replace(
         tokens=(*vocabulary.tokens[:256], *[None] * more, *vocabulary.tokens[256:]),
         events=vocabulary.events + more * (vocabulary.events > 255),
     )
@@ -88,7 +86,7 @@ def test_a_vocabulary_of_many_ids_in_stage_1():
 def test_a_pretoken_that_is_a_token_without_a_merge():
     """Under Hugging Face's ignore_merges such a token is found whole, so the fast way is not taken."""
     vocabulary = trained().vocabulary
-    odd = dataclasses.replace(vocabulary, tokens=(*vocabulary.tokens, b"house of"), whole_pretokens=True)
+    odd = vocabulary.replace(tokens=(*vocabulary.tokens, b"house of"), whole_pretokens=True)
     assert tokenmill.Tokenizer(odd).encode("house of") == [len(vocabulary.tokens)]
 
 

@@ -1,6 +1,5 @@
 """Watching a training: the count of each merge and the IoS of each removal, live, saved, and shown."""
 
-import dataclasses
 import random
 
 import numpy as np
@@ -101,7 +100,7 @@ def test_counts_stay_with_their_events(tmp_path):
     assert more.vocabulary.event_counts.tolist() == whole.vocabulary.event_counts.tolist()
     added = tok.add_special_tokens(["<x>"]).vocabulary
     assert added.event_counts.tolist() == tok.vocabulary.event_counts.tolist()
-    others = dataclasses.replace(tok.vocabulary, events=tok.vocabulary.events[:5], tokens=tok.vocabulary.tokens[:261])
+    others = tok.vocabulary.replace(events=tok.vocabulary.events[:5], tokens=tok.vocabulary.tokens[:261])
     assert others.event_counts.shape == (0, 2)
     smaller = tokenmill.shrink(tok, text=WordCounts.from_mapping({b"aa": 1})).tok.vocabulary
     assert 0 < len(smaller.event_counts) == len(smaller.events) < len(tok.events)

@@ -9,7 +9,6 @@ from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row, speed
 
 if TYPE_CHECKING:
-    from ..counting.options import CountSummary
     from ..sources.find import Skip
 
 
@@ -21,21 +20,17 @@ def count(job: Count, *, json: opt.Json = False) -> None:
     with resumable(job.folder), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
     say_skips(skips)
-    report(
-        {"word_counts": str(job.output), **_counted(summary, job.merge, json), **shares_row(summary.shares, json)}, json
-    )
-
-
-def _counted(summary: CountSummary, merged: bool, as_json: bool) -> dict[str, Any]:
     pruned = f"{summary.pruned:,} of {summary.pruned + summary.distinct:,}" if summary.pruned else None
-    return {
+    rows: dict[str, Any] = {
+        "word_counts": str(job.output),
         "documents": summary.documents,
         "bytes": summary.total_bytes,
         "bytes_counted_before": summary.resumed_bytes,
         "pretokens": summary.pretokens,
         "distinct_pretokens": summary.distinct,
-        "pruned_pretokens": summary.pruned if as_json else pruned,
+        "pruned_pretokens": summary.pruned if json else pruned,
         "left_out": summary.skipped,
         "spills_to_disk": summary.spills,
-        **speed(summary.seconds, None if merged else summary.total_bytes - summary.resumed_bytes),
+        **speed(summary.seconds, None if job.merge else summary.total_bytes - summary.resumed_bytes),
     }
+    report(rows | shares_row(summary.shares, json), json)

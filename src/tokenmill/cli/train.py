@@ -15,16 +15,7 @@ from ..errors import OptionName, UsageError
 from ..options import Option
 from ..train_job import Train
 from . import _options as opt
-from ._console import (
-    check_sample,
-    cost_of_export,
-    progress_bar,
-    report,
-    say,
-    say_long_documents,
-    shares_row,
-    verbosity,
-)
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
@@ -73,7 +64,12 @@ def train(
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     latest = _LatestEvents() if verbosity.verbose else None
-    live = _live_page() if watch else None
+    live = None
+    if watch:
+        from ..playground.live import LiveTraining
+        from .play import announce
+
+        live = LiveTraining(lambda address: announce(address, what="The training is"))
     with progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
         result = job.run(progress=progress, note=say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
@@ -114,16 +110,9 @@ def train(
             say(f"The same tokens are in {', '.join(short)}.")
     if live is not None:
         live.publish(Path(str(job.output)).name, vocabulary)
-        say("The page shows the tokenizer until Ctrl-C.")
         with contextlib.suppress(KeyboardInterrupt):
+            say("The page shows the tokenizer until Ctrl-C.")
             threading.Event().wait()
-
-
-def _live_page() -> LiveTraining:
-    from ..playground.live import LiveTraining
-    from .play import announce
-
-    return LiveTraining(lambda address: announce(address, what="The training is"))
 
 
 class _LatestEvents:
@@ -160,11 +149,15 @@ class _LatestEvents:
         return Group(Text(title if self.merges else ""), table)
 
 
-def _in_words(event: TrainingEvent) -> str:
-    """Tokens are spelt as in merges.txt: a space is Ġ."""
+def _spelt(event: TrainingEvent) -> list[str]:
+    """The left part, the right part and the token, as in merges.txt: a space is Ġ."""
     from ..formats.byte_alphabet import to_text
 
-    left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
+    return [to_text(token or b"") for token in (event.left, event.right, event.token)]
+
+
+def _in_words(event: TrainingEvent) -> str:
+    left, right, token = _spelt(event)
     return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
 
 
@@ -191,11 +184,8 @@ class _EventLog:
         if self.live is not None:
             self.live.event(event)
         if self.file:
-            from ..formats.byte_alphabet import to_text
-
-            left, right, token = (to_text(token or b"") for token in (event.left, event.right, event.token))
             ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
-            self.file.write(f"{event.rank}\t{left}\t{right}\t{token}\t{count}\t{ios}\n")
+            print(event.rank, *_spelt(event), count, ios, sep="\t", file=self.file)
         if self.latest is not None and self.bar is not None:
             self.latest.add(event)
         elif self.latest is not None:
@@ -209,22 +199,15 @@ def _watching(
     """The bar, or if a log, a page or --verbose asks for the events of training, an _EventLog."""
     from ..jobs.outputs import atomic_file
 
-    if log is None:
-        yield bar if latest is None and live is None else _EventLog(bar, None, latest, live)
-        return
-    with atomic_file(log, "w") as file:
-        yield _EventLog(bar, file, latest, live)
+    with contextlib.nullcontext() if log is None else atomic_file(log, "w") as file:
+        yield bar if file is None and latest is None and live is None else _EventLog(bar, file, latest, live)
 
 
 def _is_plain(job: Train) -> bool:
     """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
-    unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap"
-    return (
-        (job.alphabet == "bytes" or job.target == "sentencepiece")
-        and job.min_count == 1
-        and not unusual
-        and not job.parity
-    )
+    unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap" or job.parity
+    known = job.alphabet == "bytes" or job.target == "sentencepiece"
+    return known and job.min_count == 1 and not unusual
 
 
 def _density(job: Train, tok: Tokenizer) -> float | None:
@@ -243,7 +226,7 @@ def _tokens_used(tok: Tokenizer, counts: WordCounts | None) -> int:
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    if counts is None or vocabulary.split_patterns != counts.split_patterns or len(vocabulary.superwords):
+    if counts is None or vocabulary.split_patterns != counts.split_patterns or vocabulary.has_superwords:
         return 0  # tokens that span words are not used in single words
     return measure_usage(tok, counts).tokens
 

@@ -38,7 +38,7 @@ class Count(Options):
     options: CountOptions = field(default_factory=CountOptions)
     job: JobOptions = field(default_factory=JobOptions)
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.merge:
             text = {"split", "special_tokens", "binary", "num_threads"}
             running = {"engine", "ray_address", "resume"}
@@ -46,7 +46,7 @@ class Count(Options):
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together."""
-        self.refuse_unused()
+        self._refuse_unused()
         if self.output is None:
             raise UsageError("name the folder for the word counts with ", OptionName("output"))
 

@@ -13,8 +13,9 @@ change ids.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..errors import lazy_names
 
 if TYPE_CHECKING:
     from .libraries import encode_with_library, to_hf, to_tiktoken
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from .writing import check_output, write
 
 __all__ = ["FORMATS", "PUBLISHED", "check_output", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]
-_MODULES = {"PUBLISHED": "published_encodings", "FORMATS": "reading", "read": "reading"}
-_MODULES |= {"check_output": "writing", "write": "writing"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use: to load a saved tokenizer, no format is needed."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES.get(name, 'libraries')}", __name__), name)
+__getattr__ = lazy_names(
+    __name__,
+    libraries="encode_with_library to_hf to_tiktoken",
+    published_encodings="PUBLISHED",
+    reading="FORMATS read",
+    writing="check_output write",
+)

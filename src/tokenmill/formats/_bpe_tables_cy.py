@@ -376,7 +376,7 @@ class BpeTables:
             start += i
 
     def finish(self, apart, bytes_apart, added: list):
-        """(the tokens, their sizes, the merges, whether each byte has a token), packed as in PackedVocabulary; None for what is wrong.
+        """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary; None for what is wrong.
 
         apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
         own entries are left out unless a merge makes them.

@@ -73,7 +73,7 @@ def parse_ddtok(
             made[last] -= 1
             if made[last] < 1:
                 fail(vocab_file, "", f"the token {show(held)} occurs twice, with the ids {id} and {last}")
-    return Vocabulary(tuple(tokens), (), "merges", rows, tuple(added), whole_pretokens=False)  # type: ignore[arg-type]
+    return Vocabulary(tuple(tokens), (), "merges", rows, tuple(added), whole_pretokens=False)
 
 
 def _fields(data: bytes, file: str, expected: str) -> Iterator[tuple[int, str, str]]:
@@ -100,14 +100,10 @@ def _unescape(text: str, file: str, number: int) -> bytes:
     return (_ESCAPE.sub(byte, text) if "\\" in text else text).encode("latin-1")
 
 
-def _escape(token: bytes) -> str:
-    return "".join([_WRITTEN[byte] for byte in token])
-
-
 def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.ddtok and merges.ddtok, and what these do not hold, item by item."""
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pretokens=False)
-    texts = ["" if token is None else _escape(token) for token in tokens]
+    texts = ["".join(map(_WRITTEN.__getitem__, token or b"")) for token in tokens]
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     first = [starts.get(bytes([byte]), -1) for byte in range(256)]
     if -1 in first:

@@ -14,7 +14,6 @@ bytes follow from the merges. Text, so that it can be read and compared.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 from itertools import zip_longest
@@ -84,9 +83,7 @@ def parse_events(
     if n_superwords:
         changes = {"superwords": np.array(rows[len(events) :]), "split_patterns": split_patterns}
     try:
-        found = dataclasses.replace(
-            vocabulary, tokens=tuple(tokens), order="events", events=events, whole_pretokens=False, **changes
-        )
+        found = vocabulary.replace(tokens=tokens, order="events", events=events, whole_pretokens=False, **changes)
     except EventError as error:
         fail(file, f"line {error.event + _FIRST_EVENT}", error.what)
     except VocabularyError as error:

@@ -76,7 +76,6 @@ def read_beside(path: Path) -> bytes | None:
 
 
 def starts_object(data: bytes) -> bool:
-    """Whether `data` begins like an object of JSON."""
     return data[:64].lstrip(BLANK).startswith(b"{")
 
 

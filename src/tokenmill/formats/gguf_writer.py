@@ -23,7 +23,7 @@ from .merges_txt import roles_of
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .rank_merges import merges_by_rank
 from .sentencepiece_writer import piece_scores
-from .tokens_and_merges import tokens_and_merges
+from .tokens_and_merges import refuse_flags, tokens_and_merges
 
 _ALIGNMENT = 32
 _UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
@@ -39,7 +39,7 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     lossy: allow superwords where two neighbouring numbers of a rare kind get other ids.
     ConversionError if llama.cpp would give other ids.
     """
-    _check_added(vocabulary)
+    refuse_flags(vocabulary, "GGUF")
     if vocabulary.library is None and vocabulary.alphabet == "bytes":
         fields, notes = _byte_level(vocabulary, lossy)
     elif vocabulary.library is None and vocabulary.order == "scores":
@@ -60,14 +60,6 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     values.insert(0, _value("general.architecture", _STRING, "llama"))
     data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
     return data + bytes(-len(data) % _ALIGNMENT), notes
-
-
-def _check_added(vocabulary: Vocabulary) -> None:
-    for token in vocabulary.added_tokens:
-        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
-            raise ConversionError(
-                f"the added token {token.content!r} has {', '.join(flags)}, which GGUF cannot represent"
-            )
 
 
 def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, object]], list[str]]:
@@ -143,9 +135,7 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
     what = f"llama.cpp gives other ids to {len(joined):,} of the {len(numbers)} x {len(numbers)} pairs of numbers, such as {joined[0]}"
     if not lossy:
         raise ConversionError(
-            f"{what}, since GGUF has no name for this split pattern. Pass ",
-            OptionName("lossy", True),
-            " to write it.",
+            f"{what}, since GGUF has no name for this split pattern. Pass ", OptionName("lossy", True), " to write it."
         )
     return [what]
 

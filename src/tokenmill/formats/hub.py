@@ -39,7 +39,6 @@ def hub_name(path: str | os.PathLike) -> HubName | None:
 
 
 def cache_folder() -> Path:
-    """Return the folder of huggingface_hub's files."""
     if own := os.environ.get("HF_HUB_CACHE"):
         return Path(own)
     if home := os.environ.get("HF_HOME"):

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ConversionError, FormatError
-from ..vocabulary import NORMALIZERS, AddedToken, LibraryModel, Template, Vocabulary
-from ..vocabulary.vocabulary import Step
+from ..vocabulary import NORMALIZERS, AddedToken, Template, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_tables
 from ._bpe_tables_cy import BpeTables
@@ -74,8 +73,12 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
     ConversionError if `tokenizers` would give other ids.
     """
-    if vocabulary.library is not None:
-        return _json_of_library(vocabulary.library), []
+    if (model := vocabulary.library) is not None:
+        if model.library != "tokenizers":
+            raise ConversionError(
+                f"tokenizer.json cannot represent this {model.kind} model: tokenizers would give other ids. Write tokenizer.model instead."
+            )
+        return model.data, []
     byte_level = vocabulary.alphabet == "bytes"
     tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
     if byte_level:
@@ -112,22 +115,14 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
         "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
     }
-    model = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
-    model |= {"byte_fallback": bool(vocabulary.byte_tokens), "fuse_unk": vocabulary.fuse_unknown}
+    section = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
+    section |= {"byte_fallback": bool(vocabulary.byte_tokens), "fuse_unk": vocabulary.fuse_unknown}
     # One token and one merge a line: the file can be read and compared, and C writes it.
-    lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(model, ensure_ascii=False, indent=2)[:-2]
+    lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(section, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
     pair_lines = ",\n".join(map(json.JSONEncoder(ensure_ascii=False).encode, pairs))
     text = f'{lines[0]},\n"model": {lines[1]},\n"vocab": {vocab_lines},\n"merges": [\n{pair_lines}\n]\n}}\n}}\n'
     return text.encode(), notes
-
-
-def _json_of_library(model: LibraryModel) -> bytes:
-    if model.library != "tokenizers":
-        raise ConversionError(
-            f"tokenizer.json cannot represent this {model.kind} model: tokenizers would give other ids. Write tokenizer.model instead."
-        )
-    return model.data
 
 
 def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
@@ -259,15 +254,12 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     """
     found = _read_packed(data, file) or _read_slowly(data, file)
     config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
-    found._put("config", config)
-    return found
+    return found.replace(config=config) if config else found
 
 
 def read_by_library(root: Json, config: Mapping[str, Any], data: bytes) -> Vocabulary:
     """The vocabulary of a tokenizer.json that tokenizers encodes with, whatever the kernels can do."""
-    found = _read_by_library(root, _kind_of(root["model"]), data)
-    found._put("config", config)
-    return found
+    return _read_by_library(root, _kind_of(root["model"]), data).replace(config=config)
 
 
 def _read_slowly(data: bytes, file: str) -> Vocabulary:
@@ -304,9 +296,7 @@ def _read_by_library(root: Json, kind: str, data: bytes, reason: Unsupported | N
     notes: list[str] = []
     template = _read_template(root, notes)
     try:
-        found = tokenizer_json_of_library(data, root, kind, notes)
-        found._put("template", template)
-        return found
+        return tokenizer_json_of_library(data, root, kind, notes).replace(template=template)
     except FormatError as error:
         if reason is None:
             raise
@@ -339,7 +329,8 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     splitting = read_pre_tokenizer(root["pre_tokenizer"], mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = "" if byte_level else splitting.space_mark
-    if splitting.add_prefix_space == "first" and not all(_keeps_start(step, mark) for step in normalizers):
+    keep_start = (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
+    if splitting.add_prefix_space == "first" and not all(step in keep_start for step in normalizers):
         root["pre_tokenizer"].unsupported(
             "a space is put before the first word only if no step has removed text before it"
         )
@@ -387,11 +378,6 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
         notes=tuple(notes),
         template=template,
     )
-
-
-def _keeps_start(step: Step, mark: str) -> bool:
-    """Whether a normalizer never removes the first character of a text."""
-    return step in (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
 
 
 def _kind_of(model: Json) -> str:

@@ -41,7 +41,6 @@ def read_normalizer(node: Json) -> tuple[Step, ...]:
 
 
 def normalizer_json(steps: tuple[Step, ...]) -> dict[str, Any] | None:
-    """The `normalizer` section of these steps."""
     sections = [_step_json(*((step,) if isinstance(step, str) else step)) for step in steps]
     return {"type": "Sequence", "normalizers": sections} if len(sections) > 1 else [*sections, None][0]
 
@@ -54,10 +53,7 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
         raise ConversionError(
             "tokenizer.json cannot represent a SentencePiece character map: tokenizers applies it by grapheme"
         )
-    names = {
-        "Prepend": ("prepend",),
-        "Strip": ("strip_left", "strip_right"),
-    }
+    names = {"Prepend": ("prepend",), "Strip": ("strip_left", "strip_right")}
     return {"type": name} | dict(zip(names.get(name, ()), arguments, strict=True))
 
 

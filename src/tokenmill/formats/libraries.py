@@ -6,7 +6,7 @@ import importlib
 import os
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,8 +55,13 @@ def encode_with_library(
             return _llama_cpp(found.place)
         if looks_like_tiktoken(data) or vocabulary.order == "ranks":
             encoding = _encoding("file", vocabulary.tokens, vocabulary)
-            normalized = partial(_normalized, vocabulary.normalizers)
-            return _named("tiktoken", lambda text: encoding.encode(normalized(text), allowed_special="all"))
+            forms: Any = vocabulary.normalizers  # Unicode forms, which the program that reads such a file applies
+
+            def encode(text: str) -> list[int]:
+                text = reduce(lambda text, form: unicodedata.normalize(form, text), forms, text)
+                return encoding.encode(text, allowed_special="all")
+
+            return _named("tiktoken", encode)
     except MissingExtraError:
         if not missing_ok:
             raise
@@ -80,11 +85,6 @@ def encoder_of_content(data: bytes, file: str) -> LibraryEncoder | None:
     if is_json:
         return _named("tokenizers", lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
     return _named("sentencepiece", tokenizer.encode, specials=False)
-
-
-def _normalized(forms: Sequence[Any], text: str) -> str:
-    """Return a text in the Unicode forms that the program of a file of ranks calls for, as Qwen's does: none or one."""
-    return reduce(lambda found, form: unicodedata.normalize(form, found), forms, text)
 
 
 def _llama_cpp(file: Path) -> LibraryEncoder:

@@ -15,8 +15,8 @@ from typing import Any
 from ..errors import FormatError, require
 from ..vocabulary import AddedToken, LibraryModel, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
-from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.validation import VocabularyError
+from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import tokens_of_texts
 from .file_content import MAX_ID, Json, fail, show
 from .huggingface_text import normalizer_json
@@ -60,7 +60,6 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
 
 
 def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabulary:
-    """The vocabulary of a SentencePiece model that sentencepiece encodes with."""
     added = [token for token in added_tokens(pieces) if token.special]
     return _sentencepiece(data, pieces, kind, added, ())
 
@@ -133,11 +132,9 @@ def unigram_of_gguf(
     model.trainer_spec.model_type = _UNIGRAM
     model.trainer_spec.byte_fallback = BYTE in pieces.kinds
     spec = model.normalizer_spec
-    spec.precompiled_charsmap, spec.add_dummy_prefix, spec.remove_extra_whitespaces = (
-        charsmap,
-        prefix or merges_spaces,
-        merges_spaces,
-    )
+    spec.precompiled_charsmap = charsmap
+    spec.add_dummy_prefix = prefix or merges_spaces
+    spec.remove_extra_whitespaces = merges_spaces
     note = (
         "encoded by sentencepiece, which adds scores in single precision; llama.cpp adds them in double precision and puts no "
         "space before a text of spaces, so a few texts get other ids there"
@@ -184,9 +181,8 @@ def _vocabulary(
 ) -> Vocabulary:
     ids = {token.id for token in added}
     ordinary = tuple(None if id in ids else token or None for id, token in enumerate(tokens))
-    return PackedVocabulary.of(
+    return packed_vocabulary(
         pack_tokens(ordinary),
-        b"",
         split_patterns=(),
         order="library",
         library=model,

@@ -58,12 +58,9 @@ def parse_pair(
     added: the added tokens; their entries in vocab.json are not ordinary tokens.
     """
     node = parse_json(vocab_data, vocab_file)
-    vocab: dict[str, int] = node.expect(dict)
     for token in added:
-        if vocab.get(token.content, token.id) != token.id:
-            node.fail(
-                f"the added token {token.content!r} has the id {vocab[token.content]} here and {token.id} in another file"
-            )
+        if (id := node.expect(dict).get(token.content, token.id)) != token.id:
+            node.fail(f"the added token {token.content!r} has the id {id} here and {token.id} in another file")
 
     lines = lines_of(decode_utf8(merges_data, merges_file))
     first = 1 if lines and lines[0].startswith("#version") else 0
@@ -73,11 +70,9 @@ def parse_pair(
     def bad(n: int, what: str) -> NoReturn:
         fail(merges_file, f"line {n + first + 1}", what)
 
-    lefts, rights = table.split_merges(lines[first:], bad)
-    found = table.read_bytes_table(node, vocab, {token.content for token in added})
-    tokens, rows, decode_only = table.without_added(found, added, table.read_rows(lefts, rights, vocab, bad))
-    return Vocabulary(
-        tokens, (), "merges", rows, added_tokens=tuple(added), whole_pretokens=False, decode_only=decode_only
+    made = table.listed_table(node, table.split_merges(lines[first:], bad), bad, None, False, added)
+    return made.vocabulary(
+        split_patterns=(), order="merges", added_tokens=added, whole_pretokens=False, decode_only=made.decode_only
     )
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..errors import FormatError, InputError, OptionName, OutputError
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
+from ..vocabulary.vocabulary import packed_vocabulary
 
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
@@ -108,9 +108,7 @@ PUBLISHED = {
     "p50k_base": Published(_P50K, "gpt2", _end),
     "p50k_edit": Published(_P50K, "gpt2", lambda: _end() | _fill_in_the_middle(50281)),
     "cl100k_base": Published(
-        _CL100K,
-        "cl100k",
-        lambda: {"<|endoftext|>": 100257, **_fill_in_the_middle(100258), "<|endofprompt|>": 100276},
+        _CL100K, "cl100k", lambda: {"<|endoftext|>": 100257, **_fill_in_the_middle(100258), "<|endofprompt|>": 100276}
     ),
     "o200k_base": Published(_O200K, "o200k", lambda: {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
     "o200k_harmony": Published(_O200K, "o200k", _harmony),
@@ -151,9 +149,8 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
     else:
         packed = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
     empty = () if known.empty is None else ((known.empty, b""),)
-    return PackedVocabulary.of(
+    return packed_vocabulary(
         packed,
-        b"",
         split_patterns=(PATTERNS[known.split],),
         added_tokens=added,
         normalizers=known.normalizers,

@@ -13,7 +13,8 @@ from __future__ import annotations
 import binascii
 
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
+from ..vocabulary._packed_cy import pack_tokens
+from ..vocabulary.vocabulary import packed_vocabulary
 from .file_content import Json, parse_json, place_tokens, show
 
 # The special tokens of a tekken.json that does not list them (mistral-common, DEPRECATED_SPECIAL_TOKENS).
@@ -33,9 +34,7 @@ def parse_rank_json(data: bytes, file: str) -> Vocabulary | None:
         special = {text: item.expect(int) for text, item in root["special_tokens"].items()}
         added = [AddedToken(text, id) for text, id in special.items()]
         tokens = _read_lines(root["bpe_ranks"])
-        return PackedVocabulary.of_ranks(
-            tokens, split_patterns=(root["pat_str"].expect(str),), added_tokens=tuple(added)
-        )
+        return _of_ranks(tokens, root["pat_str"], added)
     if isinstance(root["config"].value, dict) and not root["config"]["pattern"].absent:
         return _read_tekken(root)
     return None
@@ -56,7 +55,12 @@ def _read_tekken(root: Json) -> Vocabulary:
         names = {item["rank"].expect(int): item["token_str"].expect(str) for item in root["special_tokens"]}
     added = [AddedToken(names.get(id, f"<SPECIAL_{id}>"), id) for id in range(first)]
     tokens = [*[None] * first, *ranks[:count]]
-    return PackedVocabulary.of_ranks(tokens, split_patterns=(config["pattern"].expect(str),), added_tokens=tuple(added))
+    return _of_ranks(tokens, config["pattern"], added)
+
+
+def _of_ranks(tokens: list[bytes | None], pattern: Json, added: list[AddedToken]) -> Vocabulary:
+    packed = pack_tokens(tuple(tokens))
+    return packed_vocabulary(packed, split_patterns=(pattern.expect(str),), added_tokens=tuple(added))
 
 
 def _read_list(node: Json) -> list[bytes | None]:

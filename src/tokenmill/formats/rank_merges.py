@@ -103,18 +103,8 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
     if vocabulary.order != "events":
         return vocabulary
     tokens = tuple(None if id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens))
-    changes: dict[str, Any] = {"superwords": (), "split_patterns": (SUPERWORDS,)} if len(vocabulary.superwords) else {}
-    from dataclasses import replace  # late: reading needs no copies
-
-    return replace(
-        vocabulary,
-        tokens=tokens,
-        order="ranks",
-        events=(),  # type: ignore[arg-type]
-        whole_pretokens=True,
-        refine=None,
-        **changes,  # type: ignore[arg-type]
-    )
+    changes: dict[str, Any] = {"superwords": (), "split_patterns": (SUPERWORDS,)} if vocabulary.has_superwords else {}
+    return vocabulary.replace(tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None, **changes)
 
 
 def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:

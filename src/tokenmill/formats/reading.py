@@ -10,8 +10,8 @@ from pathlib import Path
 from ..errors import FormatError, InputError, OptionName, UsageError
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.validation import VocabularyError
+from ..vocabulary.vocabulary import packed_vocabulary
 from . import published_encodings, tokenmill_json
 from .file_content import parse_json, read_beside, read_bytes, starts_object
 from .finding import PAIRS, Found, find
@@ -196,7 +196,7 @@ def _read_tiktoken(place: Path, data: bytes) -> _Found:
     beside = tokenmill_json.read_companion(companion_path(place), data)
     if beside is None and (known := published_encodings.known_by_hash(data)) is not None:
         return published_encodings.published_vocabulary(known, [data], str(place)), True
-    vocabulary = PackedVocabulary.of(parse_tiktoken(data, str(place)), b"", split_patterns=())
+    vocabulary = packed_vocabulary(parse_tiktoken(data, str(place)), split_patterns=())
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
 
@@ -214,12 +214,12 @@ def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
     from . import ddtok, merges_txt
 
     if parse is ddtok.parse_ddtok:
-        return parse(*files).with_settings(split_patterns=(ddtok.SPLIT,)), False
+        return parse(*files).replace(split_patterns=(ddtok.SPLIT,)), False
     added, split, prefix = merges_txt.read_side_files(vocab_path.parent, vocab_data)
     vocabulary = parse(*files, added)
     if split is None:
         return vocabulary, False
-    return vocabulary.with_settings(split_patterns=(split,), add_prefix_space=prefix), True
+    return vocabulary.replace(split_patterns=(split,), add_prefix_space=prefix), True
 
 
 def _partner(place: Path) -> tuple[Path, Path]:
@@ -264,7 +264,7 @@ def _with_options(
                 "published for it",
                 stacklevel=5,
             )
-        vocabulary = vocabulary.with_settings(split_patterns=patterns)
+        vocabulary = vocabulary.replace(split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:
         why = "the file does not contain its split pattern, and it is not a published encoding"
         raise UsageError(
@@ -278,5 +278,5 @@ def _with_options(
             if held_ids.get(content, id) != id:
                 raise UsageError(f"{place}: the special token {content!r} has the id {held_ids[content]}, not {id}")
         added = (AddedToken(content, id) for content, id in special_tokens.items() if content not in held_ids)
-        vocabulary = vocabulary.with_settings(added_tokens=(*vocabulary.added_tokens, *added))
+        vocabulary = vocabulary.replace(added_tokens=(*vocabulary.added_tokens, *added))
     return vocabulary

@@ -11,23 +11,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
-from ..vocabulary.vocabulary import Step
+from ..vocabulary.vocabulary import Step, packed_vocabulary
 from ._bpe_tables_cy import scored_pieces
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
-from .pieces import (
-    BYTE,
-    CONTROL,
-    MARK,
-    UNKNOWN,
-    UNUSED,
-    USER_DEFINED,
-    Pieces,
-    added_tokens,
-    byte_of,
-    check_scores,
-)
+from .pieces import BYTE, CONTROL, MARK, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of, check_scores
 
 UNIGRAM, BPE = 1, 2
 UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
@@ -35,8 +23,6 @@ _ALGORITHMS = {UNIGRAM: "Unigram", BPE: "BPE", 3: "word", 4: "character"}
 
 
 class NormalizerSpec(NamedTuple):
-    """The normalizer of a model."""
-
     precompiled_charsmap: bytes
     add_dummy_prefix: bool
     remove_extra_whitespaces: bool
@@ -71,36 +57,32 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         from .library_files import sentencepiece_of_library  # late: most models need only the kernels
 
         return sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm])
-    fallback = bool(training.get(35))
     added = added_tokens(pieces)
     in_text = any(not token.special for token in added)
     prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
-    steps = normalizer_steps(normalizer, kept, in_text)
+    strip_decoded = "space" if normalizer.add_dummy_prefix else ""
+    if normalizer.remove_extra_whitespaces:
+        strip_decoded = "spaces"
+    surface = training.get(44)
     return scored_vocabulary(
         pieces,
         added,
-        normalizers=steps,
+        normalizers=normalizer_steps(normalizer, kept, in_text),
         add_prefix_space=prefix,
-        strip_decoded="spaces"
-        if normalizer.remove_extra_whitespaces
-        else "space"
-        if normalizer.add_dummy_prefix
-        else "",
-        fallback=fallback,
-        unknown_surface=surface if isinstance(surface := training.get(44, UNKNOWN_SURFACE), bytes) else UNKNOWN_SURFACE,
+        strip_decoded=strip_decoded,
+        fallback=bool(training.get(35)),
+        unknown_surface=surface if isinstance(surface, bytes) else UNKNOWN_SURFACE,
     )
 
 
 def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
     """Whether symbols of the user decide which spaces are put before a text or removed, which steps cannot say."""
-    _, prefix, removes = normalizer
-    blank = any(not text.strip(MARK + " \n") for text in kept)
-    marked = prefix and any(text.startswith(MARK) for text in kept)  # the space before a text begins such a symbol
-    return (
-        (blank and (prefix or removes))
-        or marked
-        or (bool(kept and normalizer.precompiled_charsmap) and prefix and not removes)
-    )
+    prefix, removes = normalizer.add_dummy_prefix, normalizer.remove_extra_whitespaces
+    if any(not text.strip(MARK + " \n") for text in kept) and (prefix or removes):
+        return True
+    if prefix and any(text.startswith(MARK) for text in kept):  # the space before a text begins such a symbol
+        return True
+    return bool(kept and normalizer.precompiled_charsmap) and prefix and not removes
 
 
 def normalizer_steps(normalizer: NormalizerSpec, kept: Sequence[str], in_text: bool = False) -> tuple[Step, ...]:
@@ -127,12 +109,7 @@ def character_map(data: bytes, kept: Sequence[str] = ()) -> Step:
 
 
 def scored_vocabulary(
-    pieces: Pieces,
-    added: Sequence[AddedToken],
-    *,
-    fallback: bool,
-    unknown_surface: bytes | None = None,
-    **fields: Any,
+    pieces: Pieces, added: Sequence[AddedToken], *, fallback: bool, unknown_surface: bytes | None = None, **fields: Any
 ) -> Vocabulary:
     """The Vocabulary of pieces with scores. `fields`: further fields of it.
 
@@ -158,7 +135,7 @@ def scored_vocabulary(
     packed, rows = _tables(pieces, texts, bytes_of)
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
-    return PackedVocabulary.of(
+    return packed_vocabulary(
         packed,
         rows,
         split_patterns=(),

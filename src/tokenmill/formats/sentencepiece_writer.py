@@ -10,6 +10,7 @@ from ..errors import ConversionError, require
 from ..vocabulary import Vocabulary
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, USER_DEFINED, Pieces, added_tokens
 from .sentencepiece_model import BPE, UNKNOWN_SURFACE, NormalizerSpec, normalizer_steps, scored_vocabulary
+from .tokens_and_merges import refuse_flags
 
 _BYTES = {f"<0x{byte:02X}>" for byte in range(256)}
 
@@ -73,7 +74,7 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         raise ConversionError("tokenizer.model needs an unknown token, and this vocabulary has none")
     messages: Any = require("sentencepiece.sentencepiece_model_pb2", "libraries", "writing tokenizer.model")
     model = messages.ModelProto()
-    notes = _add_pieces(model, vocabulary)
+    _add_pieces(model, vocabulary)
     spec = model.trainer_spec
     spec.model_type, spec.vocab_size = BPE, len(model.pieces)
     spec.byte_fallback = bool(vocabulary.byte_tokens)
@@ -84,7 +85,7 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)
     _set_normalizer(model, vocabulary)
-    return model.SerializeToString(deterministic=True), notes
+    return model.SerializeToString(deterministic=True), []
 
 
 def _roles(vocabulary: Vocabulary, model: Any) -> dict[str, int]:
@@ -95,19 +96,14 @@ def _roles(vocabulary: Vocabulary, model: Any) -> dict[str, int]:
     return roles | {"unk": next((id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN), -1)}
 
 
-def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
-    """Add the pieces of a BPE model. Notes on what is not held."""
+def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
     names = {token.id: token for token in vocabulary.added_tokens}
     raw = [token.content for token in names.values() if not token.special and not token.normalized]
     if raw:
         raise ConversionError(
             f"the added token {raw[0]!r} is found in the text as it is, and sentencepiece finds it after spaces are replaced"
         )
-    for added in names.values():
-        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(added, flag)]:
-            raise ConversionError(
-                f"the added token {added.content!r} has {', '.join(flags)}, which tokenizer.model cannot represent"
-            )
+    refuse_flags(vocabulary, "tokenizer.model")
     bytes_of = {id: byte for byte, id in enumerate(vocabulary.byte_tokens)}
     others, scores = dict(vocabulary.decode_only), piece_scores(vocabulary)
     for id in range(max(len(vocabulary.tokens), vocabulary.n_vocab)):
@@ -125,7 +121,6 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
         else:
             text, kind = f"<unused {id}>", CONTROL
         model.pieces.add(piece=text, score=scores[id] if kind == NORMAL else 0.0, type=kind)
-    return []
 
 
 def _text_of(token: bytes) -> str:

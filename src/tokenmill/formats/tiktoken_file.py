@@ -79,6 +79,7 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
         raise ConversionError(f"{ours}. Write tokenizer.json instead.")
 
     from .rank_merges import ranks_of  # late: to read a file needs no merges
+    from .tokens_and_merges import refuse_flags
 
     if vocabulary.alphabet != "bytes":
         refuse("tiktoken begins with bytes, and this vocabulary with characters")
@@ -94,8 +95,7 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     for token in vocabulary.added_tokens:
         if not token.special:
             refuse(f"the added token {token.content!r} is matched in any text, which tiktoken cannot do")
-        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
-            refuse(f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not have")
+    refuse_flags(vocabulary, "tiktoken")
     return tokens, notes
 
 

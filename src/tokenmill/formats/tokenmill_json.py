@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
+from ..vocabulary.vocabulary import packed_vocabulary
 from .file_content import MAX_ID, Json, parse_json, read_beside
 
 NAME = "tokenmill.json"
@@ -62,22 +62,15 @@ class Companion(NamedTuple):
         A vocabulary of ranks that was written as merges becomes one of ranks again. One of merges that was written as
         ranks stays one of ranks: the ids are the same.
         """
-        fields = dict(self.fields)
+        fields = self.fields | {"event_counts": read_counts or ()}
         if self.order == "ranks" and vocabulary.order == "merges":
-            fields["order"] = "ranks"
+            kept = {name: getattr(vocabulary, name) for name in ("config", "notes", "template")}
+            vocabulary = packed_vocabulary(vocabulary.packed, split_patterns=(), **kept)
         if vocabulary.order != "events":  # its events file is not beside it
             fields["refine"] = None
         if self.order in (vocabulary.order, "ranks"):
             fields["whole_pretokens"] = self.whole_pretokens
-        if isinstance(vocabulary, PackedVocabulary):
-            return vocabulary.with_companion(fields, read_counts)
-        if fields.get("order"):
-            fields["events"] = ()
-        if read_counts is not None:
-            fields["event_counts"] = read_counts(vocabulary)
-        from dataclasses import replace
-
-        return replace(vocabulary, **fields)
+        return vocabulary.replace(**fields)
 
 
 def read_companion(path: Path, main: bytes) -> Companion | None:

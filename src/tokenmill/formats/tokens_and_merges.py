@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.packed import PackedVocabulary
+from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import tokens_of_texts
 from .file_content import MAX_ID, Json, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
 
 _BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]
-
-
-class TokenTable(NamedTuple):
-    """The tokens of a table by id, and what Vocabulary has beside them."""
-
-    tokens: list[bytes | None]
-    decode_only: dict[int, bytes]
-    byte_tokens: tuple[int | None, ...] = ()
+_Table = tuple[list[bytes | None], dict[int, bytes]]  # tokens by id, and `decode_only` of Vocabulary
 
 
 class ModelTable(NamedTuple):
@@ -59,7 +52,7 @@ def packed_table(
         return None
     blob, sizes, events, all_bytes = finished
     kept = tuple((id, text) for id, text in decode_only.items() if id not in ids)
-    return ModelTable(partial(PackedVocabulary.of, (blob, sizes), events), all_bytes, tuple(byte_ids), kept)
+    return ModelTable(partial(packed_vocabulary, (blob, sizes), events), all_bytes, tuple(byte_ids), kept)
 
 
 def listed_table(
@@ -74,14 +67,15 @@ def listed_table(
 
     bad(n, what): raises the error of the nth merge. mark: None where texts are in the byte alphabet.
     """
+    vocab: dict[str, int] = node.expect(dict)
     if mark is None:
-        found = read_bytes_table(node, node.value, {token.content for token in added})
+        table = _bytes_table(node, vocab, {token.content for token in added})
     else:
-        found = read_text_table(node, node.value, mark, byte_fallback)
-    rows = read_rows(*sides, node.value, bad)
-    tokens, events, decode_only = without_added(found, added, rows)
+        table = _text_table(node, vocab, mark, byte_fallback)
+    tokens, events, decode_only = _without_added(*table, added, _rows(*sides, vocab, bad))
     all_bytes = {*tokens} >= {bytes([byte]) for byte in range(256)}
-    return ModelTable(partial(Vocabulary, tokens, events=events), all_bytes, found.byte_tokens, decode_only)
+    byte_tokens = tuple(_byte_ids(vocab)) if byte_fallback else ()
+    return ModelTable(partial(Vocabulary, tokens, events=events), all_bytes, byte_tokens, decode_only)
 
 
 def _byte_ids(vocab: dict[str, int] | BpeTables) -> list[int | None]:
@@ -89,7 +83,7 @@ def _byte_ids(vocab: dict[str, int] | BpeTables) -> list[int | None]:
     return [vocab.get(text) for text in _BYTE_TEXTS]
 
 
-def read_bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) -> TokenTable:
+def _bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) -> _Table:
     """The tokens of `vocab`, which is at `node`, where it is written in the byte alphabet. `added`: the added tokens.
 
     No text gets an entry that is empty or has characters outside of the alphabet; it is decoded to its own text.
@@ -101,10 +95,10 @@ def read_bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) 
         found[n] = None
     tokens = _placed(node, texts, found, vocab)
     decode_only = {vocab[texts[n]]: _utf8(texts[n], node) for n in apart if texts[n] not in added}
-    return TokenTable(tokens, decode_only)
+    return tokens, decode_only
 
 
-def read_text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback: bool) -> TokenTable:
+def _text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback: bool) -> _Table:
     """The tokens of `vocab`, which is at `node`, where it is written as plain text with `mark` for a space.
 
     byte_fallback: whether the entries <0x00> to <0xFF> stand for bytes. No text gets an entry that has a space itself.
@@ -117,7 +111,7 @@ def read_text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback:
     decode_only = {id: _utf8(text, node) for text, id in vocab.items() if text not in kept and _is_id(id, text, node)}
     for text, byte in bytes_of.items():
         tokens[vocab[text]] = bytes([byte])
-    return TokenTable(tokens, decode_only, tuple(_byte_ids(vocab)) if byte_fallback else ())
+    return tokens, decode_only
 
 
 def _placed(node: Json, texts: list[str], found: list[bytes | None], vocab: dict[str, int]) -> list[bytes | None]:
@@ -167,22 +161,17 @@ def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> 
     raise AssertionError("no merge is wrong")
 
 
-def read_rows(
-    lefts: Sequence[str],
-    rights: Sequence[str],
-    vocab: dict[str, int],
-    bad: Callable[[int, str], NoReturn],
-    prefix: int = 0,
+def _rows(
+    lefts: Sequence[str], rights: Sequence[str], vocab: dict[str, int], bad: Callable[[int, str], NoReturn]
 ) -> np.ndarray:
     """The merges as int32 rows (left id, right id, new id). Of a pair that is listed twice the last one counts.
 
-    bad(n, what): raises the error of the nth merge. prefix: so many characters of the right part are left out of the result.
+    bad(n, what): raises the error of the nth merge.
     """
     import numpy as np
 
     rows = np.empty((len(lefts), 3), np.int32)
-    ends = [right[prefix:] for right in rights] if prefix else rights
-    for column, texts in enumerate((lefts, rights, list(map(str.__add__, lefts, ends)))):
+    for column, texts in enumerate((lefts, rights, list(map(str.__add__, lefts, rights)))):
         try:
             rows[:, column] = np.fromiter(map(vocab.__getitem__, texts), np.int32, len(texts))
         except KeyError as error:
@@ -195,8 +184,8 @@ def read_rows(
     return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
 
 
-def without_added(
-    found: TokenTable, added: Collection[AddedToken], rows: np.ndarray
+def _without_added(
+    tokens: list[bytes | None], decode_only: dict[int, bytes], added: Collection[AddedToken], rows: np.ndarray
 ) -> tuple[tuple[bytes | None, ...], np.ndarray, tuple[tuple[int, bytes], ...]]:
     """The tokens, merges and `decode_only` of a Vocabulary, without the model's own entries for added tokens.
 
@@ -204,7 +193,6 @@ def without_added(
     control token that the caller did not allow. An entry that is a byte or a character, or that a merge makes, is an
     ordinary token too. Merges of tokens that no text gets are left out.
     """
-    tokens, decode_only = found.tokens, dict(found.decode_only)
     if decode_only:
         import numpy as np
 
@@ -231,6 +219,15 @@ def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None
             f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, and "
             f"{target} can represent only one of them"
         )
+
+
+def refuse_flags(vocabulary: Vocabulary, target: str) -> None:
+    """Raise ConversionError for an added token with a flag that `target` cannot hold."""
+    for token in vocabulary.added_tokens:
+        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
+            raise ConversionError(
+                f"the added token {token.content!r} has {', '.join(flags)}, which {target} cannot represent. Write tokenizer.json instead."
+            )
 
 
 def tokens_and_merges(

@@ -88,7 +88,7 @@ def write(
             f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get "
             "other ids"
         ]
-        if len(vocabulary.superwords):
+        if vocabulary.has_superwords:
             notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
@@ -96,17 +96,15 @@ def write(
         companion = {companion_path(target): tokenmill_json.companion_bytes(vocabulary, data)}
         atomic_files({target: data, **({} if is_device(target) else companion)})
     elif format in _ONE_FILE:
-        from .gguf_writer import gguf_bytes
-        from .sentencepiece_writer import model_bytes
-
-        data, left_out = gguf_bytes(vocabulary, lossy=lossy) if format == "gguf" else model_bytes(vocabulary)
+        data, left_out = _one_file(vocabulary, format, lossy)
         _check_ids(vocabulary, data, tokenizer)
         atomic_files({target: data})
     else:
-        content = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
-        files, left_out = content
         if format == "huggingface":
+            files, left_out = _huggingface_files(vocabulary)
             _check_ids(vocabulary, files["tokenizer.json"], tokenizer)
+        else:
+            files, left_out = _pair_files(vocabulary, format)
         _write_folder(target, {**files, **(more or {})})
     return notes + left_out
 
@@ -115,16 +113,20 @@ def check_writable(vocabulary: Vocabulary, format: str) -> None:
     """Raise ConversionError if "huggingface", "tiktoken", "gguf" or "sentencepiece" cannot hold `vocabulary` with its ids."""
     if vocabulary.order == "events":
         raise ConversionError("only tokenmill encodes by events, as Picky BPE and superwords need")
+    if format in _ONE_FILE:
+        _one_file(vocabulary, format)
+    else:
+        (tiktoken_bytes if format == "tiktoken" else _huggingface_files)(vocabulary)
+
+
+def _one_file(vocabulary: Vocabulary, format: str, lossy: bool = False) -> tuple[bytes, list[str]]:
     if format == "gguf":
         from .gguf_writer import gguf_bytes
 
-        gguf_bytes(vocabulary)
-    elif format == "sentencepiece":
-        from .sentencepiece_writer import model_bytes
+        return gguf_bytes(vocabulary, lossy=lossy)
+    from .sentencepiece_writer import model_bytes
 
-        model_bytes(vocabulary)
-    else:
-        (tiktoken_bytes if format == "tiktoken" else _huggingface_files)(vocabulary)
+    return model_bytes(vocabulary)
 
 
 def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:

@@ -152,14 +152,9 @@ def _beside(target: Path) -> Iterator[Path]:
         remove(beside)
 
 
-@contextlib.contextmanager
-def temporary_folder(parent: StrPath) -> Iterator[Path]:
+def temporary_folder(parent: StrPath) -> contextlib.AbstractContextManager[Path]:
     """The name of a new folder in `parent`, which is made when it is needed, and deleted at the end."""
-    folder = Path(parent, f".tokenmill-{os.urandom(8).hex()}.part")
-    try:
-        yield folder
-    finally:
-        remove(folder)
+    return _beside(Path(parent, "tokenmill"))
 
 
 def publish(files: Iterable[tuple[Path, Path]]) -> None:

@@ -75,10 +75,7 @@ def starter() -> tuple[str, Vocabulary]:
 
 def catalog(names: Sequence[str]) -> dict[str, Any]:
     """The list of tokenizers, which the page reads first."""
-    return {
-        "version": 1,
-        "tokenizers": [{"name": name, "pack": f"packs/{i}.tmpack"} for i, name in enumerate(names)],
-    }
+    return {"version": 1, "tokenizers": [{"name": name, "pack": f"packs/{i}.tmpack"} for i, name in enumerate(names)]}
 
 
 class Server(ThreadingHTTPServer):

@@ -61,7 +61,7 @@ def certify(
             raise TokenmillError(
                 f"the token {before} does not mean the same as the new token {after}: do not use the output"
             )
-    tokens = {*ordinary_tokens(old).values(), *ordinary_tokens(new).values()}
+    tokens = {*ordinary_tokens(old.vocabulary).values(), *ordinary_tokens(new.vocabulary).values()}
     spelt = WordCounts.from_mapping(dict.fromkeys(sorted(tokens), 1), split_patterns=counts.split_patterns)
     _, checked, _, _ = _compare(old, new, id_map, spelt, progress)
     alike, distinct, old_tokens, new_tokens = _compare(old, new, id_map, counts, progress)

@@ -55,7 +55,7 @@ class Change(Options):
         """Refuse options that do not go together, and an output that exists, before the work begins."""
         from ..formats import check_output
 
-        self.refuse_unused()
+        self._refuse_unused()
         check_output(self.output, overwrite=self.overwrite)
         refuse_existing(self.id_map_path, overwrite=self.overwrite)
 
@@ -135,7 +135,7 @@ class Prune(Change):
     # fmt: on
     min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.ids is not None:
             yield (OptionName("ids"),), {"unreachable", "ios", "script", "min_uses", "sources"}
         if self.unreachable:
@@ -147,15 +147,16 @@ class Prune(Change):
 
     def check(self) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
-            ids, script = OptionName("ids"), OptionName("script")
-            raise UsageError(
+            ids, script, ios = map(OptionName, ("ids", "script", "ios"))
+            what = (
                 "name what to keep, a text or a ",
                 script,
                 ", or what to remove with ",
                 ids,
                 ", or a text and ",
-                OptionName("ios"),
+                ios,
             )
+            raise UsageError(*what)
         super().check()
 
     def run(self, *, progress: Progress | None = None) -> Changed:
@@ -203,7 +204,7 @@ class Extend(MergeOptions, Change):
         """The path of the file in which --reuse lists the old ids for each new one."""
         return self.output / "new_rows.json"
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         training = {"min_count", "min_pair_count", "max_token_bytes", "refine"}
         if self.reuse is not None:
             yield (OptionName("reuse"),), {"vocab_size", "special_tokens", *training}
@@ -307,19 +308,19 @@ class Convert(Options):
         vocabulary = formats.read(self.tokenizer, opening.split, special_tokens=specials, download=opening.download)
         options: dict[str, Any] = {"lossy": self.lossy, "overwrite": self.overwrite, "tokenizer": Tokenizer}
         notes = formats.write(vocabulary, output, self.to, **options)
-        first = Tokenizer(vocabulary)
-        converted = Converted(first, (*vocabulary.notes, *notes), {})
+        first, notes = Tokenizer(vocabulary), [*vocabulary.notes, *notes]
         if vocabulary.order == "events" and self.lossy:
-            return converted
+            return Converted(first, notes, {})
         again = Tokenizer(formats.read(output))
-        readers: list[tuple[str, LibraryEncoder | None]] = [("tokenmill", None)]
+        encoders: dict[str, LibraryEncoder | None] = {"tokenmill": None}
         encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
         if encoder is not None and vocabulary.order != "events":
-            readers.append((encoder.library, encoder))
-        for name, library in readers:
+            encoders[encoder.library] = encoder
+        readers = {}
+        for name, library in encoders.items():
             texts = document_texts(self.sample, self.read)
-            converted.readers[name] = check(first, again, texts=texts, library=library, progress=progress)
-        return Converted(first, converted.notes, converted.readers, again)
+            readers[name] = check(first, again, texts=texts, library=library, progress=progress)
+        return Converted(first, notes, readers, again)
 
 
 @dataclass(frozen=True)

@@ -87,26 +87,18 @@ class Chart:
         head = head.replace("<svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"', 1)
         return f"{head}><style>{style}</style>{rest}"
 
-    def places(self) -> list[int]:
-        """A number for each series, the colour of its tokenizer in the report."""
-        known = {name: place for place, name in enumerate(self.tokenizers)}
-        return [known.get(of.name, place) for place, of in enumerate(self.series)]
-
     def rows(self) -> list[tuple[object, ...]]:
         """The data, as rows for a spreadsheet; the first row names the columns."""
         header = ("tokenizer", self.x.label, self.y.label)
-        return [
-            header,
-            *((of.name, x, y) for of in self.series for x, y in zip(of.x, of.y, strict=True) if y is not None),
-        ]
+        points = ((of.name, x, y) for of in self.series for x, y in zip(of.x, of.y, strict=True) if y is not None)
+        return [header, *points]
 
 
 def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> list[Chart]:
     """The charts of tokenizers: on a text, where they were judged on one, and on the sample."""
     made = [_parity(figures)]
     if judged:
-        domains = {name: list(of.usages) for name, of in judged.items()}
-        if len(next(iter(domains.values()))) > 1:
+        if len(next(iter(judged.values())).usages) > 1:
             made.insert(0, _domains(judged))
         made += [_ios(judged), _scripts(judged), _rank_frequency(judged), _lengths(judged)]
     made.append(_beside(figures))  # high charts at both ends, so that two columns can be of the same height
@@ -126,9 +118,7 @@ def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Map
     """Bars of each name in `figures`, for all groups that have a figure."""
     known = dict.fromkeys(group for of in figures.values() for group, value in of.items() if value is not None)
     groups = list(known)[:MOST_BARS]
-    series = (
-        [Series(name, groups, [of.get(group) for group in groups]) for name, of in figures.items()] if groups else []
-    )
+    series = [Series(name, groups, [of.get(group) for group in groups]) for name, of in figures.items() if groups]
     return Chart(key, title, note, "bars", Axis("group"), axis, series)
 
 
@@ -144,7 +134,7 @@ def _domains(judged: Mapping[str, Judgement]) -> Chart:
 def _scripts(judged: Mapping[str, Judgement]) -> Chart:
     alike = with_words_as_pretokens(judged)
     first = next(iter(alike.values())).scripts
-    sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type, call-overload]
+    sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type]
     total = sum(sizes.values()) or 1
     labels = {
         script: f"{script} ({format_figure(size / total, 'share')})"
@@ -152,7 +142,7 @@ def _scripts(judged: Mapping[str, Judgement]) -> Chart:
         if size >= SHOWN * total
     }
     figures = {
-        name: {labels[s]: v for s, v in of.scripts.pairs("script", "characters per token").items() if s in labels}  # type: ignore[index]
+        name: {labels[s]: v for s, v in of.scripts.pairs("script", "characters per token").items() if s in labels}
         for name, of in alike.items()
     }
     note = (
@@ -228,8 +218,8 @@ def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
 def _lengths(judged: Mapping[str, Judgement]) -> Chart:
     series = []
     for name, of in judged.items():
-        ids = list(ordinary_tokens(of.tok))
-        lengths = np.minimum([len(token) for token in ordinary_tokens(of.tok).values()], LONGEST)
+        ids = list(ordinary_tokens(of.tok.vocabulary))
+        lengths = np.minimum([len(token) for token in ordinary_tokens(of.tok.vocabulary).values()], LONGEST)
         weights: Iterable[tuple[str, np.ndarray]] = [("of the text", of.usage.by_id[ids].astype(np.float64))]
         if len(judged) == 1:
             weights = [("of the vocabulary", np.ones(len(ids))), *weights]
@@ -239,6 +229,12 @@ def _lengths(judged: Mapping[str, Judgement]) -> Chart:
     note = f"The length of the tokens of the text, each as often as it is used. {LONGEST} stands for all longer ones."
     x, y = Axis("bytes of the token", "count"), Axis("share of tokens", "share")
     return Chart("token_lengths", "Length of tokens", note, "lines", x, y, series)
+
+
+def places(chart: Chart) -> list[int]:
+    """A number for each series, the colour of its tokenizer in the report."""
+    known = {name: place for place, name in enumerate(chart.tokenizers)}
+    return [known.get(of.name, place) for place, of in enumerate(chart.series)]
 
 
 def draw(chart: Chart) -> str:
@@ -312,7 +308,7 @@ def _drawn_lines(chart: Chart) -> str:
     parts.append(f'<path class="axis" d="M{left:.1f} {HEIGHT - BOTTOM}H{WIDTH - right:.0f}"/>')
     parts.append(_text(2, TOP - 2, chart.y.label, "label"))
     parts.append(_text((left + WIDTH - right) / 2, HEIGHT - 6, chart.x.label, "label", "middle"))
-    for place, (of, y) in zip(chart.places(), last, strict=True):
+    for place, (of, y) in zip(places(chart), last, strict=True):
         parts += _line(chart, of, place + 1, across, up)
         if labelled:
             parts.append(_text(WIDTH - right + 5, up(y) + 4, of.name, "end"))
@@ -361,7 +357,7 @@ def _drawn_bars(chart: Chart) -> str:
             )
         else:
             parts.append(_text(left - 7, top + BAR * len(chart.series) / 2 + 4, group, "group", "end"))
-        for number, (place, of) in enumerate(zip(chart.places(), chart.series, strict=True)):
+        for number, (place, of) in enumerate(zip(places(chart), chart.series, strict=True)):
             value, y = of.y[row], top + BAR * number
             if value is None:
                 continue

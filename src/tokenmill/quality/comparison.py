@@ -32,7 +32,7 @@ from .metrics import (
 from .names import free_name, tokenizer_name
 from .references import JUNK, Figures, on_sample, references_table
 from .replay import THRESHOLDS
-from .reporting import Reading, Report
+from .reporting import Reading, Report, Tile, by_key
 from .superwords import LEFT_OUT, most_used_table, superwords_of, superwords_table, with_words_as_pretokens
 from .tables import Best, Cell, Column, Table, cell_text
 from .token_lists import exchanged_table
@@ -42,52 +42,24 @@ from .verdict import compared, compared_summary
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Comparison(Report):
-    """The result of `compare`: a verdict, tables and charts, and what they are made from, by name of the tokenizer."""
+    """The result of `compare`: a `Report` with the judgements by name of the tokenizer."""
 
     judgements: dict[str, Judgement]
 
-    def title(self) -> str:
-        return "Comparison of " + ", ".join(self.judgements)
 
-    def lead(self) -> str:
-        usages = next(iter(self.judgements.values())).usages
-        size = sum(usage.bytes for usage in usages.values())
-        return f"Judged on {', '.join(usages)}: {size:,} bytes. Relative figures compare with the first tokenizer."
-
-    def about(self) -> dict[str, object]:
-        return {"tokenizers": {name: of.tok.vocabulary.fingerprint() for name, of in self.judgements.items()}}
-
-    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        shown = (
-            ("compression", "bytes per token"),
-            ("references", "Gini of 20 languages"),
-            ("vocabularies", f"IoS ≥ {JUNK}"),
-            ("vocabularies", "vocabulary used"),
-        )
-        tiles = []
-        for key, heading in shown:
-            table = self.table(key)
-            place = [column.name for column in table.columns].index(heading)
-            column = replace(table.columns[place], best=table.columns[place].best or "max")
-            own = Table(
-                "", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[: len(self.judgements)]]
-            )
-            best = own.best()
-            figures = [
-                (str(name), cell_text(value, column), (i, 1) in best) for i, (name, value) in enumerate(own.rows)
-            ]
-            tiles.append((heading, figures))
-        return tiles
-
-    def sections(self) -> list[tuple[str, str, list[str]]]:
-        keys = [table.key for table in self.tables]
-        return [
-            ("Side by side", "", ["compression", "differences", "vocabularies"]),
-            ("Compared with others", "", ["references"]),
-            ("By source and script", "", ["domain_bytes", "domain_fertility", "languages", "scripts"]),
-            ("The vocabularies", "", ["overlap", *(key for key in keys if key.startswith("exchanged"))]),
-            ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
-        ]
+SECTIONS = (
+    ("Side by side", "", ("compression", "differences", "vocabularies")),
+    ("Compared with others", "", ("references",)),
+    ("By source and script", "", ("domain_bytes", "domain_fertility", "languages", "scripts")),
+    ("The vocabularies", "", ("overlap", "exchanged")),
+    ("Superwords", "", ("superwords",)),
+)
+TILES = (  # a table and a column of it
+    ("compression", "bytes per token"),
+    ("references", "Gini of 20 languages"),
+    ("vocabularies", f"IoS ≥ {JUNK}"),
+    ("vocabularies", "vocabulary used"),
+)
 
 
 @draws_progress
@@ -123,9 +95,16 @@ def compare(
             judged[name] = judge(tok, domains, show := part_of(progress, number, len(named)))
             figures[name] = on_sample(tok, show)
         differences = _differences(named, domains.sample())
+        tables = _tables(judged, figures, differences, thresholds, domains.named)
+        size = next(iter(judged.values())).usage.bytes
         return Comparison(
             judgements=judged,
-            tables=_tables(judged, figures, differences, thresholds, domains.named),
+            title=f"Comparison of {', '.join(named)}",
+            lead=f"Judged on {', '.join(domains.names)}: {size:,} bytes. Relative figures compare with the first tokenizer.",
+            about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
+            tiles=[_tile(key, heading, tables, len(named)) for key, heading in TILES],
+            sections=SECTIONS,
+            tables=tables,
             findings=compared(judged, figures, {name: of for name, (_, of) in differences.items()}),
             summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
@@ -198,6 +177,16 @@ def _tables(
     return tables
 
 
+def _tile(key: str, heading: str, tables: list[Table], tokenizers: int) -> Tile:
+    """The figure of each tokenizer in a column of a table, and whether it is the best."""
+    table = by_key(tables, key, "table")
+    place = [column.name for column in table.columns].index(heading)
+    column = replace(table.columns[place], best=table.columns[place].best or "max")
+    own = Table("", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[:tokenizers]])
+    best = own.best()
+    return heading, [(str(name), cell_text(value, column), (i, 1) in best) for i, (name, value) in enumerate(own.rows)]
+
+
 def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     named: dict[str, Tokenizer] = {}
     for tok in tokenizers:
@@ -242,7 +231,7 @@ def _compression(judged: Mapping[str, Judgement]) -> Table:
     base = next(iter(judged.values())).usage.tokens
     help = "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"
     measures = (
-        Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok))),
+        Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok.vocabulary))),
         Measure(Column("tokens of the text", "count"), lambda tok, usage: usage.tokens),
         Measure(Column("relative", "share", help, best="min"), lambda tok, usage: ratio(usage.tokens, base)),
         *DENSITY,
@@ -279,7 +268,7 @@ def _side_by_side(
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
-    tokens = {name: set(ordinary_tokens(tok).values()) for name, tok in named.items()}
+    tokens = {name: set(ordinary_tokens(tok.vocabulary).values()) for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
     columns = (
         Column("tokens of"),

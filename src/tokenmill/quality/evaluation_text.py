@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..counting import WordCounts
+from ..counting import CountOptions, WordCounts, count, count_iterator
 from ..counting.reading import stored_size
 from ..errors import UsageError, printable
 from ..jobs.progress import Meter, Progress
@@ -165,10 +165,15 @@ class EvaluationText:
         changes = (vocabulary.normalizers, vocabulary.add_prefix_space, vocabulary.space_mark, tok._core.cutter)
         key = (name, vocabulary.split_patterns, joins, *changes, searched)
         if key not in self._counted:
+            splitter = Splitter(*vocabulary.split_patterns, special_tokens=self.special_tokens, joins=joins)
             if any(changes) or searched:
-                self._counted[key] = self._count_sections(name, tok, joins, progress)
+                counted = self._count_sections(name, tok, splitter, progress)
+            elif isinstance(source, Texts):
+                counted = CountedText(count_iterator(source, split=splitter, num_threads=1))
             else:
-                self._counted[key] = CountedText(self._count(source, vocabulary.split_patterns, progress, joins))
+                options: dict[str, Any] = {"options": CountOptions(read=self.read), "num_threads": self.num_threads}
+                counted = CountedText(count(source, split=splitter, progress=progress, **options))
+            self._counted[key] = counted
         return self._counted[key]
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
@@ -233,36 +238,11 @@ class EvaluationText:
                     self._words[name] = survey(source, self.read, sample)
             self._sample = sample
 
-    def _splitter(self, patterns: tuple[str, ...], joins: bytes | None) -> Splitter:
-        return Splitter(*patterns, special_tokens=self.special_tokens, joins=joins)
-
-    def _count(
-        self,
-        source: list[Path | str] | Texts,
-        patterns: tuple[str, ...],
-        progress: Progress | None,
-        joins: bytes | None = None,
-    ) -> WordCounts:
-        from ..counting import CountOptions, count, count_iterator
-
-        if isinstance(source, Texts):
-            return count_iterator(source, split=self._splitter(patterns, joins), num_threads=1)
-        options = CountOptions(read=self.read)
-        return count(
-            source,
-            split=self._splitter(patterns, joins),
-            options=options,
-            num_threads=self.num_threads,
-            progress=progress,
-        )
-
-    def _count_sections(self, name: str, tok: Tokenizer, joins: bytes | None, progress: Progress | None) -> CountedText:
+    def _count_sections(self, name: str, tok: Tokenizer, splitter: Splitter, progress: Progress | None) -> CountedText:
         """Count text that is normalized or searched for added tokens before it is split, one whole document at a time.
 
         The stretches between which no token spans are counted where a text is one pretoken.
         """
-        from ..counting import count_iterator
-
         added: Counter[int] = Counter()
         nbytes = characters = 0
 
@@ -277,8 +257,8 @@ class EvaluationText:
                     else:
                         yield part
 
-        patterns = tok.vocabulary.split_patterns
-        splitter = self._splitter(patterns, joins) if tok._core.cutter is None else StretchSplitter(tok._core.cutter)
+        if tok._core.cutter is not None:
+            splitter = StretchSplitter(tok._core.cutter)
         counts = count_iterator(sections(), split=splitter, num_threads=self.num_threads)
         return CountedText(counts, added, nbytes, characters)
 

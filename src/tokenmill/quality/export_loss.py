@@ -105,7 +105,7 @@ def export_loss(
     counts = WordCounts.merge(text.counts(tok, progress))
     present = present_by_rank(tok.vocabulary)
     by_rank, longest = Core(present, 64 << 20), longest_match(present)
-    if not len(tok.vocabulary.superwords):
+    if not tok.vocabulary.has_superwords:
         return compare_on_counts(tok._core.encode_pretoken, by_rank.encode_pretoken, longest, counts)
 
     # What superwords join is counted as one pretoken here; the exports split it in their own way.

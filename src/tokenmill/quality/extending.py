@@ -21,7 +21,6 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from dataclasses import replace as changed
 from itertools import islice
 from typing import NamedTuple
 
@@ -73,7 +72,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     (40000, True)
     """
     expect_tokenizers(tok)
-    if len(tok.vocabulary.superwords):
+    if tok.vocabulary.has_superwords:
         raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
     if given.refine is not None and tok.vocabulary.order != "events":
         tok = in_event_order(tok, "Leave out ", OptionName("refine", ...), " to extend it with plain BPE.")
@@ -173,7 +172,7 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
     """
     parts = _parts(tok.vocabulary)
     children = Counter(part for several in parts.values() for part in several)
-    removable = ordinary_tokens(tok).keys() - lasting_tokens(tok.vocabulary)
+    removable = ordinary_tokens(tok.vocabulary).keys() - lasting_tokens(tok.vocabulary)
     used = dict(enumerate(uses.tolist()))
     ready = [(used[id], -id) for id in removable if not children[id]]
     heapq.heapify(ready)
@@ -212,7 +211,7 @@ def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
 
 def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
     """Return the number of tokens that are worth replacing on the text of `usage`. uses: as for `worth_replacing`."""
-    worth, size = worth_replacing(tok, usage, uses), len(ordinary_tokens(tok))
+    worth, size = worth_replacing(tok, usage, uses), len(ordinary_tokens(tok.vocabulary))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),
@@ -269,7 +268,7 @@ def _without(vocabulary: Vocabulary, going: list[int]) -> Vocabulary:
     if vocabulary.order == "events":
         return with_removals(vocabulary, going)
     if vocabulary.order == "ranks":
-        vocabulary = changed(vocabulary, order="merges", events=events_of(vocabulary))
+        vocabulary = vocabulary.replace(order="merges", events=events_of(vocabulary))
     id_map = np.arange(max(len(vocabulary.tokens), vocabulary.n_vocab), dtype=np.int32)
     id_map[going] = -1
     return renumber(vocabulary, id_map)

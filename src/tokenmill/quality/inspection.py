@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress, draws_progress
@@ -23,7 +23,7 @@ from .names import tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
-from .reporting import Reading, Report
+from .reporting import Reading, Report, Tile, by_key
 from .superwords import most_used_table, superwords_of
 from .tables import Table, Token
 from .token_lists import longest_table, rare_table, removed_table, unused_table
@@ -46,63 +46,32 @@ class InspectionOptions(Options):
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Inspection(Report):
-    """The result of `inspect`: a verdict, tables and charts.
-
-    judgement: of the text; None without one.
-    """
+    """The result of `inspect`: a `Report` with the tokenizer, its name, and its judgement on the text, None without one."""
 
     tok: Tokenizer
     name: str
     judgement: Judgement | None
 
-    def title(self) -> str:
-        return f"Inspection of {self.name}"
 
-    def lead(self) -> str:
-        if self.judgement is None:
-            return "Judged without a text, from the vocabulary alone."
-        usage = self.judgement.usage
-        return f"Judged on {', '.join(self.judgement.usages)}: {usage.bytes:,} bytes, {usage.tokens:,} tokens."
-
-    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        values = {"ordinary tokens": f"{len(ordinary_tokens(self.tok)):,}"}
-        if self.judgement is not None:
-            text: dict[Any, Any] = dict(self.table("text").rows)  # type: ignore[arg-type]
-            values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
-            values["of the vocabulary used"] = str(text["vocabulary used"])
-            values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in self.judgement.swallowed):,}"
-        values["tokens that no text produces"] = f"{len(self.table('unreachable').rows):,}"
-        values["tokens that are not whole UTF-8"] = f"{len(self.table('partial').rows):,}"
-        return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
-
-    def sections(self) -> list[tuple[str, str, list[str]]]:
-        keys = [table.key for table in self.tables]
-        return [
-            ("Overview", "", ["vocabulary", "text"]),
-            ("Compared with others", "", ["references"]),
-            ("By source and script", "", ["domains", "languages", "scripts"]),
-            (
-                "Junk",
-                "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
-                ["thresholds", "junk"],
-            ),
-            (
-                "Tokens that cannot be reached, or only in part",
-                "These follow from the vocabulary and its split pattern, without a text.",
-                ["unreachable", "partial"],
-            ),
-            ("Unused and rare tokens", "", ["unused", "rare", "worth_replacing"]),
-            ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
-            ("Training", "", ["removed"]),
-            ("Tokens worth a look", "", ["longest"]),
-        ]
-
-    def about(self) -> dict[str, object]:
-        return {
-            "tokenizer": self.name,
-            "fingerprint": self.tok.vocabulary.fingerprint(),
-            "domains": list(self.judgement.usages) if self.judgement else [],
-        }
+SECTIONS = (
+    ("Overview", "", ("vocabulary", "text")),
+    ("Compared with others", "", ("references",)),
+    ("By source and script", "", ("domains", "languages", "scripts")),
+    (
+        "Junk",
+        "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
+        ("thresholds", "junk"),
+    ),
+    (
+        "Tokens that cannot be reached, or only in part",
+        "These follow from the vocabulary and its split pattern, without a text.",
+        ("unreachable", "partial"),
+    ),
+    ("Unused and rare tokens", "", ("unused", "rare", "worth_replacing")),
+    ("Superwords", "", ("superwords",)),
+    ("Training", "", ("removed",)),
+    ("Tokens worth a look", "", ("longest",)),
+)
 
 
 @draws_progress
@@ -147,7 +116,7 @@ def inspect(
         reach = reach_of_tokens(tok, usage, progress)
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, partial_table(tok, reach, usage)]
-        replaceable = tok.vocabulary.alphabet == "bytes" and not len(tok.vocabulary.superwords)
+        replaceable = tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords
         if domains is not None and usage is not None and replaceable:
             tables.append(worth_table(tok, usage, usage.by_id))
         tables += _lists(name, tok, usage, options)
@@ -155,6 +124,15 @@ def inspect(
             tok=tok,
             name=name,
             judgement=judged,
+            title=f"Inspection of {name}",
+            lead=_lead(judged),
+            about={
+                "tokenizer": name,
+                "fingerprint": tok.vocabulary.fingerprint(),
+                "domains": list(judged.usages) if judged else [],
+            },
+            tiles=_tiles(tok, judged, tables),
+            sections=SECTIONS,
             tables=tables,
             summary=summary(figures),
             findings=verdict(
@@ -165,6 +143,24 @@ def inspect(
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
             provenance=reading.provenance({name: tok}),
         )
+
+
+def _lead(judged: Judgement | None) -> str:
+    if judged is None:
+        return "Judged without a text, from the vocabulary alone."
+    return f"Judged on {', '.join(judged.usages)}: {judged.usage.bytes:,} bytes, {judged.usage.tokens:,} tokens."
+
+
+def _tiles(tok: Tokenizer, judged: Judgement | None, tables: list[Table]) -> list[Tile]:
+    values = {"ordinary tokens": f"{len(ordinary_tokens(tok.vocabulary)):,}"}
+    if judged is not None:
+        text = by_key(tables, "text", "table").pairs("what", "value")
+        values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
+        values["of the vocabulary used"] = str(text["vocabulary used"])
+        values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in judged.swallowed):,}"
+    values["tokens that no text produces"] = f"{len(by_key(tables, 'unreachable', 'table').rows):,}"
+    values["tokens that are not whole UTF-8"] = f"{len(by_key(tables, 'partial', 'table').rows):,}"
+    return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
 
 
 def _lists(name: str, tok: Tokenizer, usage: Usage | None, options: InspectionOptions) -> list[Table]:

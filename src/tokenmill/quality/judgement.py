@@ -49,7 +49,8 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
         if makes_each_token_once(tok.vocabulary):
             pool.submit(text.sample)  # it also counts the words, which the usages ask for
         elif counts:
-            replaying = pool.submit(_replayed, tok, text, counts, progress)
+            single = text.together(tok, progress) if tok.vocabulary.has_superwords else WordCounts.merge(counts)
+            replaying = pool.submit(replay, tok.vocabulary, single, progress)
         if counts:
             usages = text.usages(tok, progress if replaying is None else None)
         scripts = scripts_table(zip(counts, usages.values(), strict=False))
@@ -61,9 +62,4 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
         own = usage.by_id - text.added(tok)
         happened = replaying.result() if replaying else replay_of_encoding(tok.vocabulary, own)
         swallowed = swallowed_tokens(tok.vocabulary, happened)
-    return Judgement(tok, len(ordinary_tokens(tok)), usages, usage, scripts, swallowed)
-
-
-def _replayed(tok: Tokenizer, text: EvaluationText, counts: list[WordCounts], progress: Progress | None) -> Replay:
-    single = text.together(tok, progress) if tok.vocabulary.has_superwords else WordCounts.merge(counts)
-    return replay(tok.vocabulary, single, progress)
+    return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)

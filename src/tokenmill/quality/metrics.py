@@ -29,8 +29,8 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
-from .tables import Cell, Column, Figure, Table, cell_text
-from .usage import SLICE, Usage, characters_by_pretoken, ordinary, ordinary_tokens, slices
+from .tables import Best, Cell, Column, Figure, Table, cell_text
+from .usage import SLICE, Usage, characters_by_pretoken, ordinary_tokens, slices
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -60,37 +60,27 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
     return abs(entropy) / float(np.log(vocab_size))
 
 
-def is_word_initial(token: bytes) -> bool:
-    """Whether a token starts with white space and continues with something else."""
-    return _WORD_INITIAL.match(token) is not None
-
-
-def word_initial_ids(tok: Tokenizer) -> list[int]:
-    """The word-initial tokens of the vocabulary."""
-    return _word_initial(tok.vocabulary)
-
-
 @lru_cache(maxsize=4)
-def _word_initial(vocabulary: Vocabulary) -> list[int]:
-    match = _WORD_INITIAL.match
-    return [id for id, token in ordinary(vocabulary).items() if match(token)]
+def word_initial_ids(vocabulary: Vocabulary) -> list[int]:
+    """The word-initial tokens: they start with white space and continue with something else."""
+    return [id for id, token in ordinary_tokens(vocabulary).items() if _WORD_INITIAL.match(token)]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:
     """The share of the vocabulary that is word-initial."""
-    return ratio(len(word_initial_ids(tok)), len(ordinary_tokens(tok)))
+    return ratio(len(word_initial_ids(tok.vocabulary)), len(ordinary_tokens(tok.vocabulary)))
 
 
 def mean_token_characters(tok: Tokenizer) -> float | None:
     """The mean length of the tokens, in characters counted at their first bytes."""
-    tokens = ordinary_tokens(tok).values()
+    tokens = ordinary_tokens(tok.vocabulary).values()
     first_bytes = (np.frombuffer(b"".join(tokens), np.uint8) & 0xC0) != 0x80
     return ratio(int(first_bytes.sum()), len(tokens))
 
 
 def used_tokens(tok: Tokenizer, usage: Usage) -> int:
     """The number of ordinary tokens that the text uses."""
-    return int((usage.by_id[list(ordinary_tokens(tok))] > 0).sum())
+    return int((usage.by_id[list(ordinary_tokens(tok.vocabulary))] > 0).sum())
 
 
 class Measure(NamedTuple):
@@ -100,45 +90,45 @@ class Measure(NamedTuple):
     of: Callable[[Tokenizer, Usage], float | None]
 
 
-BYTES = Measure(Column("bytes", "count"), lambda tok, usage: usage.bytes)
-TOKENS = Measure(Column("tokens", "count"), lambda tok, usage: usage.tokens)
+def _total(name: str) -> Measure:
+    return Measure(Column(name, "count"), lambda tok, usage: getattr(usage, name))
+
+
+def _quotient(name: str, help: str = "", best: Best = "max") -> Measure:
+    """The measure of two totals of a Usage, such as "bytes per token"."""
+    above, below = name.split(" per ")
+    column = Column(name, "number", help, 3, best=best)
+    return Measure(column, lambda tok, usage: ratio(getattr(usage, above), getattr(usage, f"{below}s")))
+
+
+BYTES, TOKENS = _total("bytes"), _total("tokens")
 DENSITY = (
-    Measure(
-        Column("bytes per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.bytes, usage.tokens)
-    ),
-    Measure(
-        Column("characters per token", "number", digits=3, best="max"),
-        lambda tok, usage: ratio(usage.characters, usage.tokens),
-    ),
-    Measure(
-        Column("words per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.words, usage.tokens)
-    ),
-    Measure(
-        Column("tokens per word", "number", "fertility", 3, best="min"),
-        lambda tok, usage: ratio(usage.tokens, usage.words),
-    ),
+    _quotient("bytes per token"),
+    _quotient("characters per token"),
+    _quotient("words per token"),
+    _quotient("tokens per word", "fertility", "min"),
 )
 USED = Measure(
     Column("vocabulary used", "share", best="max"),
-    lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok))),
+    lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok.vocabulary))),
 )
 RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
-    lambda tok, usage: renyi_efficiency(usage.by_id, len(ordinary_tokens(tok))),
+    lambda tok, usage: renyi_efficiency(usage.by_id, len(ordinary_tokens(tok.vocabulary))),
 )
 TEXT_MEASURES = (
     BYTES,
-    Measure(Column("characters", "count"), lambda tok, usage: usage.characters),
-    Measure(Column("words", "count"), lambda tok, usage: usage.words),
-    Measure(Column("pretokens", "count"), lambda tok, usage: usage.pretokens),
+    _total("characters"),
+    _total("words"),
+    _total("pretokens"),
     TOKENS,
     *DENSITY,
-    Measure(Column("tokens per pretoken", "number", digits=3), lambda tok, usage: ratio(usage.tokens, usage.pretokens)),
+    _quotient("tokens per pretoken", best=""),
     USED,
     Measure(Column("tokens used", "count"), used_tokens),
     Measure(
         Column("word-initial, of the tokens of the text", "share"),
-        lambda tok, usage: ratio(int(usage.by_id[word_initial_ids(tok)].sum()), usage.tokens),
+        lambda tok, usage: ratio(int(usage.by_id[word_initial_ids(tok.vocabulary)].sum()), usage.tokens),
     ),
     RENYI,
 )
@@ -147,7 +137,7 @@ TEXT_MEASURES = (
 def overview_table(tok: Tokenizer) -> Table:
     """Facts about the vocabulary that do not depend on a text."""
     vocabulary = tok.vocabulary
-    tokens = ordinary_tokens(tok).values()
+    tokens = ordinary_tokens(tok.vocabulary).values()
     count, number = Column("", "count"), Column("", "number", digits=3)
     rows: list[tuple[Cell, ...]] = [
         ("ordinary tokens", _figure(len(tokens), count)),
@@ -156,7 +146,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("removed tokens", _figure(len(vocabulary.removed), count)),
         (
             "merging",
-            ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if len(vocabulary.superwords) else ""),
+            ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if vocabulary.has_superwords else ""),
         ),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
@@ -213,15 +203,9 @@ def languages_table(judged: Mapping[str, Mapping[str, Usage]]) -> Table:
     for name, usages in judged.items():
         density = {domain: usage.tokens / usage.bytes for domain, usage in usages.items() if usage.bytes}
         dearest = max(density, key=density.__getitem__, default=None)
-        rows.append(
-            (
-                name,
-                gini(usage.tokens for usage in usages.values() if usage.tokens),
-                gini(density.values()),
-                dearest,
-                ratio(1, density[dearest]) if dearest is not None else None,
-            )
-        )
+        of_tokens = gini(usage.tokens for usage in usages.values() if usage.tokens)
+        most = None if dearest is None else ratio(1, density[dearest])
+        rows.append((name, of_tokens, gini(density.values()), dearest, most))
     columns = (
         Column("tokenizer"),
         Column("Gini of tokens", "number", "0: every language takes the same number of tokens", 3, best="min"),

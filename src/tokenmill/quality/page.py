@@ -16,11 +16,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
-from .charts import Chart, draw
+from .charts import Chart, draw, places
 from .tables import NUMERIC, Column, Table, Token, cell_text
 
 if TYPE_CHECKING:
-    from .reporting import Finding, Report
+    from .reporting import Report
 
 LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
@@ -53,11 +53,11 @@ _EXPLANATIONS = {term.lower(): text for term, text in GLOSSARY.items()}
 
 def render(report: Report, top: int | None) -> str:
     """The page; lists are cut to `top` rows."""
-    tables = {table.key: table.head(top) for table in report.tables}
-    sections = [("Verdict", _verdict(report)), ("Charts", _charts(report.charts))]
-    for heading, lead, keys in report.sections():
-        shown = [tables[key] for key in keys if key in tables]
-        if shown:
+    tables = [table.head(top) for table in report.tables]
+    charts = f'<div class="charts">{"".join(map(_chart, report.charts))}</div>' if report.charts else ""
+    sections = [("Verdict", _verdict(report)), ("Charts", charts)]
+    for heading, lead, keys in report.sections:
+        if shown := [table for key in keys for table in tables if table.key == key or table.key.startswith(f"{key}_")]:
             sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + _tables(shown)))
     sections.append(("Provenance", _tables(report.provenance.tables())))
     sections.append(("Terms", _terms(_tiles(report) + "".join(content for _, content in sections))))
@@ -87,7 +87,7 @@ def _page(report: Report, links: list[str], parts: list[str]) -> str:
     style, script = _asset("report.css"), _asset("report.js")
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'"
-    title, made = escape(report.title()), report.provenance
+    title, made = escape(report.title), report.provenance
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -101,8 +101,8 @@ def _page(report: Report, links: list[str], parts: list[str]) -> str:
 <a class="skip" href="#main">Skip to the report</a>
 <div class="layout">
 <header>
-<h1>{" ".join(f"<span>{_breakable(word)}</span>" for word in report.title().split(" "))}</h1>
-<p class="lead">{escape(report.lead())}</p>
+<h1>{" ".join(f"<span>{_breakable(word)}</span>" for word in report.title.split(" "))}</h1>
+<p class="lead">{escape(report.lead)}</p>
 {_tiles(report)}
 </header>
 <div class="columns">
@@ -160,7 +160,7 @@ def _breakable(name: str) -> str:
 
 def _tiles(report: Report) -> str:
     tiles = []
-    for label, figures in report.tiles():
+    for label, figures in report.tiles:
         several = len(figures) > 1
         rows = "".join(
             f"<dd{' class=best' if best and several else ''}>{f'<span>{_breakable(name)}</span> ' if several else ''}"
@@ -176,25 +176,21 @@ def _tiles(report: Report) -> str:
 def _verdict(report: Report) -> str:
     items = "".join(
         f'<li class="{of.level}"><span class="level">{LEVELS[of.level]}</span><div><p class="statement">{_explained(of.statement)}</p>'
-        f"<p>{_explained(of.meaning)} {_strong(of)}</p>"
+        f"<p>{_explained(of.meaning)} {_explained(of.advice) if of.level == 'good' else _strong(of.advice)}</p>"
         f'<p class="threshold">Threshold: {_explained(of.threshold)}.</p></div></li>'
         for of in report.findings
     )
-    first = f"<p><strong>{_explained(report.summary)}</strong></p>" if report.summary else ""
+    first = f"<p>{_strong(report.summary)}</p>" if report.summary else ""
     return first + (f'<ul class="verdict">{items}</ul>' if items else "")
 
 
-def _strong(of: Finding) -> str:
-    return f"<strong>{_explained(of.advice)}</strong>" if of.advice and of.level != "good" else _explained(of.advice)
-
-
-def _charts(charts: list[Chart]) -> str:
-    return f'<div class="charts">{"".join(map(_chart, charts))}</div>' if charts else ""
+def _strong(text: str) -> str:
+    return f"<strong>{_explained(text)}</strong>" if text else ""
 
 
 def _chart(chart: Chart) -> str:
     shown = replace(
-        chart, series=[of for place, of in zip(chart.places(), chart.series, strict=True) if place < MOST_SERIES]
+        chart, series=[of for place, of in zip(places(chart), chart.series, strict=True) if place < MOST_SERIES]
     )
     if not shown.series:
         shown = replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
@@ -206,7 +202,7 @@ def _chart(chart: Chart) -> str:
             else f'<path class="line s{place + 1}" d="M0 5H24"/>'
         )
         + f"</svg>{_breakable(of.name)}</li>"
-        for place, of in zip(shown.places(), shown.series, strict=True)
+        for place, of in zip(places(shown), shown.series, strict=True)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
     more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(shown.series) < len(chart.series) else ""

@@ -123,7 +123,7 @@ def shrink(
         keeping |= used
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
-    alphabet = staying & ordinary_tokens(tok).keys() - keeping
+    alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - keeping
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
 
 
@@ -139,16 +139,14 @@ def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:
 
 def can_lose_tokens(vocabulary: Vocabulary) -> bool:
     """Whether `prune`, `shrink` and `replace` take this vocabulary."""
-    return vocabulary.library is None and not len(vocabulary.superwords)
+    return vocabulary.library is None and not vocabulary.has_superwords
 
 
 def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
     """The tokens that cannot be removed: the alphabet and the unknown token."""
     if vocabulary.library is not None:
-        raise UsageError(
-            f"tokens can be removed from byte-pair vocabularies only; this one is of order {vocabulary.order!r}"
-        )
-    if len(vocabulary.superwords):
+        raise UsageError("tokens can be removed from byte-pair vocabularies only; this one is of order 'library'")
+    if vocabulary.has_superwords:
         raise UsageError("tokens cannot be removed from a vocabulary with superwords of whole pretokens (BoundlessBPE)")
     unmade = alphabet_of(vocabulary, events_of(vocabulary))
     fixed = {id for id in unmade if vocabulary.alphabet == "characters" or len(vocabulary.tokens[id] or b"") == 1}
@@ -175,7 +173,9 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
     """`tok` without the tokens `removing`, apart from those that others need and those of `made`."""
     vocabulary = tok.vocabulary
     if vocabulary.order == "events":
-        return _without_removed(tok, with_removals(vocabulary, removing & ordinary_tokens(tok).keys()), removing)
+        return _without_removed(
+            tok, with_removals(vocabulary, removing & ordinary_tokens(tok.vocabulary).keys()), removing
+        )
     staying = (all_ids(vocabulary) - removing).union(made)
     needed = sorted((parts_of(vocabulary, staying).union(made)) & removing)
     return _pruned(tok, vocabulary, sorted(staying.union(needed)), needed)
@@ -194,7 +194,7 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: lis
     smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
     id_map[list(vocabulary.removed)] = -1
     id_map = id_map[: tok.n_vocab]
-    given = ordinary_tokens(tok).keys() | tok.vocabulary.bytes_apart.keys()
+    given = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.bytes_apart.keys()
     return Pruned(smaller, id_map, needed, dropped=int((id_map[sorted(given)] < 0).sum()))
 
 

@@ -52,7 +52,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    tokens, texts, vocabulary = ordinary_tokens(tok), texts_of_tokens(tok), tok.vocabulary
+    tokens, texts, vocabulary = ordinary_tokens(tok.vocabulary), texts_of_tokens(tok.vocabulary), tok.vocabulary
     used = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist())
     normalize = normalizer_of(() if tok._core.added.plain else vocabulary.normalizers)
     alone = _encoded(tok, list(texts.items()), alone=True)
@@ -96,7 +96,7 @@ def _merged_alone(tok: Tokenizer, given: list[tuple[int, str]]) -> Collection[in
     if (
         tok.vocabulary.whole_pretokens and not tok.vocabulary.has_superwords
     ):  # that of several equal tokens which is first
-        first = {token: id for id, token in reversed(ordinary_tokens(tok).items())}
+        first = {token: id for id, token in reversed(ordinary_tokens(tok.vocabulary).items())}
         return {id for id, text in given if first[text.encode()] == id}
     return _encoded(one_pretoken(tok.vocabulary), given, alone=True)
 
@@ -240,7 +240,11 @@ def _assigned() -> np.ndarray:
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text produces, those whose bytes are text first."""
-    rows = [(Token(id, token), reach[id].reason) for id, token in ordinary_tokens(tok).items() if reach[id].reason]
+    rows = [
+        (Token(id, token), reach[id].reason)
+        for id, token in ordinary_tokens(tok.vocabulary).items()
+        if reach[id].reason
+    ]
     order = ["merges", "split", "added", "normalizer", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     columns = (Column("token", "token"), Column("reason", help="why text does not produce this token"))
@@ -255,8 +259,8 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
 
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:
     """Tokens of two or more bytes that are not complete UTF-8, each with a text that produces it."""
-    rows, texts = [], texts_of_tokens(tok)
-    for id, token in ordinary_tokens(tok).items():
+    rows, texts = [], texts_of_tokens(tok.vocabulary)
+    for id, token in ordinary_tokens(tok.vocabulary).items():
         if id not in texts and len(token) > 1:
             used = None if usage is None else int(usage.by_id[id])
             rows.append((Token(id, token), used, reach[id].witness, reach[id].reason))

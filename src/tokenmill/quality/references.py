@@ -73,8 +73,9 @@ class Figures:
         return ratio(len(sample()[domain].encode()), self.tokens.get(domain))
 
 
-def figures_of(tok: Tokenizer, text: Mapping[str, str], progress: Progress | None = None) -> Figures:
-    """Measure a tokenizer on the sample: texts by domain."""
+def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[str, str] | None = None) -> Figures:
+    """The figures of a tokenizer on the shipped sample, or on other texts by domain."""
+    text = sample() if text is None else text
     usages: dict[str, Usage] = {}
     counts = []
     for number, (name, of) in enumerate(text.items(), 1):
@@ -88,12 +89,7 @@ def figures_of(tok: Tokenizer, text: Mapping[str, str], progress: Progress | Non
     tokens = {domain: usages[domain].tokens if domain in usages else None for domain in text}
     junk = sum(token.ios >= JUNK for token in swallowed)
     used = used_tokens(tok, reduce(add, usages.values())) if usages else 0
-    return Figures(tok.n_vocab, len(ordinary_tokens(tok)), used, junk, tokens)
-
-
-def on_sample(tok: Tokenizer, progress: Progress | None = None) -> Figures:
-    """The figures of a tokenizer on the shipped sample."""
-    return figures_of(tok, sample(), progress)
+    return Figures(tok.n_vocab, len(ordinary_tokens(tok.vocabulary)), used, junk, tokens)
 
 
 @lru_cache(maxsize=1)
@@ -104,11 +100,6 @@ def _table() -> dict:
 def sample() -> dict[str, str]:
     """The shipped text by domain: English prose, Python code, and the same messages in 20 languages."""
     return _table()["sample"]
-
-
-def sample_name() -> str:
-    """Return a description of the sample."""
-    return _table()["about"]["name"]
 
 
 def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
@@ -123,20 +114,11 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
     for name, of in {**measured, **references(measured.values())}.items():
         dearest = max(of.premiums, key=of.premiums.__getitem__, default=None)
         lacking = [domain for domain, tokens in of.tokens.items() if tokens is None]
-        rows.append(
-            (
-                name,
-                of.ids,
-                of.bytes_per_token(PROSE),
-                of.bytes_per_token(CODE),
-                of.gini,
-                f"no token for some of {', '.join(lacking)}"
-                if lacking or dearest is None
-                else f"{dearest} {of.premiums[dearest]:.1f}×",
-                ratio(of.used, of.ordinary),
-                of.swallowed_share,
-            )
-        )
+        most = f"no token for some of {', '.join(lacking)}"
+        if dearest is not None and not lacking:
+            most = f"{dearest} {of.premiums[dearest]:.1f}×"
+        density = of.bytes_per_token(PROSE), of.bytes_per_token(CODE)
+        rows.append((name, of.ids, *density, of.gini, most, ratio(of.used, of.ordinary), of.swallowed_share))
     columns = (
         Column("tokenizer"),
         Column("ids", "count"),
@@ -148,7 +130,7 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
         Column(f"IoS ≥ {JUNK}", "share", "of the vocabulary, on the sample", best="min"),
     )
     note = (
-        f"All measured on one public sample, {sample_name()}: English prose, Python code, and the same messages in 20 "
+        f"All measured on one public sample, {_table()['about']['name']}: English prose, Python code, and the same messages in 20 "
         "languages. It comes with tokenmill. Ids include special tokens, except for kimi-k2, whose file does not name them."
     )
     return Table("references", "Compared with published vocabularies, on a public sample", columns, rows, note)

@@ -16,7 +16,6 @@ occurred in the text when it is removed, because no later merge takes it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -60,10 +59,9 @@ def insert_removals(
         after = np.array([removal.merge + 1 for removal in removals], np.int64)
         gone = np.array([(removal.id, -1, -1) for removal in removals], np.int32).reshape(-1, 3)
         numbers = np.array([(removal.part, removal.whole) for removal in removals], np.uint64).reshape(-1, 2)
-        found = replace(
-            vocabulary,
+        found = vocabulary.replace(
             events=np.insert(merges, after, gone, axis=0),
-            event_counts=np.insert(vocabulary.event_counts, after, numbers, axis=0) if known else (),  # type: ignore[arg-type]
+            event_counts=np.insert(vocabulary.event_counts, after, numbers, axis=0) if known else (),
             refine=threshold,
         )
         due = _due(replay(found, counts, progress), limit, lasting)
@@ -111,11 +109,11 @@ def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:
         merges, unbuilt = merges_of_ranks(vocabulary.tokens)
         stray = unbuilt[0] if unbuilt else None
     if stray is None:
-        found = Tokenizer(replace(vocabulary, order="events", events=merges, whole_pretokens=False), name=tok.name)
+        found = Tokenizer(vocabulary.replace(order="events", events=merges, whole_pretokens=False), name=tok.name)
         if not vocabulary.whole_pretokens:
             return found
         encode = bare(found).encode_bytes
-        stray = next((id for id, token in ordinary_tokens(tok).items() if encode(token) != [id]), None)
+        stray = next((id for id, token in ordinary_tokens(tok.vocabulary).items() if encode(token) != [id]), None)
         if stray is None:
             return found
     raise UsageError(

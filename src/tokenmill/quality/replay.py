@@ -24,6 +24,7 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..events import event_table
+from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
 from ..training.trainer import pair_weight
 from ..vocabulary import Vocabulary
@@ -135,19 +136,14 @@ def _prepared(vocabulary: Vocabulary) -> tuple[np.ndarray, EventTable]:
     return events, event_table(vocabulary, events)
 
 
+@lru_cache(maxsize=4)
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
     """The events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
-    return merges_by_rank(vocabulary)[0] if vocabulary.order == "ranks" else vocabulary.events
-
-
-@lru_cache(maxsize=4)
-def merges_by_rank(vocabulary: Vocabulary) -> tuple[np.ndarray, list[int]]:
-    """Return the merge that makes each token, and the tokens that no merge makes."""
-    from ..formats.rank_merges import merges_of_ranks
-
-    merges, unbuilt = merges_of_ranks(vocabulary.tokens)
+    if vocabulary.order != "ranks":
+        return vocabulary.events
+    merges, _ = merges_of_ranks(vocabulary.tokens)
     merges.flags.writeable = False  # it is shared
-    return merges, unbuilt
+    return merges
 
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:

@@ -27,6 +27,8 @@ LARGEST_PAGE = 1_000_000  # bytes
 CHUNK = 1 << 20
 
 Level = Literal["act", "look", "good"]
+Tile = tuple[str, list[tuple[str, str, bool]]]
+Section = tuple[str, str, Sequence[str]]
 Item = TypeVar("Item", Table, Chart)
 
 
@@ -146,44 +148,33 @@ class Reading:
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Report:
-    """A verdict, tables and charts. A subclass says what they are about, and how a page is divided.
+    """A verdict, tables and charts.
 
+    title, lead: the heading of the page, and the line under it. about: the fields of the JSON before the tables.
     summary: the verdict in one sentence.
+    tiles: the figures at the top of the page: a label, and for each tokenizer its name, its figure, whether it is the best.
+    sections: the parts of the page: a heading, an introduction, and the keys of the tables. "superwords" also names
+        "superwords_gpt2" and the like.
     """
 
+    title: str
+    lead: str
+    about: dict[str, object]
     tables: list[Table]
+    sections: Sequence[Section]
+    tiles: Sequence[Tile] = ()
     summary: str = ""
     findings: list[Finding] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
     provenance: Provenance
 
-    def title(self) -> str:
-        """The heading of the page."""
-        raise NotImplementedError
-
-    def lead(self) -> str:
-        """The line under the heading."""
-        raise NotImplementedError
-
-    def about(self) -> dict[str, object]:
-        """The fields of the JSON before the tables."""
-        raise NotImplementedError
-
-    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        """The figures at the top of the page: a label, and for each tokenizer its name, its figure, whether it is the best."""
-        return []
-
-    def sections(self) -> list[tuple[str, str, list[str]]]:
-        """The parts of the page: a heading, an introduction, and the keys of the tables."""
-        raise NotImplementedError
-
     def table(self, key: str) -> Table:
         """The table named `key`; KeyError if there is none."""
-        return _named(self.tables, key, "table")
+        return by_key(self.tables, key, "table")
 
     def chart(self, key: str) -> Chart:
         """The chart named `key`; KeyError if there is none."""
-        return _named(self.charts, key, "chart")
+        return by_key(self.charts, key, "chart")
 
     def svg(self, key: str) -> str:
         """The chart named `key` as an SVG file that needs no page.
@@ -195,7 +186,7 @@ class Report:
     def to_json(self, *, top: int | None = None) -> dict[str, object]:
         """Everything as values for json.dumps, lists cut to `top` rows."""
         return {
-            **self.about(),
+            **self.about,
             "provenance": asdict(self.provenance),
             "summary": self.summary,
             "findings": [asdict(finding) for finding in self.findings],
@@ -213,7 +204,7 @@ class Report:
         if verdict:
             first = [escape_markdown(self.summary)] if self.summary else []
             pages = ["## Verdict", *first, "\n".join(verdict), *pages]
-        return "\n\n".join([f"# {escape_markdown(self.title())}", *pages]) + "\n"
+        return "\n\n".join([f"# {escape_markdown(self.title)}", *pages]) + "\n"
 
     def to_html(self, *, top: int | None = PAGE_ROWS) -> str:
         """Everything as one page that loads nothing, lists cut to `top` rows; to fewer where it would be over 1 MB.
@@ -236,7 +227,7 @@ class Report:
             file.write(forms[Path(path).suffix.lower()](top=top))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.title()}; {len(self.findings)} findings, {len(self.tables)} tables>"
+        return f"<{type(self).__name__}: {self.title}; {len(self.findings)} findings, {len(self.tables)} tables>"
 
     def _repr_html_(self) -> str:
         """The page for a notebook, in a frame of its own, so that its style and script stay inside."""
@@ -244,7 +235,7 @@ class Report:
 
         page = escape(self.to_html(top=NOTEBOOK_ROWS))
         return (
-            f'<iframe sandbox="allow-scripts" title="{escape(self.title())}" srcdoc="{page}" '
+            f'<iframe sandbox="allow-scripts" title="{escape(self.title)}" srcdoc="{page}" '
             'style="width: 100%; height: 40rem; border: 1px solid #8888"></iframe>'
         )
 
@@ -253,7 +244,8 @@ def _escape_but_code(text: str) -> str:
     return "`".join(part if place % 2 else escape_markdown(part) for place, part in enumerate(text.split("`")))
 
 
-def _named(items: Sequence[Item], key: str, kind: str) -> Item:
+def by_key(items: Sequence[Item], key: str, kind: str) -> Item:
+    """The table or chart named `key`; KeyError if there is none."""
     for item in items:
         if item.key == key:
             return item

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from math import log2
 from operator import add
@@ -17,30 +16,12 @@ from .reporting import Reading, Report
 from .tables import Column, Table
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
-class Sizes(Report):
-    """The result of `measure_sizes`. note: which text was measured."""
-
-    note: str
-
-    def title(self) -> str:
-        return "Vocabulary sizes"
-
-    def about(self) -> dict[str, object]:
-        return {"text": self.note}
-
-    def lead(self) -> str:
-        return self.note
-
-    def sections(self) -> list[tuple[str, str, list[str]]]:
-        return [("Sizes", "", ["sizes"])]
-
-
 def measure_sizes(
     tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
-) -> Sizes:
+) -> Report:
     """Bytes per token of `tokenizers`, by ascending vocabulary size, and what each gains over the one before.
 
+    note: which text is measured.
     The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
     sizes that are not doublings of each other compare too.
     """
@@ -66,8 +47,11 @@ def measure_sizes(
     size_axis, density_axis = Axis("vocabulary size", "count", True), Axis("bytes per token")
     chart = Chart("sizes", "Bytes per token by vocabulary size", bend, "lines", size_axis, density_axis, [line])
     with Reading(text) as reading:
-        return Sizes(
-            note=note,
+        return Report(
+            title="Vocabulary sizes",
+            lead=note,
+            about={"text": note},
+            sections=[("Sizes", "", ["sizes"])],
             tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
             charts=[chart] if densities else [],
             provenance=reading.provenance({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),

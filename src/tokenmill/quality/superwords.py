@@ -24,9 +24,9 @@ def superwords_of(tok: Tokenizer) -> list[Token]:
     """
     if not joins_words(tok.vocabulary):
         return []
-    texts = texts_of_tokens(tok)
+    texts = texts_of_tokens(tok.vocabulary)
     one = {id for id, text in texts.items() if len(text.split(None, 1)) < 2}  # most tokens
-    return [token for token in token_cells(tok) if token.id not in one and words_in(token) > 1]
+    return [token for token in token_cells(tok.vocabulary) if token.id not in one and words_in(token) > 1]
 
 
 @lru_cache(maxsize=8)

@@ -113,19 +113,16 @@ class Table:
         return replace(self, rows=self.rows[:length], total=len(self.rows) if self.total is None else self.total)
 
     def best(self) -> set[tuple[int, int]]:
-        """The (row, column) of the best figures: of each column that has a best one, among two or more different figures."""
+        """The (row, column) of the best figures: of each column or row that has a best one, among two or more different figures."""
+        rows, columns = range(len(self.rows)), range(len(self.columns))
+        lines = [(column.best, [(row, place) for row in rows]) for place, column in enumerate(self.columns)]
+        lines += [(self.best_in_rows, [(row, place) for place in columns[1:]]) for row in rows]
         found = set()
-        for place, column in enumerate(self.columns):
-            figures = [row[place] for row in self.rows if isinstance(row[place], (int, float))]
-            if column.best and len(set(figures)) > 1:
-                value = max(figures) if column.best == "max" else min(figures)  # type: ignore[type-var]
-                found |= {(number, place) for number, row in enumerate(self.rows) if row[place] == value}
-        if self.best_in_rows:
-            for number, row in enumerate(self.rows):
-                figures = [cell for cell in row[1:] if isinstance(cell, (int, float))]
-                if len(set(figures)) > 1:
-                    value = max(figures) if self.best_in_rows == "max" else min(figures)  # type: ignore[type-var]
-                    found |= {(number, place) for place, cell in enumerate(row) if place and cell == value}
+        for best, cells in lines:
+            figures = {(row, i): cell for row, i in cells if isinstance(cell := self.rows[row][i], (int, float))}
+            if best and len(set(figures.values())) > 1:
+                value = max(figures.values()) if best == "max" else min(figures.values())
+                found |= {at for at, figure in figures.items() if figure == value}
         return found
 
     def __repr__(self) -> str:

@@ -49,11 +49,13 @@ def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
 
 def exchanged_table(base: str, other: str, toks: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Table:
     """The tokens that only one of two vocabularies has, each side by its uses, the most used first."""
-    contents = {name: {token.content for token in token_cells(toks[name])} for name in (base, other)}
+    contents = {name: {token.content for token in token_cells(toks[name].vocabulary)} for name in (base, other)}
     sides = []
     for own, theirs in ((base, other), (other, base)):
         uses = usages[own].by_id
-        only = [(of, int(uses[of.id])) for of in token_cells(toks[own]) if of.content not in contents[theirs]]
+        only = [
+            (of, int(uses[of.id])) for of in token_cells(toks[own].vocabulary) if of.content not in contents[theirs]
+        ]
         sides.append(sorted(only, key=lambda row: (-row[1], row[0].id)))
     rows = [(*left, *right) for left, right in zip_longest(*sides, fillvalue=(None, None))]
     columns = (
@@ -72,7 +74,7 @@ def exchanged_table(base: str, other: str, toks: Mapping[str, Tokenizer], usages
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
     """Tokens that the text never uses, the oldest first, because training found those most frequent."""
     uses = usage.by_id.tolist()
-    rows: list[tuple[Cell, ...]] = [(of,) for of in token_cells(tok) if uses[of.id] == 0]
+    rows: list[tuple[Cell, ...]] = [(of,) for of in token_cells(tok.vocabulary) if uses[of.id] == 0]
     rows.sort(key=lambda row: len(row[0].content) == 1)  # type: ignore[union-attr]
     note = (
         "In the order of their ids, single bytes last. Training gives low ids to frequent tokens, so the first ones show "
@@ -84,7 +86,7 @@ def unused_table(tok: Tokenizer, usage: Usage) -> Table:
 def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
     """Tokens used, but fewer than `below` times, the rarest first: a model may see too little of them."""
     uses = usage.by_id.tolist()
-    found = [(token, uses[token.id]) for token in token_cells(tok)]
+    found = [(token, uses[token.id]) for token in token_cells(tok.vocabulary)]
     rows = [(token, used, 1e6 * used / usage.tokens) for token, used in found if 0 < used < below]
     rows.sort(key=lambda row: (row[1], row[0].id))
     columns = (Column("token", "token"), Column("used", "count"), Column("per million tokens", "number", digits=3))
@@ -94,9 +96,9 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
 
 def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """The longest tokens: long runs of one character or of white space show here."""
-    texts, uses = texts_of_tokens(tok), None if usage is None else usage.by_id
+    texts, uses = texts_of_tokens(tok.vocabulary), None if usage is None else usage.by_id
     rows: list[tuple[Cell, ...]] = []
-    tokens = ordinary_tokens(tok)
+    tokens = ordinary_tokens(tok.vocabulary)
     by_length = np.argsort([-len(token) for token in tokens.values()], kind="stable")  # by id where equally long
     for id in np.array(list(tokens), np.int64)[by_length[:MOST_LONGEST]].tolist():
         token, used = tokens[id], None if uses is None else int(uses[id])

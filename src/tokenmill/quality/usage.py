@@ -129,11 +129,11 @@ def ids_of(tok: Tokenizer) -> int:
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
     """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalization."""
     vocabulary = without_added(tok)
-    if len(vocabulary.superwords):
+    if vocabulary.has_superwords:
         made = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))
         changes |= {"tokens": tuple(tokens), "superwords": ()}
-    plain = vocabulary.with_settings(split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
+    plain = vocabulary.replace(split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
     return Tokenizer(plain)
 
 
@@ -141,7 +141,7 @@ def without_added(tok: Tokenizer) -> Vocabulary:
     """The vocabulary of `tok` with none of its added tokens but the unknown token."""
     vocabulary = tok.vocabulary
     kept = tuple(token for token in vocabulary.added_tokens if token.id == vocabulary.unknown)
-    return vocabulary.with_settings(added_tokens=kept)
+    return vocabulary.replace(added_tokens=kept)
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -202,26 +202,17 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
     return characters
 
 
-def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
-    """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
-    return ordinary(tok.vocabulary)
-
-
 @lru_cache(maxsize=4)
-def ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
-    """The same for a vocabulary."""
+def ordinary_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
+    """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
     left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
     return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
 
 
-def texts_of_tokens(tok: Tokenizer) -> dict[int, str]:
-    """The text of the ordinary tokens that are text, by id, in ascending order."""
-    return _texts(tok.vocabulary)
-
-
-def token_cells(tok: Tokenizer) -> list[Token]:
+@lru_cache(maxsize=4)
+def token_cells(vocabulary: Vocabulary) -> list[Token]:
     """The ordinary tokens as cells of a table, by id."""
-    return _cells(tok.vocabulary)
+    return [Token(id, content) for id, content in ordinary_tokens(vocabulary).items()]
 
 
 @lru_cache(maxsize=4)
@@ -230,14 +221,10 @@ def _sizes(vocabulary: Vocabulary) -> np.ndarray:
 
 
 @lru_cache(maxsize=4)
-def _cells(vocabulary: Vocabulary) -> list[Token]:
-    return [Token(id, content) for id, content in ordinary(vocabulary).items()]
-
-
-@lru_cache(maxsize=4)
-def _texts(vocabulary: Vocabulary) -> dict[int, str]:
+def texts_of_tokens(vocabulary: Vocabulary) -> dict[int, str]:
+    """The text of the ordinary tokens that are text, by id, in ascending order."""
     texts = {}
-    for id, token in ordinary(vocabulary).items():
+    for id, token in ordinary_tokens(vocabulary).items():
         try:
             texts[id] = token.decode()
         except UnicodeDecodeError:

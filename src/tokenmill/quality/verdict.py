@@ -64,14 +64,11 @@ class Standing:
         return f"rank {rank} of {len(self.peers) + 1} among published ones of about this size"
 
 
-def standing_of(figures: Figures, figure: str, high: bool = False) -> Standing | None:
+def standing_of(figures: Figures, figure: str) -> Standing | None:
     """A figure of the sample among those of peers; None if the vocabulary lacks characters of the sample."""
-    own = getattr(figures, figure)
-    return (
-        None
-        if own is None
-        else Standing(own, {name: getattr(of, figure) for name, of in figures.peers().items()}, high)
-    )
+    if (own := getattr(figures, figure)) is None:
+        return None
+    return Standing(own, {name: getattr(of, figure) for name, of in figures.peers().items()})
 
 
 def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
@@ -92,29 +89,23 @@ def summary(figures: Figures) -> str:
     dear = [name for name, times in premiums if times >= DEAR]
     good += [name for name, times in reversed(premiums) if 1 < times <= CHEAP][:MOST_NAMED]
     lacking = [name for name, tokens in figures.tokens.items() if tokens is None]
-    clauses = [f"good for {listed(good)}"] if good else []
+    clauses = [] if figures.peers() else ["too far from the sizes of published vocabularies to be graded"]
+    clauses += [f"good for {listed(good)}"] if good else []
     clauses += [f"weaker than others of its size for {listed(weak)}"] if weak else []
-    clauses += [f"costly for {listed(dear[:MOST_NAMED], len(dear) - MOST_NAMED)}"] if dear else []
-    clauses += (
-        [f"without some characters of {listed(lacking[:MOST_NAMED], len(lacking) - MOST_NAMED)}"] if lacking else []
-    )
-    if not figures.peers():
-        clauses.insert(0, "too far from the sizes of published vocabularies to be graded")
+    clauses += [f"costly for {listed(dear, MOST_NAMED)}"] if dear else []
+    clauses += [f"without some characters of {listed(lacking, MOST_NAMED)}"] if lacking else []
     text = ", ".join(clauses) or "as others of its size"
     return text[0].upper() + text[1:] + "."
 
 
-def listed(names: Sequence[str], more: int = 0) -> str:
-    """Names as prose: "Georgian, Hindi and 3 more"."""
-    names = [*names, f"{more} more"] if more > 0 else list(names)
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Names as prose, at most so many: "Georgian, Hindi and 3 more"."""
+    more = [] if most is None or len(names) <= most else [f"{len(names) - most} more"]
+    *first, last = [*names[:most], *more]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def verdict(
-    of: Subject,
-    judged: Judgement | None,
-    unreachable: Collection[int],
-) -> list[Finding]:
+def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int]) -> list[Finding]:
     """The findings on one tokenizer. unreachable: the ids of the tokens that no text produces."""
     on_text = [_swallowed(of, judged), _unused(of, judged)] if judged else []
     return by_cost([*on_text, _languages(of), _density(of), _unreachable(of, unreachable)])
@@ -217,25 +208,23 @@ def _density(of: Subject) -> Finding | None:
     worst = max(standings.items(), key=lambda item: _loss(item[1]))
     low = [name for name, standing in standings.items() if standing.level != "good"]
     best = worst[1].best if worst[1].peers else ""
-    advice = (
-        f"Train on more of it: {listed(low)}."
-        if of.trained_here
-        else f"Where {listed(low)} {'matter' if low[1:] else 'matters'}, use {best}."
-    )
+    advice = ""
+    if low and of.trained_here:
+        advice = f"Train on more of it: {listed(low)}."
+    elif low:
+        advice = f"Where {listed(low)} {'matter' if low[1:] else 'matters'}, use {best}."
+    meaning = "More bytes per token mean less compute for the same text."
+    if best and _loss(worst[1]) > 0:
+        meaning = f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
+    ranks = {name: f" ({standing})" if standing.peers else "" for name, standing in standings.items()}
+    held = [f"{standing.value:.2f} bytes of {name}{ranks[name]}" for name, standing in standings.items()]
     return Finding(
         "density",
         worst[1].for_some_uses if low else "good",
-        "A token contains "
-        + " and ".join(
-            f"{standing.value:.2f} bytes of {name}{f' ({standing})' if standing.peers else ''}"
-            for name, standing in standings.items()
-        )
-        + ", on the public sample.",
+        f"A token contains {' and '.join(held)}, on the public sample.",
         "fewer bytes than three quarters of the published vocabularies of this size class",
-        f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
-        if best and _loss(worst[1]) > 0
-        else "More bytes per token mean less compute for the same text.",
-        advice if low else "",
+        meaning,
+        advice,
         max(0.0, _loss(worst[1])),
     )
 
@@ -246,7 +235,7 @@ def _loss(standing: Standing) -> float:
 
 
 def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
-    vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok)
+    vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok.vocabulary)
     removable = can_lose_tokens(vocabulary)
     alphabet = lasting_tokens(vocabulary) if removable else {id for id, token in tokens.items() if len(token) == 1}
     spare = len(set(unreachable) - alphabet)

@@ -110,9 +110,9 @@ def encode_files(
             groups = group_by_size(groups[0], max(TASK_BYTES, total // MAX_TASKS)) or [[]]
         work = EncodeParts(tok, groups, settings, job)
         results = do_parts(work, folder, job, on_skip, progress)
-        resumed_bytes = 0
-        for value, resumed in results:
-            resumed_bytes += value["counts"]["text_bytes"] if resumed else value["resumed_bytes"]
+        resumed_bytes = sum(
+            value["counts"]["text_bytes"] if resumed else value["resumed_bytes"] for value, resumed in results
+        )
         parts = [
             Part(work.folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
             for number, (value, _) in enumerate(results)
@@ -123,8 +123,8 @@ def encode_files(
             folder, path, settings, lambda: (_joined(parts, folder.path / "joined", settings), metadata)
         )
     files = len(paths) if options.shard_tokens else 0
-    figures = {name: value for name, value in asdict(counts).items() if name != "begun"}
-    return EncodeSummary(paths[0], settings.dtype, **figures, resumed_bytes=resumed_bytes, files=files)
+    totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped
+    return EncodeSummary(paths[0], settings.dtype, *totals, resumed_bytes, files)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
@@ -189,9 +189,8 @@ class EncodeParts:
         for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)
-        header = (
-            self._settings.header if len(self._groups) == 1 else 0
-        )  # else it is written before the ids of the whole
+        # Of several parts, the header is written before the ids of the whole.
+        header = self._settings.header if len(self._groups) == 1 else 0
         with PartWriter(folder, header, state and state["part"]) as writer:
             resumed_bytes = writer.counts.text_bytes
             self._encode(part, task, writer, Place(*state["place"]) if state else Place())

@@ -55,8 +55,7 @@ def npy_header(kind: str, n: int) -> bytes:
 
 def _write_offsets(file: IO[bytes], contents: Contents) -> None:
     file.write(npy_header("<i8", contents.documents + 1) + bytes(8))
-    for ends in contents.ends():
-        file.write(ends)
+    _write_ends(file, contents)
 
 
 def _write_spans(file: IO[bytes], contents: Contents) -> None:

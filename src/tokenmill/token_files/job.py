@@ -51,7 +51,7 @@ class Encode(Options):
         """The format asked for, or that of the output's suffix."""
         return self.format or FORMAT_OF.get(Path(self.output or "").suffix, "text")
 
-    def unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.chosen_format == "text":
             names = (
                 "begin_of_text end_of_text shard_tokens val_shard part num_threads engine ray_address resume".split()
@@ -60,7 +60,7 @@ class Encode(Options):
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together."""
-        self.refuse_unused()
+        self._refuse_unused()
         format = self.chosen_format
         if format != "text" and (not self.sources or self.output is None):
             raise UsageError(f"a token file ({format}) needs sources, and ", OptionName("output"), " with its name")

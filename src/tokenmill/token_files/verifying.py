@@ -159,15 +159,10 @@ def _check_sources(
         chosen = [(file, size_of(file), None) for file in files]
     meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
     comparison = _Comparison(tokens)
-    task = Task(
-        WorkingFolder(tokens.path.parent), "verify", 0, _ignore if read.skip_damaged else None, partial(meter.set, 0)
-    )
+    on_skip = (lambda skip: None) if read.skip_damaged else None  # what was left out before is left out again
+    task = Task(WorkingFolder(tokens.path.parent), "verify", 0, on_skip, partial(meter.set, 0))
     encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
     comparison.finish()
-
-
-def _ignore(skip: Any) -> None:
-    """Do nothing: what was left out when the file was made is left out again."""
 
 
 class _Comparison(PartWriter):

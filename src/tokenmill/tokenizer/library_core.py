@@ -83,7 +83,7 @@ class LibraryCore(Core):
         if self.model.library != "tokenizers":
             raise UsageError("sentencepiece does not report spans in the normalized text; leave out normalized=True")
         data = json.dumps(json.loads(self.model.data) | {"normalizer": None}).encode()
-        return LibraryCore(self.vocabulary.with_settings(library=LibraryModel(data, self.model.kind)), 0)
+        return LibraryCore(self.vocabulary.replace(library=LibraryModel(data, self.model.kind)), 0)
 
     def _normalize(self, text: str) -> str:
         """The text after the normalizer, which leaves the added tokens as they are."""

@@ -158,7 +158,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             flags = {name: getattr(token, name) for name in _FLAGS} | {"special": special}
             added[token.content] = new[token.content] = AddedToken(token.content, id, **flags)
         if new and vocabulary.library is None:
-            self._change(vocabulary.with_settings(added_tokens=(*added.values(),)))
+            self._change(vocabulary.replace(added_tokens=(*added.values(),)))
         elif new:
             rust = to_hf(vocabulary)
             rust.add_tokens([_rust_token(token) for token in new.values()])
@@ -173,7 +173,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         single = (*bos, (0, 0), *eos)
         pair = (*single, *((token, 1) for token, _ in bos), (1, 1), *((token, 1) for token, _ in eos))
         vocabulary = self.vocabulary
-        self._change(vocabulary.with_settings(template=Template(single, pair, vocabulary.template.trims)))
+        self._change(vocabulary.replace(template=Template(single, pair, vocabulary.template.trims)))
 
     @property
     def _tokenizer(self) -> Any:

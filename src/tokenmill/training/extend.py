@@ -83,10 +83,9 @@ def extend_vocabulary(
     added = [AddedToken(text, id) for id, text in enumerate(special, len(tokens))]
     if removed:
         tokens += [*[None] * len(special), *[known[id] for id in removed]]
-    return dataclasses.replace(
-        vocabulary,
+    return vocabulary.replace(
         tokens=tuple(tokens),
-        events=() if vocabulary.order == "ranks" else final[events],  # type: ignore[arg-type]
+        events=() if vocabulary.order == "ranks" else final[events],
         added_tokens=(*vocabulary.added_tokens, *added),
         refine=wanted.refine,
         event_counts=numbers,

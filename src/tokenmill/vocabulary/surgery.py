@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -39,12 +38,11 @@ def renumber(vocabulary: Vocabulary, id_map: np.ndarray, n_events: int | None = 
     removal = events[:, 1] < 0
     alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
     counts, superwords = vocabulary.event_counts[:n_events], vocabulary.superwords
-    return replace(
-        vocabulary,
+    return vocabulary.replace(
         tokens=tuple(tokens),
         events=np.where(events < 0, -1, id_map[events])[alive],
-        event_counts=counts[alive] if len(counts) else (),  # type: ignore[arg-type]
-        superwords=id_map[superwords] if len(superwords) else (),  # type: ignore[arg-type]
+        event_counts=counts[alive] if len(counts) else (),
+        superwords=id_map[superwords] if len(superwords) else (),
         added_tokens=tuple(t._replace(id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
         unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
         byte_tokens=tuple(None if id is None else int(id_map[id]) for id in vocabulary.byte_tokens),
@@ -57,7 +55,7 @@ def with_removals(vocabulary: Vocabulary, ids: Iterable[int]) -> Vocabulary:
     import numpy as np
 
     rows = np.array([(id, -1, -1) for id in sorted(ids)], np.int32).reshape(-1, 3)
-    return replace(vocabulary, events=np.concatenate([vocabulary.events, rows]), event_counts=())  # type: ignore[arg-type]
+    return vocabulary.replace(events=np.concatenate([vocabulary.events, rows]), event_counts=())
 
 
 def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabulary:
@@ -72,9 +70,8 @@ def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabul
     id_map = np.arange(max(first, len(vocabulary.tokens)), dtype=np.int32)
     id_map[first:] += len(new)
     larger = renumber(vocabulary, id_map)
-    return replace(
-        larger, added_tokens=(*larger.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first)))
-    )
+    added = (AddedToken(text, id) for id, text in enumerate(new, first))
+    return larger.replace(added_tokens=(*larger.added_tokens, *added))
 
 
 def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
@@ -94,7 +91,7 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
     merged = vocabulary.events[vocabulary.events[:, 1] >= 0, 2]
     first = size + len(vocabulary.removed) - len(np.unique(merged))
     in_one_go = special == [*range(size, vocabulary.n_vocab)] and not (merged < first).any()
-    if len(vocabulary.superwords):
+    if vocabulary.has_superwords:
         raise UsageError(
             "superwords of whole pretokens (BoundlessBPE) depend on the size of the vocabulary: train each size on its own"
         )

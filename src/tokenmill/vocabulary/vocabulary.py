@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 from ..errors import PatternError
 from ..split.names import regular_expressions
 from . import validation
-from ._packed_cy import pack_tokens
+from ._packed_cy import pack_tokens, unpack_tokens
 from .lazy import lazy
 from .library_model import LibraryModel
 from .template import NO_TEMPLATE, Template
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
-
     import numpy as np
-else:
-    from .frozen import dataclass
 
 NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "library"]
 Step = str | tuple[Any, ...]  # of normalization
 _TUPLES = ("split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
-_OF_SETTINGS = ("n_vocab", "bytes_apart", "_fingerprint")  # what is made of settings
+_DERIVED = ("n_vocab", "bytes_apart", "_fingerprint")  # lazy attributes that depend on settings
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
 
@@ -48,7 +44,6 @@ class AddedToken(NamedTuple):
     normalized: bool = False
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
     """Token bytes by id, the rule that merges them, the split patterns and the added tokens. Immutable.
 
@@ -112,42 +107,83 @@ class Vocabulary:
     notes: what the file says that no other field holds, in words, such as a chat template.
     refine: the threshold T at which Picky training removed tokens, if it is known. Further training uses it.
     event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
-        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known.
+        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. The constructor also takes a function
+        that returns them for the vocabulary.
     """
 
-    tokens: tuple[bytes | None, ...]
     split_patterns: tuple[str, ...]
-    order: Order = "ranks"
-    events: np.ndarray = ()  # type: ignore[assignment]
-    added_tokens: tuple[AddedToken, ...] = ()
-    whole_pretokens: bool = True
-    alphabet: Literal["bytes", "characters"] = "bytes"
-    unknown: int | None = None
-    normalizers: tuple[Step, ...] = ()
-    add_prefix_space: bool | Literal["first", "text"] = False
-    space_mark: str = ""
-    byte_tokens: tuple[int | None, ...] = ()
-    fuse_unknown: bool = False
-    strip_decoded: Literal["", "space", "spaces", "token"] = ""
-    decode_only: tuple[tuple[int, bytes], ...] = ()
-    library: LibraryModel | None = None
-    notes: tuple[str, ...] = ()
-    refine: float | None = None
-    superwords: np.ndarray = ()  # type: ignore[assignment]
-    config: Mapping[str, Any] = {}
-    event_counts: np.ndarray = ()  # type: ignore[assignment]
-    template: Template = NO_TEMPLATE
-    removed = frozenset[int]()  # not a field: it follows from the others
+    order: Order
+    added_tokens: tuple[AddedToken, ...]
+    whole_pretokens: bool
+    alphabet: Literal["bytes", "characters"]
+    unknown: int | None
+    normalizers: tuple[Step, ...]
+    add_prefix_space: bool | Literal["first", "text"]
+    space_mark: str
+    byte_tokens: tuple[int | None, ...]
+    fuse_unknown: bool
+    strip_decoded: Literal["", "space", "spaces", "token"]
+    decode_only: tuple[tuple[int, bytes], ...]
+    library: LibraryModel | None
+    notes: tuple[str, ...]
+    refine: float | None
+    config: Mapping[str, Any]
+    template: Template
+    removed: frozenset[int] = frozenset()
 
-    def __post_init__(self) -> None:
-        self._check_settings()
+    def __init__(
+        self,
+        tokens: Sequence[bytes | None],
+        split_patterns: Iterable[str],
+        order: Order = "ranks",
+        events: np.ndarray | Sequence[Sequence[int]] = (),
+        added_tokens: Iterable[AddedToken] = (),
+        whole_pretokens: bool = True,
+        alphabet: Literal["bytes", "characters"] = "bytes",
+        unknown: int | None = None,
+        normalizers: Iterable[Step] = (),
+        add_prefix_space: bool | Literal["first", "text"] = False,
+        space_mark: str = "",
+        byte_tokens: Iterable[int | None] = (),
+        fuse_unknown: bool = False,
+        strip_decoded: Literal["", "space", "spaces", "token"] = "",
+        decode_only: Iterable[tuple[int, bytes]] = (),
+        library: LibraryModel | None = None,
+        notes: Iterable[str] = (),
+        refine: float | None = None,
+        superwords: np.ndarray | Sequence[Sequence[int]] = (),
+        config: Mapping[str, Any] = {},
+        event_counts: np.ndarray | Sequence[Sequence[int]] | Callable[[Vocabulary], Any] = (),
+        template: Template = NO_TEMPLATE,
+    ) -> None:
+        self._set({name: value for name, value in locals().items() if name != "self"})
         self._check_tables()
 
-    def _put(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+    def replace(self, **fields: Any) -> Vocabulary:
+        """The vocabulary with other values of these fields, which are checked.
+
+        Tokens and merges that stay are not checked again. That takes seconds for 500,000 merges.
+        """
+        if (
+            self.order == "events" or not fields.keys() <= _SETTINGS
+        ):  # which tokens are removed depends on the added tokens
+            return Vocabulary(**{name: getattr(self, name) for name in FIELDS} | fields)
+        made = object.__new__(Vocabulary)
+        made._set({name: value for name, value in self.__dict__.items() if name not in _DERIVED} | fields)
+        made._check_ids(fields)
+        return made
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Vocabulary cannot be changed: use vocabulary.replace({name}=...)")
+
+    def _set(self, fields: dict[str, Any]) -> None:
+        """Set the fields, and check those that need no tokens and no events."""
+        if "event_counts" in fields:
+            fields["_given_counts"] = fields.pop("event_counts")
+        self.__dict__.update(fields)
+        self._check_settings()
 
     def _check_settings(self) -> None:
-        """Check the fields that need no tokens and no events."""
         validation.check_choice("order", self.order, get_args(Order))
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
         validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "spaces", "token"))
@@ -156,12 +192,12 @@ class Vocabulary:
             if type(value) is not bool and not (name == "add_prefix_space" and value in ("first", "text")):
                 raise VocabularyError(f"{name} is {value!r}; expected True or False")
         for name in _TUPLES:
-            self._put(name, validation.as_tuple(name, getattr(self, name)))
+            self.__dict__[name] = validation.as_tuple(name, getattr(self, name))
         for step in self.normalizers:
             validation.check_step(step)
         validation.check_added_tokens(self.added_tokens)
         try:
-            self._put("split_patterns", regular_expressions(self.split_patterns))
+            self.__dict__["split_patterns"] = regular_expressions(self.split_patterns)
         except PatternError as error:
             raise VocabularyError(str(error)) from error
         if self.refine is not None:
@@ -172,25 +208,30 @@ class Vocabulary:
             )
 
     def _check_tables(self) -> None:
-        """Check the tokens and the events."""
-        put = self._put
-        put("tokens", validation.as_tuple("tokens", self.tokens))
+        fields = self.__dict__
+        fields["tokens"] = validation.as_tuple("tokens", self.tokens)
         validation.check_tokens(self.tokens, distinct=self.order == "ranks")
-        put("events", validation.checked_events(self.events, self.order, self.tokens))
-        validation.check_bytes_apart(self.byte_tokens, self.decode_only, self.tokens)
-        if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
-            raise VocabularyError(f"the unknown token has the id {self.unknown!r}, and no token has it")
-        put("event_counts", validation.checked_event_counts(self.event_counts, len(self.events)))
-        put("superwords", validation.checked_superwords(self))
+        fields["events"] = validation.checked_events(self.events, self.order, self.tokens)
+        self._check_ids(fields)
+        fields["superwords"] = validation.checked_superwords(self)
         if self.order == "events":
             apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
-            put("removed", validation.removed_tokens(self.events, self.tokens, apart))
+            fields["removed"] = validation.removed_tokens(self.events, self.tokens, apart)
+
+    def _check_ids(self, fields: Mapping[str, Any]) -> None:
+        """Check those of `fields` that name single ids."""
+        if fields.get("byte_tokens") or fields.get("decode_only"):
+            validation.check_bytes_apart(self.byte_tokens, self.decode_only, self.tokens)
+        if (unknown := fields.get("unknown")) is not None and (
+            type(unknown) is not int or self.token_bytes(unknown) is None
+        ):
+            raise VocabularyError(f"the unknown token has the id {unknown!r}, and no token has it")
 
     def __repr__(self) -> str:
         return f"<Vocabulary of {self.n_vocab:,} ids, order {self.order!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Vocabulary, tuple(getattr(self, name) for name in Vocabulary.__match_args__)
+        return Vocabulary, tuple(getattr(self, name) for name in FIELDS)
 
     @property
     def special_tokens(self) -> dict[str, int]:
@@ -206,15 +247,34 @@ class Vocabulary:
             last -= 1
         return max([last, *self.bytes_apart, -1 if self.unknown is None else self.unknown]) + 1
 
+    # Tokens and events are given as Python objects, or packed in flat memory. The other form is made on first use.
+
+    @lazy
+    def tokens(self) -> tuple[bytes | None, ...]:
+        return unpack_tokens(*self.packed)
+
     @lazy
     def packed(self) -> tuple[bytes, bytes]:
         """The bytes of all tokens, and their sizes, as `pack_tokens` returns them."""
         return pack_tokens(self.tokens)
 
     @lazy
+    def events(self) -> np.ndarray:
+        return _rows(self.event_numbers)
+
+    @lazy
     def event_numbers(self) -> Any:
         """The numbers of all events in a row, as a buffer of int32."""
         return self.events.reshape(-1)
+
+    @lazy
+    def superwords(self) -> np.ndarray:
+        return _rows(b"")
+
+    @lazy
+    def event_counts(self) -> np.ndarray:
+        given = self.__dict__.get("_given_counts", ())
+        return validation.checked_event_counts(given(self) if callable(given) else given, len(self.event_numbers) // 3)
 
     @lazy
     def bytes_apart(self) -> dict[int, bytes]:
@@ -234,22 +294,7 @@ class Vocabulary:
 
     @property
     def has_superwords(self) -> bool:
-        return len(self.superwords) > 0
-
-    def with_settings(self, **settings: Any) -> Vocabulary:
-        """The vocabulary with other split patterns, normalizers, added tokens and the like.
-
-        The tokens and the merges stay, and are not checked again. That takes seconds for 500,000 merges.
-        """
-        if self.order == "events":  # which tokens are removed depends on the added tokens
-            from dataclasses import replace
-
-            return replace(self, **settings)
-        made = object.__new__(type(self))
-        found = {name: value for name, value in self.__dict__.items() if name not in _OF_SETTINGS}
-        made.__dict__.update(found | settings)
-        made._check_settings()
-        return made
+        return len(self.__dict__.get("superwords", ())) > 0
 
     def joined_bytes(self) -> bytes | None:
         """A bit for each pair of bytes left << 8 | right, 8,192 bytes: whether a superword has it at the border of two pretokens.
@@ -306,3 +351,27 @@ class Vocabulary:
         if self.has_superwords:
             digest.update(self.superwords.tobytes())
         return digest.hexdigest()
+
+
+FIELDS = tuple(name for name in Vocabulary.__init__.__annotations__ if name != "return")
+_DEFAULTS = dict(zip(FIELDS[2:], Vocabulary.__init__.__defaults__ or (), strict=True))
+_SETTINGS = frozenset(FIELDS) - {"tokens", "order", "events", "superwords"}
+for _table in ("events", "superwords"):
+    del _DEFAULTS[_table]
+
+
+def packed_vocabulary(packed: tuple[bytes, bytes], events: bytes = b"", **settings: Any) -> Vocabulary:
+    """The vocabulary of tokens and merges that were checked before. The other fields, by name, are checked.
+
+    packed: the bytes of all tokens and their sizes, as `pack_tokens` returns them. events: the merges as int32 numbers.
+    """
+    made = object.__new__(Vocabulary)
+    made._set(_DEFAULTS | settings | {"packed": packed, "event_numbers": memoryview(events).cast("i")})
+    return made
+
+
+def _rows(numbers: Any) -> np.ndarray:
+    """A read-only array of events with these numbers."""
+    import numpy as np
+
+    return np.frombuffer(numbers, np.int32).reshape(-1, 3)
