@@ -290,7 +290,7 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     plain = kind.value_type if kinds.is_dictionary(kind) else kind
     text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
     binary = (kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view)
-    if not any(test(plain) for test in text + binary):
+    if not any(test(plain) for test in (*text, *binary, kinds.is_null)):  # null: no row of the file has a text
         raise InputError(
             f"{source}: the column {column!r} contains {kind}, not text. Name one of strings: the option field"
         )

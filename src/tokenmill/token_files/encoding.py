@@ -123,7 +123,7 @@ def encode_files(
             folder, path, settings, lambda: (_joined(parts, folder.path / "joined", settings), metadata)
         )
     files = len(paths) if options.shard_tokens else 0
-    totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped
+    totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
     return EncodeSummary(paths[0], settings.dtype, *totals, resumed_bytes, files)
 
 
