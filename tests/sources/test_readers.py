@@ -191,6 +191,13 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
     assert "contains int64, not text" in read(file, field="n")[1][0]
 
 
+def test_parquet_whose_texts_are_all_null(tmp_path):
+    """A shard whose first rows had no text may have no type of strings either."""
+    pq.write_table(pa.table({"text": pa.nulls(5), "title": ["a", None, "b", "c", "d"]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet") == ([], [])
+    assert read(tmp_path / "a.parquet", field=("text", "title")) == (["a", "b", "c", "d"], [])
+
+
 def test_parquet_with_two_columns_of_one_name(tmp_path):
     table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["text", "text", "other"])
     pq.write_table(table, tmp_path / "a.parquet")
