@@ -4,7 +4,7 @@ python -m benchmarks matrix
 
 A text is cut into chunks of 10 kB and the chunks into slices that share nothing. The first slice warms the library up; the
 figure of a round is the median of the next five, so every chunk is new to the library. One process on one core has one
-library, one vocabulary and one text. The ids of all libraries are compared.
+library and one vocabulary, which it loads anew for each text. The ids of all libraries are compared.
 """
 
 from __future__ import annotations
@@ -83,19 +83,23 @@ def slices_of(path: str) -> list[list[str]]:
     return [chunks[n * i : n * (i + 1)] for i in range(SLICES)]
 
 
-def measure(library: str, model: str, path: str) -> dict:
+def measure(library: str, model: str, text: str) -> dict:
     """Return MB/s of the median slice, and a digest of all ids."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    encode = ENCODERS[library](model).with_special
-    ids: list[int] = []
-    speeds = []
-    for chunks in slices_of(path):
-        start = time.process_time()
-        rows = [encode(chunk) for chunk in chunks]
-        speeds.append(sum(len(chunk.encode()) for chunk in chunks) / 1e6 / (time.process_time() - start))
-        for row in rows:
-            ids += row
+    slices = slices_of(text_file(text, model))
+    try:
+        encode = ENCODERS[library](model).with_special
+        ids: list[int] = []
+        speeds = []
+        for chunks in slices:
+            start = time.process_time()
+            rows = [encode(chunk) for chunk in chunks]
+            speeds.append(sum(len(chunk.encode()) for chunk in chunks) / 1e6 / (time.process_time() - start))
+            for row in rows:
+                ids += row
+    except Exception as error:  # a peer that cannot open a file or encode a text has no figure
+        if library == "tokenmill":
+            raise
+        return {"error": f"{type(error).__name__}: {error}"[:200]}
     return {"mb_per_s": statistics.median(speeds[1:]), "ids": digest(ids)}
 
 
@@ -103,22 +107,22 @@ def run(quick: bool = False, models: tuple[str, ...] = MODELS, texts: tuple[str,
     """Run all; with quick, one round of each."""
     results: dict = {}
     for model in models:
+        print(f"matrix: {model}", file=sys.stderr)
+        for text in texts:
+            text_file(text, model)  # made before anything is measured
         peers = PEERS + MORE_PEERS * (model == MODELS[0])
         libraries = ["tokenmill", *(peer for peer in peers if version_of(peer))]
-        results[model] = {}
-        for text in texts:
-            print(f"matrix: {model} {text}", file=sys.stderr)
-            jobs = {library: ["benchmarks.matrix", library, model, text_file(text, model)] for library in libraries}
-            results[model][text] = alternate(jobs, rounds=1 if quick else 5)
-        save("matrix", results)  # an hour's run that is stopped keeps the models that are done
+        jobs = {library: ["benchmarks.matrix", library, model, *texts] for library in libraries}
+        kept = alternate(jobs, rounds=1 if quick else 5)
+        results[model] = {
+            text: {library: [each[text] for each in rounds] for library, rounds in kept.items()} for text in texts
+        }
+        save("matrix", results)  # a run that is stopped keeps the models that are done
     return results
 
 
 if __name__ == "__main__":
-    try:
-        result = measure(*sys.argv[1:])
-    except Exception as error:  # a peer that cannot open a file or encode a text has no figure
-        if sys.argv[1] == "tokenmill":
-            raise
-        result = {"error": f"{type(error).__name__}: {error}"[:200]}
-    print(json.dumps(result))
+    library, model, *texts = sys.argv[1:]
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    print(json.dumps({text: measure(library, model, text) for text in texts}))
