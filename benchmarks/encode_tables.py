@@ -56,17 +56,32 @@ def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str]
     return gains, behind, ties, shown
 
 
-def peers_of(results: dict) -> str:
-    """The names of the peers of every vocabulary of the matrix."""
-    every = [{*jobs} - {"tokenmill"} for kept in results.values() for jobs in kept.values()]
-    *names, last = sorted(set.intersection(*every))
-    return f"{', '.join(names)} and {last}".replace("tokenizers_next", "tokenizers 1.0")
+def means_of(results: dict) -> dict[str, tuple[float, int]]:
+    """By peer of every vocabulary: the geometric mean of tokenmill's speed relative to it, and over how many cells.
+
+    Cells in which the peer cannot open the file, or gives other ids, do not count.
+    """
+    gains: dict[str, list[float]] = {}
+    for kept in results.values():
+        for jobs in kept.values():
+            ours = jobs["tokenmill"]
+            for peer, rounds in jobs.items():
+                if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds):
+                    gains.setdefault(peer, []).append(statistics.median(ratios(ours, rounds, "mb_per_s")))
+    every = set.intersection(*({*jobs} for kept in results.values() for jobs in kept.values()))
+    names = {"tokenizers_next": "tokenizers 1.0"}
+    return {
+        names.get(peer, peer): (statistics.geometric_mean(each), len(each))
+        for peer, each in sorted(gains.items())
+        if peer in every
+    }
 
 
 def matrix(results: dict) -> list[str]:
     """A row for each text and a column for each vocabulary: tokenmill's MB/s, and its lead over the fastest peer."""
     texts = list(next(iter(results.values())))
     gains, behind, ties, shown = leads_of(results)
+    means = means_of(results)
     wrong: dict[str, list[str]] = {}
     for model, kept in results.items():
         for text, jobs in kept.items():
@@ -100,12 +115,12 @@ def matrix(results: dict) -> list[str]:
             ],
         ),
         "",
-        f"The speed relative to the fastest of {peers_of(results)}. A peer that cannot open a file is left out:",
+        f"The speed relative to the fastest of {', '.join(means)}. A peer that cannot open a file is left out:",
         "",
         *table(["", *results], [[text, *narrow(shown.get((model, text), "") for model in results)] for text in texts]),
         "",
-        f"Geometric mean of the ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind} of {len(gains)} cells, level in "
-        f"{ties}.",
+        f"Geometric mean of these ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind} of {len(gains)} cells, level in "
+        f"{ties}. Geometric means by peer: {'; '.join(f'{peer} {mean:.2f}x ({n} cells)' for peer, (mean, n) in means.items())}.",
         "",
         f"Every library with {first}, MB per second of CPU time:",
         "",

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from tokenmill.quality.metrics import gini
 
 from . import charts
-from .encode_tables import leads_of, peers_of
+from .encode_tables import leads_of, means_of
 from .harness import ROOT, median, rates, ratio, ratios, saved, spread
 from .pages import replace_section, table
 from .stages import STAGES
@@ -66,7 +66,11 @@ def measured() -> str:
     english = train["en"]
     seconds = {name: median(english[name]) for name in charts.PEERS}
     leads = [ratio(english[peer], english[ours]) for peer, ours in TRAINERS.items() if peer in english]
-    gains, behind, ties, _ = leads_of(matrix_)
+    means, (gains, behind, ties, _) = means_of(matrix_), leads_of(matrix_)
+    speeds = ", ".join(
+        f"{mean:.1f}x of {peer}" for peer, (mean, _) in sorted(means.items(), key=lambda each: -each[1][0])
+    )
+    speeds = speeds.replace("x of", "x the speed of", 1)
     jsonl = files["jsonl"]
     megatron = [
         ratio(kept["whole"]["commands"]["megatron"], kept["whole"]["commands"]["tokenmill"])
@@ -86,7 +90,7 @@ def measured() -> str:
 </picture>
 
 - **Train**: 32,768 tokens from 150 MB of English in {seconds["tokenmill"]:.2f} s and {median(english["tokenmill"], "peak_mib"):.0f} MiB on two cores; {min(leads):.1f}x to {max(leads):.0f}x faster than {len(leads)} other libraries.
-- **Use [any family](docs/reference/families.md)**: the ids of tiktoken, Hugging Face, SentencePiece and llama.cpp from their own files, {statistics.geometric_mean(gains):.1f}x faster than the fastest of {peers_of(matrix_)} over {len(gains)} pairs of a vocabulary and a kind of text (ahead in {len(gains) - behind - ties}, level in {ties}, behind in {behind}).
+- **Use [any family](docs/reference/families.md)**: the ids of tiktoken, Hugging Face, SentencePiece and llama.cpp from their own files. New text in pieces of 10 kB, {len(gains)} pairs of a vocabulary and a kind of text: {speeds} (geometric means; behind the fastest of them in {behind}, level in {ties}).
 - **Write [token files](docs/how-to/encode.md)**: JSON lines at {jsonl["bytes"] / 1e6 / median(jsonl["commands"]["tokenmill"]):.0f} MB/s on two cores, {ratio(jsonl["commands"]["gigatoken"], jsonl["commands"]["tokenmill"]):.1f}x faster than gigatoken; the bytes of Megatron-LM's fast tool, {" to ".join(dict.fromkeys(f"{gain:.0f}x" for gain in (min(megatron), max(megatron))))} faster.
 - **[Evaluate](docs/how-to/judge.md)** a vocabulary on one page: of the 8,192 tokens in [the tour](docs/tour.md#evaluate), {judged()}.
 - **Go beyond plain BPE**: [Picky BPE](docs/explanation/picky.md), [SuperBPE and BoundlessBPE](docs/how-to/superwords.md), and [parity-aware BPE](docs/how-to/parity.md), which cuts the Gini coefficient of {len(tokens["plain"])} languages from {gini(tokens["plain"]):.3f} to {gini(tokens["hybrid"]):.3f}.
