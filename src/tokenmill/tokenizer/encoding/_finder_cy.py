@@ -105,13 +105,13 @@ class Finder:
             return self.search(text, 0, length, cython.address(which)) < length
 
     def search(self, text, at, length, which):
-        p: cython.p_void
+        p: cython.pointer(cython.const[uint8_t])
         while at < length:
             if self.first >= 0:
-                p = memchr(text + at, self.first, length - at)
+                p = cython.cast(cython.pointer(cython.const[uint8_t]), memchr(text + at, self.first, length - at))
                 if p == cython.NULL:
                     break
-                at = cython.cast(cython.pointer(uint8_t), p) - text
+                at = p - text
             elif self.uses_simd:
                 at = tm_find_pair(cython.address(self.pairs), self.begins, text, at, length)
             if self.begins[text[at] << 2 | text[at + 1] >> 6] >> (text[at + 1] & 63) & 1 if at + 1 < length else self.alone[text[at]]:
