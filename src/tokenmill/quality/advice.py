@@ -60,7 +60,7 @@ class Subject:
 
     @property
     def trained_here(self) -> bool:
-        """Whether the user trained it, as far as its file tells. Pruning gives a published vocabulary events, but no event counts."""
+        """Whether its file shows that the user trained it. Pruning gives a published vocabulary events, but no event counts."""
         return len(self.tok.vocabulary.event_counts) > 0
 
     @lazy

@@ -99,7 +99,7 @@ def summary(figures: Figures) -> str:
 
 
 def listed(names: Sequence[str], most: int | None = None) -> str:
-    """Names as prose, at most so many: "Georgian, Hindi and 3 more"."""
+    """The names as prose. Those beyond `most` are only counted: "Georgian, Hindi and 3 more"."""
     more = [] if most is None or len(names) <= most else [f"{len(names) - most} more"]
     *first, last = [*names[:most], *more]
     return f"{', '.join(first)} and {last}" if first else last

@@ -42,7 +42,7 @@ class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
     plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes,
-        and no token takes in the text beside it. local: whether the tokens of a stretch depend only on a few characters before it,
+        and no token includes the white space next to it. local: whether the tokens of a stretch depend only on a few characters before it,
         apart from a space that is put before the text.
     """
 

@@ -77,8 +77,8 @@ cdef class Encoder:
     cdef Py_ssize_t _changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil
     # Encode the start of the part text[at:length] with a space before it.
     cdef Py_ssize_t _prefixed(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
-    # Append the id of an added token, unless there is none before `length`, and those of the tokens that begin in the white space
-    # it takes in; `token` is then the next one. Returns where they end: `at` if there is none.
+    # Append the id of the added token `token`, if it starts before `length`. A token that begins in white space which this one
+    # includes follows at once. Then `token` is the next one. Returns where the last one ends, or `at` without a token.
     cdef Py_ssize_t _tokens(self, State state, Found* token, Finder finder, const uint8_t* text, size_t at, size_t length,
                             Sections sections) noexcept nogil
     # Record a part, if parts are recorded. False if memory runs out.
