@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
-from .jobs.progress import Progress, draws_progress
+from .jobs.progress import Progress, drawn
 from .jobs.work import Overwrite
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
 from .sources.blocks import ReadOptions
@@ -371,11 +371,10 @@ class _Arguments(Train):
 
     def trained(self, **given: Any) -> Tokenizer:
         """The tokenizer of the largest size, trained on what is given."""
-        assert not isinstance(self.progress, bool)  # for type checkers: draws_progress
-        return replace(self, vocab_size=self.sizes, **given).run(progress=self.progress).tok
+        with drawn(self.progress) as show:
+            return replace(self, vocab_size=self.sizes, **given).run(progress=show).tok
 
 
-@draws_progress
 @takes_options(_Arguments)
 def train(sources: Paths, options: _Arguments) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed; or on saved word counts.
@@ -404,7 +403,6 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
     return options.trained(sources=sources)
 
 
-@draws_progress
 @takes_options(_Arguments)
 def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
@@ -414,7 +412,6 @@ def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> To
     return options.trained(texts=texts)
 
 
-@draws_progress
 @takes_options(_Arguments)
 def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, int], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on word counts, or on a mapping of words to counts such as a Counter. Options as for `train`.
@@ -427,7 +424,6 @@ def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, in
     return options.trained(counts=WordCounts.from_mapping(counts) if isinstance(counts, Mapping) else counts)
 
 
-@draws_progress
 @takes_options(_Arguments)
 def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Arguments) -> Tokenizer:
     """Train by parity-aware BPE: at each step, the language that is compressed worst chooses the merge.

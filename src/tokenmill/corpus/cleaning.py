@@ -23,7 +23,7 @@ from typing import Any
 from .. import __version__
 from ..errors import InputError, OptionName, OutputError, require, suggests_options
 from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
-from ..jobs.progress import Meter, Progress, draws_progress
+from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
@@ -42,7 +42,6 @@ COLUMNS = ["text", "id", "source", "title"]  # of Parquet
 ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; a block more in the bytes
 
 
-@draws_progress
 @suggests_options
 def clean(
     kind: str,
@@ -63,7 +62,6 @@ def clean(
     job: with `overwrite` the output of another run is removed. Without it that is an OutputError.
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job = options or CleanOptions(), JobOptions.of(job, num_threads)
     check_kind(kind, options.format)
     options = options.for_kind(kind)
@@ -81,11 +79,11 @@ def clean(
         if finished is not None:
             return finished
     key = {"sources": fingerprint(files), "options": settings}
-    with working_folder(working_path, folder, key, job.resumes(files)) as working:
+    with working_folder(working_path, folder, key, job.resumes(files)) as working, drawn(progress) as show:
         if not working.has_states():
             _remove_output(folder)
         try:
-            results = do_parts(work, working, job, progress=progress)
+            results = do_parts(work, working, job, progress=show)
             report = _report(work, working, [steps for steps, _ in results], skipped)
         except BaseException:
             if not working.has_states():

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
-from ..jobs.progress import Progress, draws_progress
+from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Block, Span
@@ -39,7 +39,6 @@ SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than
 MAX_SHARDS = 4096
 
 
-@draws_progress
 @suggests_options
 def count_to_folder(
     sources: Paths,
@@ -59,7 +58,6 @@ def count_to_folder(
 
     num_threads: in place of `num_threads` of `job`.
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job, output = options or CountOptions(), JobOptions.of(job, num_threads), named(output)
     on_skip = options.read.skipper(on_skip)
     require("pyarrow", "corpus", "writing word counts")
@@ -71,12 +69,12 @@ def count_to_folder(
     told |= {"split_patterns": splitter.patterns, "special_tokens": splitter.special_tokens}
     told |= {"skip": on_skip is not None, "engine": job.engine}
     key = {"sources": fingerprint(found), "options": told}
-    with working_folder(path_beside(output), output, key, job.resumes(found)) as folder:
+    with working_folder(path_beside(output), output, key, job.resumes(found)) as folder, drawn(progress) as show:
         if job.engine == "ray":
-            summary = count_in_shards(found, folder, splitter, options, job, on_skip, progress)
+            summary = count_in_shards(found, folder, splitter, options, job, on_skip, show)
         else:
             work = CountWhole(found, splitter, options, job)
-            ((values, resumed),) = do_parts(work, folder, job, on_skip, progress)
+            ((values, resumed),) = do_parts(work, folder, job, on_skip, show)
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Literal
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Meter, Progress, draws_progress
+from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import JobOptions
 from ..sources.blocks import BLOCK, Block
 from ..sources.find import OnSkip
@@ -25,7 +25,6 @@ from .weights import scaled
 from .word_counts import WordCounts
 
 
-@draws_progress
 @suggests_options
 def count(
     sources: Paths,
@@ -55,7 +54,6 @@ def count(
     progress: called as progress("count", bytes read, bytes of all files, or None with a pipe among them).
     Raises InputError for a source that is missing, cannot be read, or is damaged.
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     splitter = make_splitter(split)
     options = options or CountOptions()
     if memory_limit is not None:
@@ -72,14 +70,15 @@ def count(
             return WordCounts.load(output)
     found, _ = found_sources(sources, options.read, on_skip)
     size = stored_size(found)
-    meter = Meter(progress and partial(progress, "count"), [size])
     with (
+        drawn(progress) as show,
         temporary_spill(spill_folder) as spill,
         Threads(
             partial(Counter, splitter), num_threads, memory_limit_of(options.memory_limit), spill, size=size
         ) as threads,
     ):
         files = FileCount(found, cut_of(splitter), options, on_skip)
+        meter = Meter(show and partial(show, "count"), [size])
         files.run(threads, partial(meter.set, 0))
         meter.at(1)
         about = splitter.patterns, threads.documents, threads.total_bytes, files.weighing.parts(threads.bytes_of())
@@ -108,7 +107,6 @@ def count_each(
     return counts
 
 
-@draws_progress
 @suggests_options
 def count_iterator(
     texts: Iterable[str | bytes],
@@ -130,13 +128,17 @@ def count_iterator(
     >>> sorted(count_iterator(["low low", "lower"]).items())
     [(b' low', 1), (b'low', 1), (b'lower', 1)]
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     splitter = make_splitter(split)
     if isinstance(texts, (str, bytes)):
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
     limit = memory_limit_of(memory_limit)
-    with temporary_spill(None) as spill, Threads(partial(Counter, splitter), num_threads, limit, spill) as threads:
-        count_blocks(texts, threads, progress)
+    counter = partial(Counter, splitter)
+    with (
+        drawn(progress) as show,
+        temporary_spill(None) as spill,
+        Threads(counter, num_threads, limit, spill) as threads,
+    ):
+        count_blocks(texts, threads, show)
         return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 # Called as progress(stage, done, total), often bytes of the sources as they are stored. total is None if it is unknown.
 Progress = Callable[[str, int, int | None], None]
@@ -104,19 +100,14 @@ def _notebook(drawn: Any) -> Callable[..., None]:
     return show
 
 
-def draws_progress(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a public function: with progress=True it draws a bar for each stage, and it gets no bool."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> R:
-        if not isinstance(options.get("progress"), bool):
-            return function(*args, **options)
-        if not options.pop("progress"):
-            return function(*args, **options)
-        with bars() as (progress, _):
-            return function(*args, **{**options, "progress": progress})
-
-    return call  # type: ignore[return-value]
+@contextlib.contextmanager
+def drawn(progress: Progress | bool | None) -> Iterator[Progress | None]:
+    """The callback for the argument `progress` of a public function: True draws a bar for each stage."""
+    if progress is True:
+        with bars() as (show, _):
+            yield show
+    else:
+        yield progress or None
 
 
 def part_of(progress: Progress | None, number: int, parts: int) -> Progress | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConversionError, UsageError, suggests_options
 from ..formats.rank_merges import ranks_of
-from ..jobs.progress import Progress, draws_progress
+from ..jobs.progress import Progress, drawn
 from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import open_source, read_documents
 from ..sources.find import Source, find_sources, report_skips
@@ -97,7 +97,6 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
     return None
 
 
-@draws_progress
 @suggests_options
 def check(
     tokenizer: Tokenizer,
@@ -120,7 +119,6 @@ def check(
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tokenizer, other)
     if not isinstance(fuzz, Integral) or fuzz < 0:
         raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
@@ -138,8 +136,9 @@ def check(
     ]
     if library is None:
         stages.append(("bytes", (("fuzzed bytes", data) for data in fuzzed_bytes(both, fuzz // 4, seed)), fuzz // 4))
-    found = (trial.run(*stage, progress) for stage in stages)
-    difference = next((difference for difference in found if difference is not None), None)
+    with drawn(progress) as show:
+        found = (trial.run(*stage, show) for stage in stages)
+        difference = next((difference for difference in found if difference is not None), None)
     return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens, trial.refused)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress, draws_progress, part_of
+from ..jobs.progress import Progress, drawn, part_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
@@ -62,7 +62,6 @@ TILES = (  # a table and a column of it
 )
 
 
-@draws_progress
 @suggests_options
 def compare(
     tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer],
@@ -82,18 +81,17 @@ def compare(
     >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
     [4.41, 4.05]
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     given = [tokenizers] if isinstance(tokenizers, str) else tokenizers
     expect_tokenizers(*(given.values() if isinstance(given, Mapping) else given))
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
-    with gc_paused(), Reading(domains) as reading:
+    with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
-            judged[name] = judge(tok, domains, show := part_of(progress, number, len(named)))
-            figures[name] = on_sample(tok, show)
+            judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
+            figures[name] = on_sample(tok, part)
         differences = _differences(named, domains.sample())
         tables = _tables(judged, figures, differences, thresholds, domains.named)
         size = next(iter(judged.values())).usage.bytes

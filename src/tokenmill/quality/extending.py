@@ -28,7 +28,7 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..errors import OptionName, UsageError, suggests_options
-from ..jobs.progress import Progress, draws_progress
+from ..jobs.progress import Progress, drawn
 from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -54,7 +54,6 @@ class _Options(MergeOptions):
     progress: Progress | bool | None = None
 
 
-@draws_progress
 @takes_options(_Options)
 def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
@@ -79,15 +78,13 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     options = {name: getattr(given, name) for name in fields_of(MergeOptions)}
     options["special_tokens"] = checked_special_tokens(given.special_tokens)
     special = (*tok.vocabulary.special_tokens, *options["special_tokens"])
-    progress = given.progress
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
-    counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, progress)
-    counts = counts.cut_out(token.encode() for token in special)
-    ids, numbers = segment(tok, counts, progress)
-    offsets = np.zeros(len(counts) + 1, np.uint64)
-    np.cumsum(numbers, out=offsets[1:])
-    options["progress"] = progress
-    larger = extend_vocabulary(counts, given.vocab_size, tok.vocabulary, ids, offsets, **options)
+    with drawn(given.progress) as show:
+        counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, show)
+        counts = counts.cut_out(token.encode() for token in special)
+        ids, numbers = segment(tok, counts, show)
+        offsets = np.zeros(len(counts) + 1, np.uint64)
+        np.cumsum(numbers, out=offsets[1:])
+        larger = extend_vocabulary(counts, given.vocab_size, tok.vocabulary, ids, offsets, progress=show, **options)
     return Tokenizer(larger, name=tok.name)
 
 
@@ -118,7 +115,6 @@ class Worth(NamedTuple):
     gained: int
 
 
-@draws_progress
 @suggests_options
 def replace(
     tok: Tokenizer,
@@ -142,7 +138,6 @@ def replace(
     >>> better.tok.decode([310]) == tok.decode([310]), better.new_rows[99_871]
     (True, [1677, 2849])
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     vocabulary = tok.vocabulary
     if vocabulary.alphabet != "bytes":
@@ -151,17 +146,18 @@ def replace(
     if number is not None and not (isinstance(number, (int, np.integer)) and number >= 1):
         raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
     read = read or ReadOptions()
-    counts = EvaluationText(text, num_threads, read).together(tok, progress)
-    usage = measure_usage(tok, counts, progress=progress)
-    uses = usage.by_id
-    if keep is not None:
-        others = EvaluationText(keep, num_threads, read).together(tok, progress)
-        uses = uses + measure_usage(tok, others, progress=progress).by_id
-    wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
-    going = [id for id, _ in islice(least_used(tok, uses), wanted)]
-    if len(going) < (number or 0):
-        raise UsageError(f"number is {number}, and only {len(going)} tokens can be replaced")
-    return _with_new(tok, sorted(going), counts, progress)
+    with drawn(progress) as show:
+        counts = EvaluationText(text, num_threads, read).together(tok, show)
+        usage = measure_usage(tok, counts, progress=show)
+        uses = usage.by_id
+        if keep is not None:
+            others = EvaluationText(keep, num_threads, read).together(tok, show)
+            uses = uses + measure_usage(tok, others, progress=show).by_id
+        wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
+        going = [id for id, _ in islice(least_used(tok, uses), wanted)]
+        if len(going) < (number or 0):
+            raise UsageError(f"number is {number}, and only {len(going)} tokens can be replaced")
+        return _with_new(tok, sorted(going), counts, show)
 
 
 def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress, draws_progress
+from ..jobs.progress import Progress, drawn
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -74,7 +74,6 @@ SECTIONS = (
 )
 
 
-@draws_progress
 @suggests_options
 def inspect(
     tok: Tokenizer,
@@ -93,17 +92,16 @@ def inspect(
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     if not isinstance(options, InspectionOptions):
         raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tokenizer_name(tok.name)
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
-    with gc_paused(), Reading(domains) as reading:
+    with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
         tables = [overview_table(tok)]
         judged = usage = None
         if domains is not None:
-            judged = judge(tok, domains, progress)
+            judged = judge(tok, domains, show)
             usage = judged.usage
             tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
@@ -112,8 +110,8 @@ def inspect(
                 thresholds_table(judged.swallowed, judged.size, options.thresholds),
                 junk_table(tok.vocabulary, judged.swallowed, options.junk_at),
             ]
-        figures = on_sample(tok, progress)
-        reach = reach_of_tokens(tok, usage, progress)
+        figures = on_sample(tok, show)
+        reach = reach_of_tokens(tok, usage, show)
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, partial_table(tok, reach, usage)]
         replaceable = tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords

@@ -18,7 +18,7 @@ from operator import add
 import numpy as np
 
 from ..errors import UsageError, suggests_options
-from ..jobs.progress import Progress, draws_progress
+from ..jobs.progress import Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.tokenizer import expect_tokenizers
@@ -49,7 +49,6 @@ class Pruned:
     dropped: int
 
 
-@draws_progress
 @suggests_options
 def prune(
     tok: Tokenizer,
@@ -72,18 +71,17 @@ def prune(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (31640, 291)
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     if (ids is None) == (ios is None) or (ios is None) != (counts is None):
         raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
     if ids is None:
-        return _prune_by_ios(tok, ios, EvaluationText(counts, num_threads, read), progress)  # type: ignore[arg-type]
+        with drawn(progress) as show:
+            return _prune_by_ios(tok, ios, EvaluationText(counts, num_threads, read), show)  # type: ignore[arg-type]
     removing = set(ids)
     check_removable(tok.vocabulary, removing)
     return _without(tok, removing)
 
 
-@draws_progress
 @suggests_options
 def shrink(
     tok: Tokenizer,
@@ -108,7 +106,6 @@ def shrink(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     expect_tokenizers(tok)
     if not isinstance(min_uses, Integral) or min_uses < 1:
         raise UsageError(f"min_uses is {min_uses!r}; give a number of uses, 1 or more")
@@ -119,7 +116,8 @@ def shrink(
     keeping = _of_scripts(tok.vocabulary, scripts) if scripts else set()
     made: set[int] = set()
     if text is not None:
-        used, made = _used(tok, EvaluationText(text, num_threads, read), min_uses, progress)
+        with drawn(progress) as show:
+            used, made = _used(tok, EvaluationText(text, num_threads, read), min_uses, show)
         keeping |= used
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)

@@ -46,7 +46,7 @@ def train_superbpe(job: passes.Job) -> Vocabulary:
         events=np.concatenate([first.events, merges]),
         added_tokens=tuple(AddedToken(content, id) for id, content in special),
         whole_pretokens=False,  # it would change no id, and encoding would have to check that
-        event_counts=np.concatenate([np.reshape(first.event_counts, (-1, 2)), numbers]),  # type: ignore[arg-type]
+        event_counts=np.concatenate([np.reshape(first.event_counts, (-1, 2)), numbers]),
     )
 
 

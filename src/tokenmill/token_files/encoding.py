@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, suggests_options
 from ..jobs.outputs import is_device, open_output, temporary_folder
-from ..jobs.progress import Progress, draws_progress
+from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.blocks import Span
@@ -46,7 +46,6 @@ MAX_TASKS = 10_000
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
 
-@draws_progress
 @suggests_options
 def encode_files(
     tok: Tokenizer,
@@ -74,7 +73,6 @@ def encode_files(
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens
     18211734
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     options, job = options or EncodeOptions(), JobOptions.of(job, num_threads)
     on_skip = options.read.skipper(on_skip)
     settings = settings_for(tok, format, options)
@@ -100,7 +98,7 @@ def encode_files(
         "tokenizer": tok.vocabulary.fingerprint(),
         "options": {**asdict(settings), "engine": job.engine},
     }
-    with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder:
+    with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder, drawn(progress) as show:
         if part := options.part_number:
             groups = [part_of(inputs, options.read, *part, numbered=format == "parquet")]
         else:
@@ -109,7 +107,7 @@ def encode_files(
             total = sum(size for _, size, _ in groups[0])
             groups = group_by_size(groups[0], max(TASK_BYTES, total // MAX_TASKS)) or [[]]
         work = EncodeParts(tok, groups, settings, job)
-        results = do_parts(work, folder, job, on_skip, progress)
+        results = do_parts(work, folder, job, on_skip, show)
         resumed_bytes = sum(
             value["counts"]["text_bytes"] if resumed else value["resumed_bytes"] for value, resumed in results
         )

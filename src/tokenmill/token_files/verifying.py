@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, UsageError, suggests_options
-from ..jobs.progress import Meter, Progress, draws_progress
+from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import Task
 from ..jobs.working_folder import WorkingFolder
 from ..sources.blocks import ReadOptions
@@ -38,7 +38,6 @@ class Verified:
     checks: tuple[str, ...]
 
 
-@draws_progress
 @suggests_options
 def verify(
     path: str | os.PathLike[str],
@@ -61,7 +60,6 @@ def verify(
     >>> verify("train.bin", tok=tok, sources="corpus/*.txt").checks
     ('sizes', 'SHA-256 of the ids and of the lengths', 'ids below 32,000', 'a token after each document', 'the sources')
     """
-    assert not isinstance(progress, bool)  # for type checkers: draws_progress
     if sources and tok is None:
         raise UsageError("to compare with the sources, name the tokenizer that encoded them")
     known = load_tokens(path, dtype=dtype)
@@ -69,19 +67,20 @@ def verify(
     tokens = load_tokens(path, tok=tok, dtype=dtype) if metadata else known
     checks = ["sizes", *(["SHA-256 of the ids and of the lengths"] if metadata else [])]
     n_vocab = min([each.n_vocab for each in (tok, metadata) if each is not None], default=None)
-    _check_ids(tokens, n_vocab, progress)
-    if n_vocab is not None:
-        checks.append(f"ids below {n_vocab:,}")
-    if tokens._bounds is not None:
-        for _ in tokens.length_blocks():
-            pass
-        checks += _check_ends(tokens)
-    if metadata and "summary" in metadata.files:
-        _check_summary(FORMATS[metadata.format].paths(tokens.path)[2], metadata)
-    if sources:
-        assert tok is not None
-        _check_sources(tokens, tok, sources, num_threads, progress)
-        checks.append("the sources")
+    with drawn(progress) as show:
+        _check_ids(tokens, n_vocab, show)
+        if n_vocab is not None:
+            checks.append(f"ids below {n_vocab:,}")
+        if tokens._bounds is not None:
+            for _ in tokens.length_blocks():
+                pass
+            checks += _check_ends(tokens)
+        if metadata and "summary" in metadata.files:
+            _check_summary(FORMATS[metadata.format].paths(tokens.path)[2], metadata)
+        if sources:
+            assert tok is not None
+            _check_sources(tokens, tok, sources, num_threads, show)
+            checks.append("the sources")
     return Verified(tokens.path, len(tokens) if tokens._bounds is not None else None, len(tokens.ids), tuple(checks))
 
 

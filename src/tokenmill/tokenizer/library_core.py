@@ -29,7 +29,7 @@ Pieces = list[tuple[int, int, int]]  # ids, each with its first character and th
 class LibraryCore(Core):
     """The methods of Core for a vocabulary whose own library encodes. There are no pretokens, no merges and no cache here."""
 
-    scanner = kernel = cutter = None  # type: ignore[assignment]
+    scanner = kernel = cutter = None
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
         super().__init__(vocabulary, cache_bytes)

@@ -137,10 +137,10 @@ class Training:
             added_tokens=(*added, *special),
             # In plain BPE a pretoken that is a token always becomes that token. In event order it may not.
             whole_pretokens=order == "merges",
-            alphabet=self.options.alphabet,  # type: ignore[arg-type]
+            alphabet=self.options.alphabet,
             unknown=self.unknown,
             refine=self.options.refine,
-            event_counts=watch.numbers,  # type: ignore[arg-type]
+            event_counts=watch.numbers,
         )
 
 
