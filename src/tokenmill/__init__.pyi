@@ -1,9 +1,5 @@
 # The public names, one import a line. __init__.py reads these lines at run time; type checkers and editors read them too.
 from . import errors as errors
-from .api import encoding_for_model as encoding_for_model
-from .api import get_encoding as get_encoding
-from .api import list_encoding_names as list_encoding_names
-from .api import load as load
 from .corpus import CleaningReport as CleaningReport
 from .corpus import CleanOptions as CleanOptions
 from .corpus import Document as Document
@@ -65,6 +61,10 @@ from .token_files.verifying import Verified as Verified
 from .token_files.verifying import verify as verify
 from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer.display import TokenView as TokenView
+from .tokenizer.loading import encoding_for_model as encoding_for_model
+from .tokenizer.loading import get_encoding as get_encoding
+from .tokenizer.loading import list_encoding_names as list_encoding_names
+from .tokenizer.loading import load as load
 from .tokenizer.offsets import Offsets as Offsets
 from .tokenizer.opening import Opening as Opening
 from .tokenizer.streams import StreamDecoder as StreamDecoder

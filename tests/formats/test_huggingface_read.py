@@ -5,7 +5,7 @@ import json
 import pytest
 import tokenizers
 
-from tokenmill import Tokenizer
+from tokenmill import Tokenizer, load
 from tokenmill.errors import FormatError, UsageError
 from tokenmill.formats.byte_alphabet import to_text
 from tokenmill.formats.huggingface import parse_tokenizer_json
@@ -277,7 +277,7 @@ def test_decoders_that_do_not_fit_the_model_decode_as_in_tokenizers(tmp_path, st
     }  # fmt: skip
     (tmp_path / "tokenizer.json").write_text(json.dumps(root))
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    tok = Tokenizer.from_file(tmp_path)
+    tok = load(tmp_path)
     for text in ("a b", " a", "x\u00e9b", "b  a"):
         ids = theirs.encode(text).ids
         assert tok.encode(text) == ids

@@ -13,7 +13,7 @@ import zstandard
 from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import TikTokenConverter
 
-from tokenmill import Tokenizer
+from tokenmill import Tokenizer, load
 from tokenmill.errors import ConversionError, FormatError, InputError
 from tokenmill.formats import file_content, read, write
 from tokenmill.formats.rank_merges import ranks_of
@@ -146,22 +146,22 @@ def trained_model(symbols, **options):
 def test_a_model_that_another_format_would_give_other_ids_is_not_written(tmp_path, symbols):
     path = tmp_path / "tokenizer.model"
     path.write_bytes(trained_model(symbols, normalization_rule_name="identity"))
-    tok = Tokenizer.from_file(path)
+    tok = load(path)
     with pytest.raises(ConversionError, match=r"would give '.*' the ids \[.*\], not \["):
         tok.save(tmp_path / "saved")
     with pytest.raises(ConversionError, match="would give"):
         Convert(tokenizer=str(path), output=tmp_path / "converted", to="huggingface").run()
     assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.model"]
     tok.save(tmp_path / "again.model", format="sentencepiece")
-    assert Tokenizer.from_file(tmp_path / "again.model").encode(" low <a b>\n") == tok.encode(" low <a b>\n")
+    assert load(tmp_path / "again.model").encode(" low <a b>\n") == tok.encode(" low <a b>\n")
 
 
 @pytest.mark.parametrize("symbols", [[], ["[INST] ", "<a b>"]])
 def test_a_model_that_tokenizer_json_can_hold_is_written(tmp_path, symbols):
     (tmp_path / "tokenizer.model").write_bytes(trained_model(symbols, normalization_rule_name="identity"))
-    tok = Tokenizer.from_file(tmp_path / "tokenizer.model")
+    tok = load(tmp_path / "tokenizer.model")
     tok.save(tmp_path / "saved")
-    assert Tokenizer.from_file(tmp_path / "saved").encode(" low [INST] <a b>\n") == tok.encode(" low [INST] <a b>\n")
+    assert load(tmp_path / "saved").encode(" low [INST] <a b>\n") == tok.encode(" low [INST] <a b>\n")
 
 
 @pytest.mark.parametrize("options", [{}, {"remove_extra_whitespaces": False}, {"add_dummy_prefix": False}])
@@ -170,7 +170,7 @@ def test_symbols_of_white_space_give_the_ids_of_sentencepiece(tmp_path, rule, op
     data = trained_model(["\u2581\u2581", "\n"], normalization_rule_name=rule, **options)
     (tmp_path / "tokenizer.model").write_bytes(data)
     model = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_proto=data)
-    tok = Tokenizer.from_file(tmp_path / "tokenizer.model")
+    tok = load(tmp_path / "tokenizer.model")
     for text in ("", "\n", " \n", "  low  \n the", "\nlow", " \u2581a", "low   ", "½\n½"):
         assert tok.encode(text) == model.encode(text), text
 
@@ -182,5 +182,5 @@ def test_a_converted_file_that_its_library_cannot_read_is_not_written(tmp_path):
     path = tmp_path / "tokenizer.model"
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ConversionError, match=r"sentencepiece .* cannot read this file"):
-        Tokenizer.from_file(path).save(tmp_path / "again.model", format="sentencepiece")
+        load(path).save(tmp_path / "again.model", format="sentencepiece")
     assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.model"]

@@ -136,7 +136,7 @@ def from_bytes(data, suffix):
         path = Path(folder, f"tokenizer{suffix}")
         path.write_bytes(data)
         try:
-            return tokenmill.Tokenizer.from_file(path, drop_unknown=suffix == ".json")
+            return tokenmill.load(path, drop_unknown=suffix == ".json")
         except tokenmill.errors.TokenmillError:
             return None
 

@@ -54,7 +54,7 @@ def test_special_tokens_are_added_to_a_picky_tokenizer(text, tmp_path):
 
 def test_published_encodings_by_tiktokens_names(monkeypatch, tmp_path):
     assert set(tokenmill.list_encoding_names()) == set(tiktoken.list_encoding_names())
-    monkeypatch.setattr("tokenmill.api.load", lambda name, download: (name, download))
+    monkeypatch.setattr("tokenmill.tokenizer.loading.load", lambda name, download: (name, download))
     assert tokenmill.encoding_for_model("gpt-4o-mini", download=True) == ("o200k_base", True)
     with pytest.raises(
         UsageError, match=r"no published encoding is known for the model 'gpt-6'.* Did you mean 'gpt-5'"

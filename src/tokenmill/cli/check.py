@@ -66,7 +66,7 @@ def agreement_rows(agreement: Agreement) -> dict[str, Any]:
 
 def _load(path: str, opening: EncoderOpening) -> Tokenizer:
     """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
-    from ..api import load
+    from ..tokenizer.loading import load
 
     try:
         return load(path, download=opening.download, drop_unknown=opening.drop_unknown)

@@ -80,9 +80,9 @@ class Change(Options):
         """Save the tokenizer with the id map and `more` files of its folder, read both back, and certify them."""
         import numpy as np
 
-        from ..api import load
         from ..counting import WordCounts
         from ..formats import write
+        from ..tokenizer.loading import load
         from .certificate import certify
 
         np.save(array := io.BytesIO(), id_map, allow_pickle=False)

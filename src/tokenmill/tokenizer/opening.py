@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ..options import Option, Options
+from .loading import load
 from .tokenizer import Tokenizer
 
 
@@ -20,7 +21,7 @@ class Opening(Options):
         """The tokenizer of a file, a folder or a name; one that is loaded is returned as it is."""
         if isinstance(tokenizer, Tokenizer):
             return tokenizer
-        return Tokenizer.from_file(tokenizer, **vars(self))
+        return load(tokenizer, **vars(self))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from ..errors import (
     UsageError,
     WrongTypeError,
     checks_methods,
-    printable,
     refuse_unknown,
     require,
     suggests_options,
@@ -508,30 +507,6 @@ class Tokenizer:
             tokens[id] = token
         added = tuple(AddedToken(content, id) for content, id in (special_tokens or {}).items())
         return cls(Vocabulary(tuple(tokens), (split,), added_tokens=added), name=name)
-
-    @classmethod
-    def from_file(
-        cls,
-        path: str | os.PathLike,
-        *,
-        split: str | None = None,
-        special_tokens: Mapping[str, int] | None = None,
-        download: bool = False,
-        force: bool = False,
-        drop_unknown: bool = False,
-    ) -> Tokenizer:
-        """Load a tokenizer from a file or folder. The format is detected from the content, as in `tokenmill.load`."""
-        from ..formats.finding import find
-        from ..formats.reading import parse
-        from ..split.names import is_named
-        from ..split.splitter import tables_of
-
-        found = find(path, download)
-        tok = cls(parse(found, split, special_tokens, force, drop_unknown), name=printable(path), source=found.origin())
-        for pattern in tok.vocabulary.split_patterns:
-            if not is_named(pattern):
-                tables_of(pattern)  # a pattern that cannot run is an error of the file
-        return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
         """A tiktoken.Encoding that returns the same ids. Raises ConversionError if no object can, as for Picky BPE.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from .errors import OptionName, UsageError, suggests_options
+from ..errors import OptionName, UsageError, printable, suggests_options
+from ..split.names import encoding_name, is_named, nearest
+from ..split.splitter import tables_of
 from .tokenizer import Tokenizer
 
 
@@ -34,16 +36,20 @@ def load(
     """
     if force and split is None:
         raise UsageError("force takes split in place of the pattern of the file: name it with ", OptionName("split"))
-    return Tokenizer.from_file(
-        path, split=split, special_tokens=special_tokens, download=download, force=force, drop_unknown=drop_unknown
-    )
+    from ..formats.finding import find  # late: --help needs neither
+    from ..formats.reading import parse
+
+    found = find(path, download)
+    vocabulary = parse(found, split, special_tokens, force, drop_unknown)
+    for pattern in vocabulary.split_patterns:
+        if not is_named(pattern):
+            tables_of(pattern)  # a pattern that cannot run is an error of the file
+    return Tokenizer(vocabulary, name=printable(path), source=found.origin())
 
 
 @suggests_options
 def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
     """Load the published encoding of a model ("gpt-4o"), like tiktoken's function of the same name. Options as for `load`."""
-    from .split.names import encoding_name, nearest
-
     name = encoding_name(model)
     if name is None:
         raise UsageError(f"no published encoding is known for the model {model!r}.{nearest(model, encodings=True)}")
@@ -53,8 +59,6 @@ def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
 @suggests_options
 def get_encoding(name: str, *, download: bool = False) -> Tokenizer:
     """Load a published encoding ("cl100k_base"), like tiktoken's function of the same name. Options as for `load`."""
-    from .split.names import encoding_name, nearest
-
     if encoding_name(name) is None:
         raise UsageError(f"no published encoding is known by the name {name!r}.{nearest(name, encodings=True)}")
     return load(name, download=download)
@@ -62,6 +66,6 @@ def get_encoding(name: str, *, download: bool = False) -> Tokenizer:
 
 def list_encoding_names() -> list[str]:
     """The names of the published encodings, which `load` accepts."""
-    from .formats import PUBLISHED
+    from ..formats import PUBLISHED
 
     return list(PUBLISHED)
