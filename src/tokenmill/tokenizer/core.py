@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from .offsets import Offsets
     from .streams import StreamDecoder
 
+CACHE_BYTES = 256 << 20  # by default
+
+
+def core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
+    """The core that encodes with the kernels, or with the library of the vocabulary."""
+    if vocabulary.library is None:
+        return Core(vocabulary, cache_bytes)
+    from .library_core import LibraryCore  # late: few vocabularies need it
+
+    return LibraryCore(vocabulary, cache_bytes)
+
 
 class Core:
     """Encodes and decodes with one vocabulary. Immutable; threads share it.
@@ -148,7 +159,7 @@ class Core:
     # Decoding
 
     def decode(self, ids: Any, errors: str) -> str:
-        """The text of `ids`, a list or an array that the kernel reads."""
+        """The text of `ids`."""
         ids = self._listed(ids)
         left_out, _ = self.left_out(ids)
         if self.vocabulary.byte_tokens and errors == "replace":
@@ -161,7 +172,7 @@ class Core:
         return self.text_decoder.decode(ids, errors)[left_out:]
 
     def decode_bytes(self, ids: Any) -> bytes:
-        """The bytes of `ids`, which are as for `decode`."""
+        """The bytes of `ids`."""
         ids = self._listed(ids)
         data = self.text_decoder.decode_bytes(ids)  # raises for an id that is not there
         return data[self.left_out(ids)[0] :]
@@ -187,7 +198,13 @@ class Core:
         return frozenset(self.vocabulary.special_tokens.values())
 
     def _listed(self, ids: Any) -> Any:
-        """`ids`, which decoding may go over twice."""
+        """`ids`, which decoding may go over twice. NumPy arrays of narrow integers become int64, which the kernel reads from memory."""
+        if type(ids) is list:
+            return ids
+        if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
+            return ids.astype("int64")
+        if not hasattr(ids, "__iter__"):
+            raise WrongTypeError(f"ids are a list or an array of integers, not {type(ids).__name__}")
         return ids if hasattr(ids, "__len__") else list(ids)
 
     def left_out(self, ids: Any) -> tuple[int, bool]:

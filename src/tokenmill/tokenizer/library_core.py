@@ -133,7 +133,7 @@ class LibraryCore(Core):
     # Decoding
 
     def decode(self, ids: Any, errors: str) -> str:
-        ids = [int(id) for id in ids]
+        ids = [int(id) for id in self._listed(ids)]
         self.decoder.decode_bytes(ids)  # raises for an id that is not there
         options = {"skip_special_tokens": False} if self.model.library == "tokenizers" else {}
         problem = f"{self.model.library} cannot decode these ids"

@@ -20,7 +20,7 @@ from ..errors import (
 from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .cores import CACHE_BYTES, core_of
+from .core import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
@@ -303,11 +303,11 @@ class Tokenizer:
             refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
         if skip_special_tokens:
             ids = [id for id in ids if id not in self._core.special_ids]
-        return self._core.decode(ids if type(ids) is list else _to_int64(ids), errors)
+        return self._core.decode(ids, errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of `ids`. Raises UnknownTokenError (a KeyError) for an id that is not in the vocabulary."""
-        return self._core.decode_bytes(ids if type(ids) is list else _to_int64(ids))
+        return self._core.decode_bytes(ids)
 
     def decode_tokens_bytes(self, ids: Iterable[int]) -> list[bytes]:
         """The bytes of each token."""
@@ -569,15 +569,6 @@ class Tokenizer:
         plan = self._plan(special)
         self._core.added.check(text, plan)
         return self._core.plan(plan.allowed, NONE)
-
-
-def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:
-    """`ids` as the kernel reads them from memory: NumPy arrays of narrow integers become int64."""
-    if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
-        return ids.astype("int64")  # type: ignore[union-attr]
-    if not hasattr(ids, "__iter__"):
-        raise WrongTypeError(f"ids are a list or an array of integers, not {type(ids).__name__}")
-    return ids
 
 
 def expect_tokenizers(*values: object) -> None:
