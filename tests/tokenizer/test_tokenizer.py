@@ -199,3 +199,10 @@ def test_from_what_tiktoken_is_made_of():
     assert tok.name == "mine" and tok.n_vocab == theirs.n_vocab
     with pytest.raises(ValueError, match="disallowed special token"):
         tok.encode("low<s>")
+
+
+@pytest.mark.parametrize("id", [-1, 5])
+def test_ranks_with_an_id_that_loses_a_token_are_refused(id):
+    ranks = {**{bytes([byte]): byte for byte in range(256)}, b"lo": id}
+    with pytest.raises(UsageError, match="a negative id, or one that two tokens share"):
+        Tokenizer.from_ranks(ranks, split="gpt2")

@@ -85,9 +85,7 @@ def renderer_of(name: str) -> Renderer | None:
         return _language
     if lower.startswith("formatnum:"):
         return lambda arguments: arguments.name.partition(":")[2]
-    if lower.startswith("ipa-") or lower.startswith("ipac-"):
-        return _pronunciation
-    return None
+    return _pronunciation if lower.startswith(("ipa-", "ipac-")) else None
 
 
 def _text(arguments: Arguments) -> str:

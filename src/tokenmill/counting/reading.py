@@ -48,9 +48,7 @@ def found_sources(sources: Paths, read: ReadOptions, on_skip: OnSkip | None) -> 
 
 def stored_size(sources: Sequence[Source]) -> int | None:
     """The bytes of all sources as they are stored; None with a pipe among them, which can be read only once."""
-    if not all(map(can_read_again, sources)):
-        return None
-    return sum(map(size_of, sources))
+    return sum(map(size_of, sources)) if all(map(can_read_again, sources)) else None
 
 
 class FileCount:
@@ -148,6 +146,4 @@ def why_binary(head: bytes, binary: Binary = "error") -> str | None:
         if 3 * bad <= len(head):
             return None
         found = f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
-    if binary == "skip":
-        return ""
-    return f"looks binary: {found}"
+    return "" if binary == "skip" else f"looks binary: {found}"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from functools import cache, reduce
-from typing import Any
 
 from ..errors import ConversionError, OptionName
 from ..split.patterns import PATTERNS
@@ -19,6 +18,7 @@ from ..split.spelling import canonical
 from ..vocabulary import Vocabulary
 from .byte_alphabet import to_text
 from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
+from .huggingface import piece_texts
 from .merges_txt import roles_of
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .rank_merges import merges_by_rank
@@ -165,14 +165,7 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list
         raise ConversionError(
             "this vocabulary has no byte fallback, and llama.cpp needs the 256 tokens <0x00> to <0xFF>"
         )
-    apart = {*vocabulary.byte_tokens}
-    texts: list[Any] = [
-        None if token is None or id in apart else token.decode().replace(" ", MARK)
-        for id, token in enumerate(vocabulary.tokens)
-    ]
-    for byte, id in enumerate(vocabulary.byte_tokens):
-        texts[id] = f"<0x{byte:02X}>"  # type: ignore[index]
-    texts, kinds = _with_added(vocabulary, texts)
+    texts, kinds = _with_added(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
     for id in vocabulary.byte_tokens:
         kinds[id] = BYTE  # type: ignore[index]
     ranks = piece_scores(vocabulary)

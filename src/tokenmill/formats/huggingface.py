@@ -84,7 +84,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     if byte_level:
         texts = [None if token is None else to_text(token) for token in tokens]
     else:
-        texts = _texts_of(vocabulary, tokens)
+        texts = piece_texts(vocabulary, tokens)
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
             notes.append(
@@ -137,7 +137,7 @@ def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     return (json.dumps(root, ensure_ascii=False, indent=0) + "\n").encode(), notes
 
 
-def _texts_of(vocabulary: Vocabulary, tokens: list[bytes | None]) -> list[str | None]:
+def piece_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
     """The tokens of characters as text: those of bytes as <0x41>, with the mark for a space."""
     texts = [_character_text(token) for token in tokens]
     if mark := vocabulary.space_mark:

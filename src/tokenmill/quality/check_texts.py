@@ -71,9 +71,7 @@ def texts_of_tokens(vocabularies: Sequence[Vocabulary], seed: int, together: int
         random.Random(seed).shuffle(texts)
 
 
-def fuzzed_texts(
-    vocabularies: Sequence[Vocabulary], count: int, seed: int, samples: Sequence[str] = EDGE_CASES
-) -> Iterator[str]:
+def fuzzed_texts(vocabularies: Sequence[Vocabulary], count: int, seed: int) -> Iterator[str]:
     """Generate `count` texts: tokens of the vocabularies, added tokens whole and cut, edge cases, and changed samples."""
     chosen = random.Random(seed)
     tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
@@ -94,7 +92,7 @@ def fuzzed_texts(
 
     for _ in range(count):
         if chosen.random() < 0.2:
-            text = chosen.choice(samples)
+            text = chosen.choice(EDGE_CASES)
             at = chosen.randint(0, len(text))
             yield text[:at] + part() + text[at + chosen.randint(0, 2) :]
         else:

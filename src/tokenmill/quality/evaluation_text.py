@@ -146,10 +146,7 @@ class EvaluationText:
         """Return the counted text of each domain. One progress covers all domains."""
         sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
         meter = Meter(progress and partial(progress, "count"), sizes)
-        counted = []
-        for number, name in enumerate(self.names):
-            counted.append(self._counts(name, tok, progress and meter.part(number), apart))
-        return counted
+        return [self._counts(name, tok, progress and meter.part(i), apart) for i, name in enumerate(self.names)]
 
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> CountedText:
         source, vocabulary = self.sources[name], tok.vocabulary
@@ -180,11 +177,10 @@ class EvaluationText:
         """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
         counted = [] if is_guest(tok) else self._counted_for(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
-        usages = {}
-        for number, name in enumerate(self.names):
-            show = progress and meter.part(number)
-            usages[name] = self._usage(name, tok, self.words(name) if words else None, show)
-        return usages
+        return {
+            name: self._usage(name, tok, self.words(name) if words else None, progress and meter.part(number))
+            for number, name in enumerate(self.names)
+        }
 
     def _usage(self, name: str, tok: Tokenizer, words: int | None, progress: Progress | None) -> Usage:
         if is_guest(tok):

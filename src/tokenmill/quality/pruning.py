@@ -17,19 +17,18 @@ from operator import add
 
 import numpy as np
 
-from ..errors import UsageError, suggests_options
+from ..errors import OptionName, UsageError, suggests_options
 from ..jobs.progress import Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.tokenizer import expect_tokenizers
-from ..training.options import check_share
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
 from .removals import in_event_order, insert_removals
 from .replay import alphabet_of, events_of
 from .replay import replay as replay_events
-from .usage import ordinary_tokens
+from .usage import ordinary_tokens, texts_of_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +196,8 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: lis
 
 
 def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Pruned:
-    check_share("ios", ios)
+    if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
+        raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
     lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs
     if tok.vocabulary.order == "events":
         raise UsageError("ios is for plain tokenizers; this one encodes by events already")
@@ -233,9 +233,4 @@ def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
             ) from None
     inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
     wanted = regex.compile(rf"[\P{{L}}{inside}]*")
-    found = set()
-    for id, token in enumerate(vocabulary.tokens):
-        text = (token or b"\xff").decode("utf-8", "replace")
-        if "\ufffd" not in text and wanted.fullmatch(text):
-            found.add(id)
-    return found - vocabulary.removed
+    return {id for id, text in texts_of_tokens(vocabulary).items() if wanted.fullmatch(text)}

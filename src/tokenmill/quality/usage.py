@@ -97,14 +97,14 @@ def measure_texts(tok: Tokenizer, texts: Iterable[str], words: int | None = None
     return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, words, none.astype(np.uint64), none, none)
 
 
-def batched_by_size(texts: Iterable[str], size: int = SLICE) -> Iterator[list[str]]:
-    """Lists of texts of about `size` characters together."""
+def batched_by_size(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Lists of texts of about SLICE characters together."""
     some: list[str] = []
     total = 0
     for text in texts:
         some.append(text)
         total += len(text)
-        if total >= size:
+        if total >= SLICE:
             yield some
             some, total = [], 0
     if some:

@@ -60,7 +60,13 @@ class Core:
     @lazy
     def tokens(self) -> list[bytes | None]:
         """The bytes of each id that encoding may give, added tokens included: as they are in text after normalization."""
-        return _tokens_by_id(self.vocabulary, self.added)
+        vocabulary = self.vocabulary
+        tokens = [*vocabulary.tokens, *[None] * (vocabulary.n_vocab - len(vocabulary.tokens))]
+        for id in vocabulary.removed:
+            tokens[id] = None
+        for id, token in _bytes_apart(vocabulary, self.added).items():
+            tokens[id] = token
+        return tokens[: vocabulary.n_vocab]
 
     @lazy
     def decoder(self) -> Decoder:
@@ -376,17 +382,6 @@ class Core:
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:
         """The ids of the pretokens of `data` that end at `ends` (a uintp array), as a uint32 buffer."""
         return self.kernel.encode_to_ids(data, None, None, ends)
-
-
-def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | None]:
-    """The bytes of each id that encoding may give, added tokens included: as they are in text after normalization."""
-    tokens = list(vocabulary.tokens)
-    for id in vocabulary.removed:
-        tokens[id] = None
-    tokens += [None] * (vocabulary.n_vocab - len(tokens))
-    for id, token in _bytes_apart(vocabulary, added).items():
-        tokens[id] = token
-    return tokens[: vocabulary.n_vocab]
 
 
 def _bytes_apart(vocabulary: Vocabulary, added: AddedTokens) -> dict[int, bytes]:

@@ -502,11 +502,11 @@ class Tokenizer:
         """
         if not mergeable_ranks:
             raise UsageError("mergeable_ranks is empty")
-        tokens: list[bytes | None] = [None] * (max(mergeable_ranks.values()) + 1)
-        for token, id in mergeable_ranks.items():
-            tokens[id] = token
+        tokens = {id: token for token, id in mergeable_ranks.items()}
+        if min(tokens) < 0 or len(tokens) < len(mergeable_ranks):
+            raise UsageError("mergeable_ranks has a negative id, or one that two tokens share")
         added = tuple(AddedToken(content, id) for content, id in (special_tokens or {}).items())
-        return cls(Vocabulary(tuple(tokens), (split,), added_tokens=added), name=name)
+        return cls(Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,), added_tokens=added), name=name)
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
         """A tiktoken.Encoding that returns the same ids. Raises ConversionError if no object can, as for Picky BPE.

@@ -199,12 +199,6 @@ def exact(share: float) -> Fraction:
     return Fraction(str(share)).limit_denominator(10**18)
 
 
-def check_share(name: str, value: object) -> None:
-    """Raise UsageError if `value` is not a number above 0 and at most 1."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
-        raise UsageError(OptionName(name), f" is {value!r}; it is a share, above 0 and at most 1")
-
-
 PARITY = "Parity"  # the heading of its options in help texts
 
 
