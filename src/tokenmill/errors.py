@@ -145,11 +145,16 @@ def printable(path: str | os.PathLike[str]) -> str:
 def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]) -> None:
     """Raise UnknownOptionError with the nearest known name for a keyword argument that is not known."""
     if unknown := next((name for name in options if name not in known), None):
-        import difflib
+        hint = nearest(unknown, sorted(known)) or f" Its options are {', '.join(sorted(known))}."
+        raise UnknownOptionError(f"{function}() has no option {unknown!r}.{hint}")
 
-        nearest = difflib.get_close_matches(unknown, sorted(known), 1)
-        hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Its options are {', '.join(sorted(known))}."
-        raise UnknownOptionError(f"{function}() has no option {unknown!r}. {hint}")
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question for an error message, " Did you mean ...?", or "" where no name is near."""
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def checks_methods(cls: type[R]) -> type[R]:

@@ -16,7 +16,7 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
-from ..errors import OptionName, TokenmillError, UsageError
+from ..errors import OptionName, TokenmillError, UsageError, nearest
 from ..options import Argument, Field, Options, checked, fields_of, whole_number
 
 SPELT = {"on_skip": "skip_damaged"}  # arguments of Python whose option has another name
@@ -278,11 +278,3 @@ def _columns() -> int:
         return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
     except (OSError, ValueError):
         return 80
-
-
-def nearest(name: str, known: Iterator[str] | Sequence[str] | Mapping[str, Any]) -> str:
-    """A hint at the nearest of the known names."""
-    import difflib
-
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f" Did you mean {close[0]!r}?" if close else ""

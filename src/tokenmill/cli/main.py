@@ -11,10 +11,10 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..errors import TokenmillError, UsageError
+from ..errors import TokenmillError, UsageError, nearest
 from ..jobs import outputs
 from . import _options as opt
-from ._commands import Verb, nearest, spelled
+from ._commands import Verb, spelled
 from ._console import SHOWN_SKIPS, fail, say, verbosity
 from ._verbs import VERBS
 

@@ -26,7 +26,7 @@ from .rows import (
 from .spill import Spill, temporary_spill
 from .store import About, files_in, is_own, open_folder, read_rows, size_of, write_counts
 from .weights import Weighing, Weight, checked_weights, scaled, shares
-from .word_counts import check_patterns, check_scales
+from .word_counts import sum_of
 
 if TYPE_CHECKING:
     from .rows import Rows
@@ -167,15 +167,11 @@ def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
 
 
 def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:
-    patterns = {about.split_patterns for about in abouts if about.split_patterns}
-    check_patterns(patterns)
-    check_scales({about.scale for about in abouts})
+    whole = sum_of(abouts)
     bytes_of = [0] * len(weighing.factors)
     for path, about in zip(paths, abouts, strict=True):
         bytes_of[weighing.group(path)] += about.total_bytes
     mixture = weighing.parts(bytes_of)
-    if mixture and any(about.mixture for about in abouts):
+    if mixture and whole.mixture:
         raise UsageError("word counts of weighted sources cannot be weighted again. Count with all weights at once")
-    mixture = mixture or tuple(part for about in abouts for part in about.mixture)
-    documents = sum(about.documents for about in abouts)
-    return About(patterns.pop() if patterns else (), documents, sum(bytes_of), mixture)
+    return whole._replace(mixture=mixture or whole.mixture)

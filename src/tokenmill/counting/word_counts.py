@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -147,18 +147,12 @@ class WordCounts:
         {b'a': 3}
         """
         many = list(many)
-        patterns = {counts.split_patterns for counts in many if counts.split_patterns}
-        check_patterns(patterns)
-        check_scales({counts.scale for counts in many})
+        about = sum_of(many)
         try:
             rows = merge_rows([counts._rows for counts in many])
         except OverflowError:
             raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
-        documents, total_bytes = (
-            sum(getattr(counts, name) for counts in many) for name in ("documents", "total_bytes")
-        )
-        mixture = tuple(part for counts in many for part in counts.mixture)
-        return cls(*rows, patterns.pop() if patterns else (), documents, total_bytes, mixture)
+        return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
 
     def __add__(self, other: WordCounts) -> WordCounts:
         return WordCounts.merge([self, other]) if isinstance(other, WordCounts) else NotImplemented
@@ -251,13 +245,18 @@ class WordCounts:
         return store.is_saved(path) or is_counts_file(Path(path))
 
 
-def check_scales(scales: set[int]) -> None:
-    """Raise UsageError if counts to add up were multiplied by different common denominators."""
-    if len(scales) > 1:
+def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
+    """The metadata of the sum. UsageError for counts of different patterns, or with different common denominators."""
+    patterns = {each.split_patterns for each in many if each.split_patterns}
+    check_patterns(patterns)
+    if len(scales := {each.scale for each in many}) > 1:
         raise UsageError(
             f"word counts whose weights have different common denominators, {' and '.join(map(str, sorted(scales)))}, cannot be "
             "added up. Count again with all weights at once"
         )
+    documents, total_bytes = sum(each.documents for each in many), sum(each.total_bytes for each in many)
+    mixture = tuple(part for each in many for part in each.mixture)
+    return store.About(patterns.pop() if patterns else (), documents, total_bytes, mixture)
 
 
 def check_patterns(patterns: set[tuple[str, ...]]) -> None:
