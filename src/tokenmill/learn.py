@@ -169,9 +169,7 @@ def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
 STEPS = {step.__name__: step for step in (naive, incremental, indexed, lazy_heap, exact_positions)}
 
 
-def _count_and_index(
-    pretokens: Pretokens,
-) -> tuple[dict[Pair, int], dict[Pair, set[int]], list[list[int]]]:
+def _count_and_index(pretokens: Pretokens) -> tuple[dict[Pair, int], dict[Pair, set[int]], list[list[int]]]:
     words = [ids for ids, _ in pretokens]
     counts: dict[Pair, int] = defaultdict(int)
     where: dict[Pair, set[int]] = defaultdict(set)

@@ -82,10 +82,7 @@ def _dropping(vocabulary: Vocabulary, place: Path, data: bytes) -> Vocabulary:
 
     if not looks_like_tokenizer_json(data):
         raise UsageError(f"{place}: only a tokenizer.json drops characters without a token; leave out drop_unknown")
-    warnings.warn(
-        f"{place}: characters without a token are dropped, as in tokenizers",
-        stacklevel=5,
-    )
+    warnings.warn(f"{place}: characters without a token are dropped, as in tokenizers", stacklevel=5)
     return read_by_library(parse_json(data, str(place)), vocabulary.config, data)
 
 

@@ -37,13 +37,7 @@ class WorkerPool:
     """
 
     def __init__(
-        self,
-        task: str,
-        settings: Any,
-        documents: Callable[[Any], list],
-        num_workers: int,
-        seconds: float,
-        memory: int,
+        self, task: str, settings: Any, documents: Callable[[Any], list], num_workers: int, seconds: float, memory: int
     ) -> None:
         self._start = (task, settings, float(seconds), int(memory))
         self._documents = documents

@@ -56,13 +56,7 @@ from .streams import ByteStream, Pause
 from .text import Check, CutSource, FileSource
 
 FORMATS = ("text", "jsonl", "json", "parquet", "wikipedia", "stackexchange")
-SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
+SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
 HEAD = 4096
 
 

@@ -13,21 +13,7 @@ from typing import Literal
 from ..errors import ConversionError, PatternError
 from .alphabet import ANY, CATEGORIES, WHITE_SPACE, Alphabet, CharSet, property_set
 from .syntax import Dialect, parse
-from .tree import (
-    NOTHING,
-    Alternate,
-    Around,
-    Atomic,
-    Chars,
-    Concat,
-    Group,
-    Look,
-    Node,
-    Part,
-    Reference,
-    Repeat,
-    Start,
-)
+from .tree import NOTHING, Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Part, Reference, Repeat, Start
 
 ESCAPES = {9: r"\t", 10: r"\n", 13: r"\r"}
 

@@ -26,15 +26,7 @@ from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, 
 from .formats import FORMATS
 from .output import checked_output, publish_files
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import (
-    EncodeOptions,
-    EncodeSummary,
-    Metadata,
-    Settings,
-    dtype_for,
-    format_named,
-    special_id,
-)
+from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
