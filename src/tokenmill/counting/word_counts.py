@@ -247,8 +247,7 @@ class WordCounts:
 
 def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
     """The metadata of the sum. UsageError for counts of different patterns, or with different common denominators."""
-    patterns = {each.split_patterns for each in many if each.split_patterns}
-    check_patterns(patterns)
+    patterns = shared_patterns(each.split_patterns for each in many)
     if len(scales := {each.scale for each in many}) > 1:
         raise UsageError(
             f"word counts whose weights have different common denominators, {' and '.join(map(str, sorted(scales)))}, cannot be "
@@ -256,13 +255,15 @@ def sum_of(many: Sequence[WordCounts | store.About]) -> store.About:
         )
     documents, total_bytes = sum(each.documents for each in many), sum(each.total_bytes for each in many)
     mixture = tuple(part for each in many for part in each.mixture)
-    return store.About(patterns.pop() if patterns else (), documents, total_bytes, mixture)
+    return store.About(patterns, documents, total_bytes, mixture)
 
 
-def check_patterns(patterns: set[tuple[str, ...]]) -> None:
-    """Raise UsageError if counts to add up were split by different patterns."""
-    if len(patterns) > 1:
-        shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
+def shared_patterns(many: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The split patterns of counts to add up, () where unknown. UsageError for counts that different patterns split."""
+    known = sorted({each for each in many if each})
+    if len(known) > 1:
+        shown = "\n  ".join(" then ".join(each) for each in known)
         raise UsageError(
             f"word counts that were split by different patterns cannot be added up:\n  {shown}\nCount again with one pattern."
         )
+    return known[0] if known else ()

@@ -22,13 +22,6 @@ SUPERWORDS = "Superwords"  # the heading of their options in help texts
 MOST_WORDS = 62
 LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
 
-
-MinPairCount = Annotated[int, Option("Stop when the best pair is rarer.", min=1, section=TRAINING)]
-MaxTokenBytes = Annotated[int | None, Option("Never make a longer token.", min=1, section=TRAINING)]
-# fmt: off
-Refine = Annotated[float | None, Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING)]
-VocabSize = Annotated[int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)]
-# fmt: on
 SUPERBPE = ("superwords", "superbpe")
 NORMALIZERS = {
     "nfc": "NFC",
@@ -57,9 +50,11 @@ class MergeOptions(AnyOptions):
 
     special_tokens: SpecialTokens = ()
     min_count: MinCount = 1
-    min_pair_count: MinPairCount = 1
-    max_token_bytes: MaxTokenBytes = None
-    refine: Refine = None
+    min_pair_count: Annotated[int, Option("Stop when the best pair is rarer.", min=1, section=TRAINING)] = 1
+    max_token_bytes: Annotated[int | None, Option("Never make a longer token.", min=1, section=TRAINING)] = None
+    # fmt: off
+    refine: Annotated[float | None, Option("Picky BPE: remove tokens whose IoS reaches this threshold, e.g. 0.9.", share=True, section=TRAINING)] = None
+    # fmt: on
     num_threads: Threads = None
 
 
@@ -72,8 +67,8 @@ class Options(MergeOptions):
     roles: special tokens by role, such as {"bos": "<|start|>"}; they need not be in special_tokens too.
     """
 
-    vocab_size: VocabSize = field(kw_only=False)
     # fmt: off
+    vocab_size: Annotated[int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)] = field(kw_only=False)
     normalize: Annotated[tuple[str, ...], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=_names, section=TRAINING)] = ()
     characters: Annotated[str | None, Option("The characters to keep, instead of all in the text.", only=("alphabet", "characters"), section=TRAINING)] = None
     alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes (default) or characters.", section=TRAINING)] = "bytes"

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..counting import CountOptions, WordCounts, count_each
 from ..counting.options import Paths
-from ..counting.word_counts import check_patterns
+from ..counting.word_counts import shared_patterns
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..split import Splitter
@@ -76,9 +76,9 @@ def train_parity(
     run: dict[str, Any] = {"num_threads": options.num_threads, "progress": progress}
     splitter = options.splitter(split or DEFAULT)
     texts = count_each(training, splitter, reading, **run)
-    patterns = {counts.split_patterns for counts in texts.values() if counts.split_patterns}
-    check_patterns(patterns | ({splitter.patterns} if split else set()))
-    splitter = Splitter(*patterns.pop(), special_tokens=splitter.special_tokens) if patterns else splitter
+    given = splitter.patterns if split else ()
+    patterns = shared_patterns([given, *(counts.split_patterns for counts in texts.values())])
+    splitter = Splitter(*patterns, special_tokens=splitter.special_tokens) if patterns else splitter
     judged = None if development is None else count_each(development, splitter, reading, **run)
     return ParityTraining(texts, judged, options, parity, progress)
 
@@ -108,9 +108,7 @@ class ParityTraining:
         self._judged = [development[name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
         pair_weight(self.counts.offsets, self.counts.counts)
-        patterns = {counts.split_patterns for counts in [*self._texts, *(self._judged or [])] if counts.split_patterns}
-        check_patterns(patterns)
-        self.split_patterns = patterns.pop() if patterns else ()
+        self.split_patterns = shared_patterns(each.split_patterns for each in [*self._texts, *(self._judged or [])])
         self.languages: list[LanguageReport] = []
         self._n_tokens = 0
 
