@@ -30,7 +30,7 @@ from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
 from .tables import Best, Cell, Column, Figure, Table, cell_text
-from .usage import SLICE, Usage, characters_by_pretoken, ordinary_tokens, slices
+from .usage import SLICE, Usage, characters_by_pretoken, code_points, ordinary_tokens, slices
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -268,17 +268,12 @@ def script_of_pretokens(counts: WordCounts) -> np.ndarray:
     known = np.full(0x110000, UNKNOWN, np.uint8)
     offsets = counts.offsets.astype(np.int64)
     for first, stop in slices(counts, SLICE):
-        text = counts.arena[offsets[first] : offsets[stop]].tobytes().decode("utf-8", "surrogateescape")
-        code_points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-        scripts = known[code_points]
-        if (new := np.unique(code_points[scripts == UNKNOWN])).size:
+        codes, sizes = code_points(counts.arena[offsets[first] : offsets[stop]])
+        scripts = known[codes]
+        if (new := np.unique(codes[scripts == UNKNOWN])).size:
             known[new] = _scripts(new)
-            scripts = known[code_points]
+            scripts = known[codes]
         # The offset of each letter, and the first letter of each pretoken.
-        sizes = np.ones(len(code_points), np.int64)
-        for limit in (0x80, 0x800, 0x10000):
-            sizes += code_points >= limit
-        sizes[(code_points >= 0xDC80) & (code_points <= 0xDCFF)] = 1  # a byte that is not part of a character
         letters = scripts > 0
         places, kinds = (offsets[first] + np.cumsum(sizes) - sizes)[letters], scripts[letters]
         at = np.searchsorted(places, offsets[first:stop])
@@ -288,7 +283,7 @@ def script_of_pretokens(counts: WordCounts) -> np.ndarray:
     return found
 
 
-def _scripts(code_points: np.ndarray) -> list[int]:
+def _scripts(codes: np.ndarray) -> list[int]:
     """For each code point the index in SCRIPTS of its script, 0 for what is not a letter."""
     import regex
 
@@ -301,7 +296,7 @@ def _scripts(code_points: np.ndarray) -> list[int]:
         match = groups.match(character)
         return match.lastindex if match else len(SCRIPTS) - 1
 
-    return [script(chr(code)) for code in code_points.tolist()]
+    return [script(chr(code)) for code in codes.tolist()]
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

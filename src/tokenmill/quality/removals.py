@@ -27,7 +27,7 @@ from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
-from .replay import Replay, replay
+from .replay import Replay, alphabet_of, replay
 from .usage import bare, ordinary_tokens
 
 
@@ -52,7 +52,7 @@ def insert_removals(
     usually enough.
     """
     merges, limit = vocabulary.events, Fraction(str(threshold))
-    lasting = _lasting(vocabulary)
+    lasting = alphabet_of(vocabulary, merges) | {token.id for token in vocabulary.added_tokens} | {vocabulary.unknown}
     known = len(vocabulary.event_counts) == len(merges) > 0
     removals: list[Removal] = []
     while True:
@@ -70,15 +70,11 @@ def insert_removals(
         removals = due
 
 
-def _lasting(vocabulary: Vocabulary) -> set[int]:
-    """The tokens that are never removed."""
-    made = set(vocabulary.events[:, 2].tolist())
-    apart = {token.id for token in vocabulary.added_tokens} | {vocabulary.unknown}
-    return {id for id in range(len(vocabulary.tokens)) if id not in made or id in apart}
+def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> list[Removal]:
+    """The removals that are due according to a replay, in order: of one merge, the left part before the right.
 
-
-def _due(found: Replay, limit: Fraction, lasting: set[int]) -> list[Removal]:
-    """The removals that are due according to a replay, in order: of one merge, the left part before the right."""
+    lasting: the tokens that are never removed.
+    """
     merge = found.events[:, 1] >= 0
     events, happened = found.events[merge], found.happened[merge]
     before = np.stack([found.left[merge], found.right[merge]])

@@ -29,7 +29,7 @@ from ..jobs.progress import Progress
 from ..training.trainer import pair_weight
 from ..vocabulary import Vocabulary
 from .tables import Column, Table, Token
-from .usage import slices
+from .usage import code_points, slices
 
 if TYPE_CHECKING:
     from ..events._replay_cy import EventTable
@@ -160,11 +160,7 @@ def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) 
     ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
     if vocabulary.alphabet == "bytes":
         return _id_of_bytes(vocabulary)[data], np.ascontiguousarray(ends, np.uint64)
-    # A byte that is not part of a well-formed character is a symbol too, and a surrogate here.
-    text = data.tobytes().decode("utf-8", "surrogateescape")
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    sizes = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
-    sizes[(codes >= 0xD800) & (codes < 0xE000)] = 1
+    codes, sizes = code_points(data)
     return _id_of_characters(vocabulary)[codes], np.searchsorted(np.cumsum(sizes), ends, "right").astype(np.uint64)
 
 
