@@ -272,20 +272,19 @@ def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pau
     )
 
 
-def merge_rows(groups: Iterable[Rows], pause: Pause = no_pause) -> Rows:
+def merge_rows(groups: Iterable[Rows]) -> Rows:
     """The sum of several groups of rows, in canonical order; a pretoken may be in any of them, in any order."""
-    sources = [ArrayRows(rows) for group in groups for rows in sort_rows(group, pause)]
-    return concatenate(list(merged_part(sources, 0, 0, pause)))
+    sources = [ArrayRows(rows) for group in groups for rows in sort_rows(group)]
+    return concatenate(list(merged_part(sources, 0, 0)))
 
 
-def sort_rows(rows: Rows, pause: Pause = no_pause) -> list[Rows]:
+def sort_rows(rows: Rows) -> list[Rows]:
     """Rows in any order as groups in canonical order."""
     if is_canonical(rows):
         return [rows]
     arena, offsets, counts = rows
     groups, one = [], RowMerge()
     for first in range(0, len(counts), ROWS):
-        pause()
         one.begin()
         one.add_rows(arena, offsets[first : first + ROWS + 1], counts[first : first + ROWS])
         groups.append(_rows_of(one))

@@ -53,9 +53,7 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
     ids = tokenizer.get_vocab(with_added_tokens=False)
     if (highest := max(ids.values(), default=-1)) > MAX_ID:
         root["model"]["vocab"].fail(f"the id {highest} is not from 0 to {MAX_ID}")
-    texts: list[str | None] = [None] * (highest + 1)
-    for text, id in ids.items():
-        texts[id] = text
+    texts = list(map({id: text for text, id in ids.items()}.get, range(highest + 1)))
     return _vocabulary(model, _tokens_of(texts, root, kind), added, notes)
 
 
