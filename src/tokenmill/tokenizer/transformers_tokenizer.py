@@ -30,7 +30,8 @@ from ..formats.merges_txt import roles_of
 from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
-from .core import CACHE_BYTES, Core, core_of
+from .core import Core
+from .cores import CACHE_BYTES, core_of
 from .normalization import repair
 from .rows import Rows, Texts
 from .special import Plan
