@@ -24,6 +24,7 @@ from functools import cache, lru_cache, partial, reduce
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
+from ..errors import WrongTypeError
 from ..split.splitter import finder_of
 from ..vocabulary.validation import NORMALIZERS
 
@@ -42,7 +43,9 @@ STRIPPED = WHITE_SPACE.replace("-", "".join(map(chr, range(0x2001, 0x200A))))
 
 
 def encoded(text: str) -> tuple[str, bytes]:
-    """The text and its UTF-8; lone surrogates become U+FFFD in both."""
+    """The text and its UTF-8; lone surrogates become U+FFFD in both. WrongTypeError for what is not a str."""
+    if not isinstance(text, str):
+        raise WrongTypeError(f"text is str, not {type(text).__name__}")
     try:
         return text, text.encode()
     except UnicodeEncodeError:

@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import WrongTypeError
 from .encoding._spans_cy import character_spans, token_spans
 from .normalization import align, encoded
 
@@ -50,8 +49,6 @@ def encode_with_offsets(core: Core, text: str, plan: Plan, normalized: bool = Fa
     """
     import numpy as np
 
-    if not isinstance(text, str):
-        raise WrongTypeError(f"text is str, not {type(text).__name__}")
     text, data = encoded(text)
     core.added.check(data, plan)
     ids, spans, data = encode_spans(core, data, plan, normalized=normalized)

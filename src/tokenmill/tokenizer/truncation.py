@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, WrongTypeError
+from ..errors import UsageError
 from .normalization import encoded
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
     """The slow path of Core.truncate, by the ends of all tokens."""
     _check_number(max_tokens, 0)
-    if not isinstance(text, str):
-        raise WrongTypeError(f"text is str, not {type(text).__name__}")
     text, data = encoded(text)
     core.added.check(data, plan)
     ends = core.token_ends(data, plan, max_tokens)
