@@ -80,9 +80,8 @@ def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, n
         stripped = [steps[-1][name].value for name in ("content", "start", "stop")] if kinds[-1] == "Strip" else []
         if replaced == (mark, " ") and stripped in ([], [" ", 0, 0]):
             return ""
-        if (
-            replaced == (mark, " ") and stripped == [" ", 1, 0] and "Fuse" in kinds
-        ):  # without Fuse, each token is stripped
+        # Without Fuse, each token is stripped.
+        if replaced == (mark, " ") and stripped == [" ", 1, 0] and "Fuse" in kinds:
             return "space"
     if kinds:
         node.unsupported(f"the decoder {' + '.join(kinds)} does not give back the text")

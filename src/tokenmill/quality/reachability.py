@@ -93,9 +93,7 @@ def unreachable_ids(tok: Tokenizer, counts: WordCounts | None = None, progress: 
 
 def _merged_alone(tok: Tokenizer, given: list[tuple[int, str]]) -> Collection[int]:
     """The tokens that their text becomes where it is a pretoken."""
-    if (
-        tok.vocabulary.whole_pretokens and not tok.vocabulary.has_superwords
-    ):  # that of several equal tokens which is first
+    if tok.vocabulary.whole_pretokens and not tok.vocabulary.has_superwords:  # of several equal tokens the first
         first = {token: id for id, token in reversed(ordinary_tokens(tok.vocabulary).items())}
         return {id for id, text in given if first[text.encode()] == id}
     return _encoded(one_pretoken(tok.vocabulary), given, alone=True)

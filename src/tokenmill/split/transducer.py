@@ -182,9 +182,8 @@ def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:
         if len(names) == max(groups) + 1:
             break
         groups = refined
-    first = [
-        groups.index(group) for group in range(len(names))
-    ]  # groups are numbered in the order of their first states
+    # Groups are numbered in the order of their first states.
+    first = [groups.index(group) for group in range(len(names))]
     return Transducer([[(groups[n], action) for n, action in steps[i]] for i in first], [ends[i] for i in first])
 
 

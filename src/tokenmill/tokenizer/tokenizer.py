@@ -74,9 +74,8 @@ class Tokenizer:
                 f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
             )
         self._name, self._source = name, source
-        self._core = core_of(
-            vocabulary, cache_bytes
-        )  # for tokenmill's own modules, which need more than this class offers
+        # For tokenmill's own modules, which need more than this class offers.
+        self._core = core_of(vocabulary, cache_bytes)
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
 
     # Encoding

@@ -309,10 +309,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             data["offset_mapping"] = rows.divided(
                 self._trimmed(rows, pad_id), lambda spans: [*map(tuple, spans.tolist())]
             )
-        if return_tensors in (
-            "pt",
-            TensorType.PYTORCH,
-        ):  # a list of arrays is taken as it is, an array is flattened first
+        # A list of arrays is taken as it is, an array is flattened first.
+        if return_tensors in ("pt", TensorType.PYTORCH):
             data = {name: [*value] for name, value in data.items()}
         if return_length:
             data["length"] = rows.lengths

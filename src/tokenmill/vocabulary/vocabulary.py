@@ -164,9 +164,8 @@ class Vocabulary:
 
         Tokens and merges that stay are not checked again. That takes seconds for 500,000 merges.
         """
-        if (
-            self.order == "events" or not fields.keys() <= _SETTINGS
-        ):  # which tokens are removed depends on the added tokens
+        # In order "events", which tokens are removed depends on the added tokens.
+        if self.order == "events" or not fields.keys() <= _SETTINGS:
             return Vocabulary(**{name: getattr(self, name) for name in FIELDS} | fields)
         made = object.__new__(Vocabulary)
         made._set({name: value for name, value in self.__dict__.items() if name not in _DERIVED} | fields)
