@@ -18,13 +18,8 @@ from ._commands import Verb, spelled
 from ._console import SHOWN_SKIPS, fail, say, verbosity
 from ._verbs import VERBS
 
-MODULES = {
-    "compare": "inspect",
-    "convert": "check",
-    "decode": "encode",
-    "extend": "prune",
-    "verify": "join",
-}  # verbs in modules of another name
+# Verbs in modules of another name.
+MODULES = {"compare": "inspect", "convert": "check", "decode": "encode", "extend": "prune", "verify": "join"}
 
 
 def verb_of(name: str) -> Verb:
