@@ -92,11 +92,10 @@ class Core:
         merger, cache = _merger(vocabulary)
         if vocabulary.has_superwords:
             return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
-        if not vocabulary.whole_pretokens:
-            cache = packed_cache(merger, b"", b"")
-        elif cache is None:
+        if cache is None or not vocabulary.whole_pretokens:
             removed = vocabulary.removed
-            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed))
+            packed = pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed
+            cache = packed_cache(merger, *packed, vocabulary.whole_pretokens)
         if vocabulary.alphabet == "bytes":
             cache.set_cutter(
                 Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True)

@@ -19,12 +19,12 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
-from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_prefetch
+from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_rank_prefetch
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
-from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
+from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger, Origin
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
@@ -100,8 +100,18 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
     return byte_ids, characters
 
 
-def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
-    """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
+def packed_cache(merger: Merger, blob: bytes, sizes: bytes, whole_pretokens: cython.bint = True) -> PretokenCache:
+    """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes.
+
+    whole_pretokens: whether a pretoken that is a token becomes it at once; else only tokens that merging makes of their bytes are
+    in the cache, if the merger knows them.
+    """
+    built: cython.pointer(Origin) = cython.NULL
+    if not whole_pretokens:
+        if isinstance(merger, BacktrackMerger):
+            built = cython.cast(BacktrackMerger, merger).origins
+        else:
+            blob = sizes = b""
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
@@ -128,7 +138,12 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
             if size[i] == NO_ID:
                 continue
             id = cython.cast(uint32_t, i)
-            if size[i] > 0 and cache.find(pretoken, size[i], limit, found) == 0 and not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
+            if (
+                size[i] > 0
+                and (built == cython.NULL or built[i].size > 0)
+                and cache.find(pretoken, size[i], limit, found) == 0
+                and not cache.insert(pretoken, size[i], limit, cython.address(id), 1)
+            ):
                 raise MemoryError
             pretoken += size[i]
     return cache
@@ -144,11 +159,11 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     byte_ids = starts(packed)[0]
     n_ids: uint32_t = tokens.n
     if None not in byte_ids and n_ids < MAX_IDS:
-        fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids, None, None, n_ids)
+        fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids)
         cache: PretokenCache = packed_cache(fast, *packed)
         if _build_ranks(fast, cache, tokens):
             return fast, cache
-    merger: Merger = Merger(n_ids, byte_ids, unknown, None, 2 * n_ids)
+    merger: Merger = Merger(n_ids, byte_ids, unknown)
     complete: cython.bint = None not in byte_ids
     if not complete:  # all bytes have ids, those without a token from n_ids on
         tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
@@ -276,10 +291,10 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
     row: uint32_t
     rank: uint32_t = 0
     if characters is None and None not in byte_ids and tokens.n < MAX_IDS and not scores:
-        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids, None, None, n)
+        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids)
         if _build_listed(fast, tokens, events):
             return fast
-    merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, n, fallback, fuse)
+    merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
     _set_made(merger, events)
     for row in range(n):
         if row & CHECK == 0:
@@ -303,6 +318,7 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
     right: uint32_t
     id: uint32_t
     n: uint32_t = events.shape[0] // 3
+    rising: cython.bint = _rising(events)  # then the id of a merge can be its rank, and needs no look-up
     passed: bytearray = bytearray(n)
     is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
     for rank in range(n):
@@ -318,7 +334,7 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
             continue
         if not _spell(tokens, left, right, id):
             return False
-        if not merger.make(left, right, rank, id):
+        if not merger.make(left, right, id if rising else rank, id):
             raise MemoryError
     for rank in range(n):
         if is_passed[rank]:
@@ -326,7 +342,8 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
             right = events[3 * rank + 1]
             if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.compatible(left, right):
                 return False
-    _set_made(merger, events)
+    if not rising:
+        _set_made(merger, events)
     sorted.sort(tokens.starts, tokens.size, tokens.n)
     _finish(merger, sorted)
     return True
@@ -344,7 +361,18 @@ def _fetch(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t
     left: uint32_t = events[3 * rank]
     right: uint32_t = events[3 * rank + 1]
     if merger.origins[left].size > 0 and tokens.starts[right] != cython.NULL:
-        tm_pair_map_prefetch(cython.address(merger.pairs), left, right)
+        tm_pair_rank_prefetch(cython.address(merger.pairs), left, right)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
+    """Whether no merge makes a lower id than the one before."""
+    i: cython.Py_ssize_t
+    for i in range(5, events.shape[0], 3):
+        if events[i] < events[i - 3]:
+            return False
+    return True
 
 
 @cython.cfunc

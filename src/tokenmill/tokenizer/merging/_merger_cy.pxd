@@ -1,12 +1,13 @@
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.kernels._pair_ranks cimport tm_pair_ranks
 
-cdef extern from "tokenmill/kernels/_pair_map.h":
-    const uint32_t NO_ID "TM_NO_VALUE"  # no token, or no rank: above every id and every rank
+cdef extern from "tokenmill/kernels/_pair_ranks.h":
+    const uint32_t NO_ID "TM_NO_RANK"  # no token, or no rank: above every id and every rank
 
 cdef enum:
     SHORT = 128  # parts that are merged in an array
+    LOW = 512  # ids whose pairs are in a table of all pairs
     LONGEST = 0x40000000  # bytes of a pretoken
     NO_MEMORY = -1
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
@@ -22,13 +23,14 @@ cdef struct Workspace:
 cdef class Merger:
     cdef uint32_t byte_ids[256]
     cdef uint32_t* byte_pairs  # the rank of two bytes: byte_pairs[left << 8 | right]
+    cdef uint16_t* low_pairs  # of two ids below LOW, low_pairs[left * LOW + right]: 0, their rank + 1, or 0xFFFF: see `pairs`
     cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
     cdef size_t n_made
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
     cdef uint32_t n_characters
     cdef uint32_t n_ids  # higher ids stand for bytes and characters that have no token
     cdef uint32_t unknown  # the id for those, or NO_ID
-    cdef tm_pair_map pairs  # (left id, right id) -> rank
+    cdef tm_pair_ranks pairs  # (left id, right id) -> rank
     cdef bint complete  # every byte has a token
     cdef bint fallback  # a character without a token becomes its bytes, where all of them have one
     cdef bint fuse  # neighbouring characters that are unknown become one

@@ -1,0 +1,98 @@
+/* The ranks of pairs of ids: open addressing, linear probing, 8 bytes a pair, so that the pairs of 150,000 merges have 2 MB.
+ *
+ * A pair is a number of 48 bits, times an odd constant modulo 2^48, which is a permutation. The top bits of the product are the
+ * home of the pair; a slot has the other bits, how far it is from home, and the rank. So equal slots mean equal pairs.
+ *
+ * A zeroed tm_pair_ranks has no pairs. Ids and ranks are below 2^24 - 1; no pair of a higher id is found.
+ */
+#ifndef TOKENMILL_PAIR_RANKS_H
+#define TOKENMILL_PAIR_RANKS_H
+
+#include "tokenmill/kernels/_platform.h"
+
+#define TM_NO_RANK 0xFFFFFFFFu /* of a pair that is not there */
+#define TM_RANK_MASK 0xFFFFFFull
+#define TM_STEP (1ull << 56) /* in a slot: one step further from home */
+#define TM_LEAST_BITS 16 /* of a home, so that the other bits of a product are at most 32 */
+
+typedef struct {
+    uint64_t *slots; /* steps << 56 | the low bits of the product << 24 | rank + 1; 0 is empty */
+    size_t used;
+    int bits; /* of a home */
+} tm_pair_ranks;
+
+static inline uint64_t tm_pair_product(uint32_t left, uint32_t right) {
+    return (((uint64_t)left << 24 | right) * 0x9E3779B97F4B7C15ull) << 16; /* in the top 48 bits */
+}
+
+/* The rank of a pair, or TM_NO_RANK. */
+static inline uint32_t tm_pair_rank(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
+    if (tm_unlikely((left | right) >> 24)) return TM_NO_RANK;
+    uint64_t product = tm_pair_product(left, right), wanted = product << table->bits >> (table->bits + 16);
+    size_t slot = (size_t)(product >> (64 - table->bits)), mask = ((size_t)1 << table->bits) - 1;
+    for (;; slot = (slot + 1) & mask, wanted += TM_STEP >> 24) {
+        uint64_t found = table->slots[slot];
+        if (found >> 24 == wanted && found) return (uint32_t)(found & TM_RANK_MASK) - 1;
+        if (!found) return TM_NO_RANK;
+    }
+}
+
+static inline void tm_pair_rank_prefetch(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
+    tm_prefetch(table->slots + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
+}
+
+/* Put a product with its rank into a free slot. 0 if all within reach are taken. */
+static inline int tm_pair_rank_put(tm_pair_ranks *table, uint64_t product, uint64_t rank) {
+    size_t home = (size_t)(product >> (64 - table->bits)), mask = ((size_t)1 << table->bits) - 1;
+    for (uint64_t steps = 0; steps < 256; steps++) {
+        uint64_t *slot = table->slots + ((home + steps) & mask);
+        if (*slot) continue;
+        *slot = steps << 56 | product << table->bits >> (table->bits + 16) << 24 | (rank + 1);
+        table->used++;
+        return 1;
+    }
+    return 0;
+}
+
+static inline void tm_pair_ranks_free(tm_pair_ranks *table) {
+    if (table->slots) tm_pages_free(table->slots, sizeof(uint64_t) << table->bits);
+    table->slots = NULL;
+}
+
+/* Make room for `more` pairs, and at least `bits`. 0 if memory runs out, and the table stays as it is. */
+static inline int tm_pair_ranks_reserve(tm_pair_ranks *table, size_t more, int bits) {
+    if (bits < TM_LEAST_BITS) bits = TM_LEAST_BITS;
+    while (3 * ((size_t)1 << bits) < 5 * (table->used + more)) bits++;
+    if (table->slots && bits <= table->bits) return 1;
+    for (; bits < 40; bits++) { /* again, twice as large, if pairs crowd together */
+        tm_pair_ranks fresh = {(uint64_t *)tm_pages_new(sizeof(uint64_t) << bits), 0, bits};
+        if (!fresh.slots) return 0;
+        int fits = 1;
+        size_t n = table->slots ? (size_t)1 << table->bits : 0;
+        for (size_t i = 0; fits && i < n; i++) {
+            uint64_t slot = table->slots[i];
+            if (!slot) continue;
+            uint64_t home = (i - (size_t)(slot >> 56)) & (n - 1);
+            uint64_t product = home << (64 - table->bits) | slot << 8 >> 32 << 16;
+            fits = tm_pair_rank_put(&fresh, product, (slot & TM_RANK_MASK) - 1);
+        }
+        if (fits) {
+            tm_pair_ranks_free(table);
+            *table = fresh;
+            return 1;
+        }
+        tm_pair_ranks_free(&fresh);
+    }
+    return 0;
+}
+
+/* Add a pair; one that is there keeps its rank. 0 if memory runs out, or if a number is too high. */
+static inline int tm_pair_ranks_add(tm_pair_ranks *table, uint32_t left, uint32_t right, uint32_t rank) {
+    if ((left | right) >> 24 || rank >= TM_RANK_MASK || !tm_pair_ranks_reserve(table, 1, 0)) return 0;
+    if (tm_pair_rank(table, left, right) != TM_NO_RANK) return 1;
+    while (!tm_pair_rank_put(table, tm_pair_product(left, right), rank))
+        if (!tm_pair_ranks_reserve(table, 1, table->bits + 1)) return 0;
+    return 1;
+}
+
+#endif
