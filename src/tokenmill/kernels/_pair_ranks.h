@@ -41,15 +41,18 @@ static inline void tm_pair_rank_prefetch(const tm_pair_ranks *table, uint32_t le
     tm_prefetch(table->slots + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
 }
 
-/* Put a product with its rank into a free slot. 0 if all within reach are taken. */
-static inline int tm_pair_rank_put(tm_pair_ranks *table, uint64_t product, uint64_t rank) {
-    size_t home = (size_t)(product >> (64 - table->bits)), mask = ((size_t)1 << table->bits) - 1;
-    for (uint64_t steps = 0; steps < 256; steps++) {
-        uint64_t *slot = table->slots + ((home + steps) & mask);
-        if (*slot) continue;
-        *slot = steps << 56 | product << table->bits >> (table->bits + 16) << 24 | (rank + 1);
-        table->used++;
-        return 1;
+/* Put a product with its rank into the table; one that is there keeps its rank. 0 if all slots within reach are taken. */
+static inline int tm_pair_rank_put(tm_pair_ranks *table, uint64_t product, uint32_t rank) {
+    uint64_t wanted = product << table->bits >> (table->bits + 16);
+    size_t slot = (size_t)(product >> (64 - table->bits)), mask = ((size_t)1 << table->bits) - 1;
+    for (int steps = 0; steps < 256; steps++, slot = (slot + 1) & mask, wanted += TM_STEP >> 24) {
+        uint64_t found = table->slots[slot];
+        if (!found) {
+            table->slots[slot] = wanted << 24 | (rank + 1);
+            table->used++;
+            return 1;
+        }
+        if (found >> 24 == wanted) return 1;
     }
     return 0;
 }
@@ -74,7 +77,7 @@ static inline int tm_pair_ranks_reserve(tm_pair_ranks *table, size_t more, int b
             if (!slot) continue;
             uint64_t home = (i - (size_t)(slot >> 56)) & (n - 1);
             uint64_t product = home << (64 - table->bits) | slot << 8 >> 32 << 16;
-            fits = tm_pair_rank_put(&fresh, product, (slot & TM_RANK_MASK) - 1);
+            fits = tm_pair_rank_put(&fresh, product, (uint32_t)(slot & TM_RANK_MASK) - 1);
         }
         if (fits) {
             tm_pair_ranks_free(table);
@@ -89,7 +92,6 @@ static inline int tm_pair_ranks_reserve(tm_pair_ranks *table, size_t more, int b
 /* Add a pair; one that is there keeps its rank. 0 if memory runs out, or if a number is too high. */
 static inline int tm_pair_ranks_add(tm_pair_ranks *table, uint32_t left, uint32_t right, uint32_t rank) {
     if ((left | right) >> 24 || rank >= TM_RANK_MASK || !tm_pair_ranks_reserve(table, 1, 0)) return 0;
-    if (tm_pair_rank(table, left, right) != TM_NO_RANK) return 1;
     while (!tm_pair_rank_put(table, tm_pair_product(left, right), rank))
         if (!tm_pair_ranks_reserve(table, 1, table->bits + 1)) return 0;
     return 1;

@@ -9,6 +9,7 @@ The loops check for signals, so that Ctrl-C stops loading.
 """
 
 from array import array
+from functools import partial
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
@@ -100,18 +101,30 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
     return byte_ids, characters
 
 
-def packed_cache(merger: Merger, blob: bytes, sizes: bytes, whole_pretokens: cython.bint = True) -> PretokenCache:
-    """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes.
+def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
+    """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
+    cache: PretokenCache = PretokenCache(merger)
+    if PyBytes_GET_SIZE(blob) > 0:
+        _put_tokens(cache, cython.NULL, blob, sizes)
+    return cache
 
-    whole_pretokens: whether a pretoken that is a token becomes it at once; else only tokens that merging makes of their bytes are
-    in the cache, if the merger knows them.
-    """
-    built: cython.pointer(Origin) = cython.NULL
-    if not whole_pretokens:
-        if isinstance(merger, BacktrackMerger):
-            built = cython.cast(BacktrackMerger, merger).origins
-        else:
-            blob = sizes = b""
+
+def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
+    """An empty cache, to which the tokens that merging makes of their own bytes are added once they pay, if the merger knows them."""
+    cache: PretokenCache = PretokenCache(merger)
+    if isinstance(merger, BacktrackMerger):
+        cache.set_seeds(PyBytes_GET_SIZE(sizes) // 4, partial(_put_made, blob=blob, sizes=sizes))
+    return cache
+
+
+def _put_made(cache: PretokenCache, blob: bytes, sizes: bytes):
+    _put_tokens(cache, cython.cast(BacktrackMerger, cache.merger).origins, blob, sizes)
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes, sizes: bytes) -> cython.int:
+    """Add the tokens to a cache; of several with the same bytes the first. made: skip those of size 0 there; NULL for none."""
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
@@ -120,14 +133,10 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes, whole_pretokens: cyt
     first: cython.Py_ssize_t
     i: cython.Py_ssize_t
     id: uint32_t
-    held: cython.size_t = 0
     found: uint32_t[4]
-    for i in range(n):
-        held += size[i] != NO_ID
-    cache: PretokenCache = PretokenCache(merger, None, 3 * held)
+    if not cache.reserve(3 * n):
+        raise MemoryError
     for first in range(0, n, GROUP):
-        if first & 0xFFF == 0:
-            PyErr_CheckSignals()
         for i in range(first, min(first + GROUP, n)):
             if size[i] != NO_ID:
                 tm_prefetch_write(
@@ -138,15 +147,11 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes, whole_pretokens: cyt
             if size[i] == NO_ID:
                 continue
             id = cython.cast(uint32_t, i)
-            if (
-                size[i] > 0
-                and (built == cython.NULL or built[i].size > 0)
-                and cache.find(pretoken, size[i], limit, found) == 0
-                and not cache.insert(pretoken, size[i], limit, cython.address(id), 1)
-            ):
-                raise MemoryError
+            if size[i] > 0 and (made == cython.NULL or made[i].size > 0) and cache.find(pretoken, size[i], limit, found) == 0:
+                if not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
+                    raise MemoryError
             pretoken += size[i]
-    return cache
+    return 0
 
 
 def rank_merger(packed: tuple, unknown) -> tuple:
@@ -160,10 +165,12 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     n_ids: uint32_t = tokens.n
     if None not in byte_ids and n_ids < MAX_IDS:
         fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids)
+        fast.reserve_pairs(n_ids)
         cache: PretokenCache = packed_cache(fast, *packed)
         if _build_ranks(fast, cache, tokens):
             return fast, cache
     merger: Merger = Merger(n_ids, byte_ids, unknown)
+    merger.reserve_pairs(2 * n_ids)
     complete: cython.bint = None not in byte_ids
     if not complete:  # all bytes have ids, those without a token from n_ids on
         tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
@@ -292,9 +299,11 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
     rank: uint32_t = 0
     if characters is None and None not in byte_ids and tokens.n < MAX_IDS and not scores:
         fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids)
+        fast.reserve_pairs(tokens.n)
         if _build_listed(fast, tokens, events):
             return fast
     merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
+    merger.reserve_pairs(n)
     _set_made(merger, events)
     for row in range(n):
         if row & CHECK == 0:

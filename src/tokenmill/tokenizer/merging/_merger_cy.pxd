@@ -37,6 +37,7 @@ cdef class Merger:
 
     # The rank of a pair, or NO_ID.
     cdef uint32_t pair_rank(self, uint32_t left, uint32_t right) noexcept nogil
+    cdef int reserve_pairs(self, size_t n) except -1
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
     cdef bint finish_pairs(self) noexcept nogil
     cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil

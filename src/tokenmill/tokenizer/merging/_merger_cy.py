@@ -95,6 +95,11 @@ class Merger:
         rank: uint32_t = self.pair_rank(left, right)
         return None if rank == NO_ID else rank
 
+    def reserve_pairs(self, n):
+        if not tm_pair_ranks_reserve(cython.address(self.pairs), n, 0):
+            raise MemoryError
+        return 0
+
     def add_pair(self, left, right, rank):
         """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
         if (left | right) < LOW and self.low_pairs[left * LOW + right] == 0:
