@@ -1,13 +1,11 @@
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint32_t
 
 
 cdef extern from "tokenmill/kernels/_pair_ranks.h" nogil:
     const uint32_t TM_NO_RANK
 
     ctypedef struct tm_pair_ranks:
-        uint64_t* slots
         size_t used
-        int bits
 
     void tm_pair_ranks_free(tm_pair_ranks* table)
     bint tm_pair_ranks_add(tm_pair_ranks* table, uint32_t left, uint32_t right, uint32_t rank)

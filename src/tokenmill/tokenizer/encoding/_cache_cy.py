@@ -185,15 +185,16 @@ class PretokenCache:
 
     def seek(self, pretoken, length, key, hash, end, out):
         count: cython.Py_ssize_t = _probe(self, pretoken, length, key, hash, out)
+        if count == 0 and self.patience > 0:
+            self.patience -= 1
+            if self.patience == 0 and 8 * self.n_seeds * cython.sizeof(Entry) <= self.limit:
+                with cython.gil:
+                    try:
+                        self.seeds(self)
+                    except MemoryError:  # the cache goes on without them
+                        pass
+                count = _probe(self, pretoken, length, key, hash, out)
         if count == 0:
-            if self.patience > 0:
-                self.patience -= 1
-                if self.patience == 0 and 8 * self.n_seeds * cython.sizeof(Entry) <= self.limit:
-                    with cython.gil:
-                        try:
-                            self.seeds(self)
-                        except MemoryError:
-                            pass
             if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80:
                 count = _by_segments(self, pretoken, length, end, out)
                 if count < 0 or (count > 0 and key.hi >> 56 == 0xFF):

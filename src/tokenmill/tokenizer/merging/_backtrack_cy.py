@@ -74,14 +74,12 @@ class BacktrackMerger(Merger):
     def finish(self, tokens):
         tokens.find_prefixes(self.shorter)
         self.trie = tokens.lay_out(cython.address(self.trie_size))
-        if not self.finish_pairs():
-            raise MemoryError
         return 0
 
     def merge(self, pretoken, n, out, work):
         dead: uint64_t[WORDS]
         if n <= SCAN_OTHER or (n <= SCAN_ASCII and pretoken[n - 1] < 0x80):
-            return self.merge_parts(out, self.parts(pretoken, n, out), pretoken, work)
+            return self.merge_parts(out, self.parts(pretoken, n, out), work)
         if n < 64 * WORDS:
             memset(dead, 0, cython.sizeof(dead))
             return self.encode(pretoken, n, out, dead)

@@ -205,8 +205,6 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens) -> cyt
                 if table.find(start + cut, size - cut, start + size, right) != 0 and not merger.add_pair(left, right[0], id):
                     raise MemoryError
                 left = shorter[left]
-        if not merger.finish_pairs():
-            raise MemoryError
         return 0
     finally:
         free(shorter)
@@ -312,8 +310,6 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
             rank = row
         if not merger.add_pair(events[3 * row], events[3 * row + 1], rank):  # of a pair listed twice, the first rank counts
             raise MemoryError
-    if not merger.finish_pairs():
-        raise MemoryError
     return merger
 
 
@@ -419,7 +415,7 @@ class EventMerger(Merger):
     @cython.nogil
     @cython.exceptval(check=False)
     def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                    pretoken: cython.pointer(cython.const[uint8_t]), work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+                    work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
         if n <= SHORT_REPLAY:
             n = self.table.replay_short(ids, n, cython.NULL, 0)
         elif not reserve(work, replay_memory(n)):

@@ -11,7 +11,7 @@ ones use a heap of (rank, place). Nearly all vocabularies allow a faster way, in
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
-from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
@@ -23,7 +23,6 @@ from cython.cimports.tokenmill.kernels._pair_ranks import (
     tm_pair_ranks_free,
     tm_pair_ranks_reserve,
 )
-from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.kernels._token_list import NOTHING, Node, join_next, link_tokens, list_ids
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
@@ -51,7 +50,7 @@ def release(work, keep):
 
 @cython.cclass
 class Merger:
-    """Merges pretokens by ranks of pairs. Immutable once `finish_pairs` has been called; threads share it."""
+    """Merges pretokens by ranks of pairs. Immutable once the last pair is added; threads share it."""
 
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None,
                   fallback: cython.bint = False, fuse: cython.bint = False):
@@ -74,25 +73,19 @@ class Merger:
             memset(self.characters, 0xFF, (self.n_characters + 1) * 4)
             for point, id in characters.items():
                 self.characters[cython.cast(cython.size_t, point)] = id
-        self.low_pairs = cython.cast(cython.pointer(uint16_t), tm_pages_new(2 * LOW * LOW))
-        if self.low_pairs == cython.NULL or not tm_pair_ranks_reserve(cython.address(self.pairs), 0, 0):
+        if not tm_pair_ranks_reserve(cython.address(self.pairs), 0, 0):
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.byte_pairs)
-        tm_pages_free(self.low_pairs, 2 * LOW * LOW)
         free(self.made)
         free(self.characters)
         tm_pair_ranks_free(cython.address(self.pairs))
 
     # ------------------------------------------------------------------ the pair table
 
-    def pair_rank(self, left, right):
-        return tm_pair_rank(cython.address(self.pairs), left, right)
-
     def rank(self, left: uint32_t, right: uint32_t):
         """The rank of a pair, or None."""
-        rank: uint32_t = self.pair_rank(left, right)
+        rank: uint32_t = tm_pair_rank(cython.address(self.pairs), left, right)
         return None if rank == NO_ID else rank
 
     def reserve_pairs(self, n):
@@ -102,19 +95,7 @@ class Merger:
 
     def add_pair(self, left, right, rank):
         """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
-        if (left | right) < LOW and self.low_pairs[left * LOW + right] == 0:
-            self.low_pairs[left * LOW + right] = cython.cast(uint16_t, min(rank + 1, 0xFFFF))
         return tm_pair_ranks_add(cython.address(self.pairs), left, right, rank)
-
-    def finish_pairs(self):
-        """Build the table of byte pairs, after the last pair. False if memory runs out."""
-        i: cython.size_t
-        self.byte_pairs = cython.cast(cython.pointer(uint32_t), malloc(65536 * 4))
-        if self.byte_pairs == cython.NULL:
-            return False
-        for i in range(65536):
-            self.byte_pairs[i] = self.pair_rank(self.byte_ids[i >> 8], self.byte_ids[i & 255])
-        return True
 
     # ------------------------------------------------------------------ one pretoken
 
@@ -172,9 +153,7 @@ class Merger:
             return TOO_LONG
         count: cython.Py_ssize_t = self.parts(pretoken, n, out)
         if count > 1:
-            if self.characters != cython.NULL:
-                pretoken = cython.NULL
-            count = self.merge_parts(out, count, pretoken, work)
+            count = self.merge_parts(out, count, work)
         if not self.complete and count > 0:
             i: cython.Py_ssize_t
             for i in range(count):
@@ -184,64 +163,30 @@ class Merger:
                     out[i] = self.unknown
         return count
 
-    def merge_parts(self, ids, n, pretoken, work):
-        return _by_scan(self, ids, n, pretoken) if n <= SHORT else _by_heap(self, ids, n, work)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _rank(merger: Merger, left: uint32_t, right: uint32_t) -> uint32_t:
-    rank: uint32_t
-    if (left | right) < LOW:
-        rank = merger.low_pairs[left * LOW + right]
-        if rank != 0xFFFF:
-            return rank - 1
-    return tm_pair_rank(cython.address(merger.pairs), left, right)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _fetch(merger: Merger, left: uint32_t, right: uint32_t) -> cython.void:
-    if (left | right) < LOW:
-        tm_prefetch(merger.low_pairs + (left * LOW + right))
-    else:
-        tm_pair_rank_prefetch(cython.address(merger.pairs), left, right)
+    def merge_parts(self, ids, n, work):
+        return _by_scan(self, ids, n) if n <= SHORT else _by_heap(self, ids, n, work)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-             pretoken: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
+def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Merge up to SHORT parts. ranks[i] is the rank of the pair at i; both arrays close up after each merge."""
     ranks: uint32_t[SHORT]
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     best: uint32_t
-    if pretoken == cython.NULL:
-        for i in range(n - 1):
-            _fetch(self, ids[i], ids[i + 1])
     for i in range(n - 1):
-        if pretoken != cython.NULL:
-            ranks[i] = self.byte_pairs[pretoken[i] << 8 | pretoken[i + 1]]
-        else:
-            ranks[i] = _rank(self, ids[i], ids[i + 1])
-    if self.made == cython.NULL:  # the ids of the next merges are known: fetch the slots they will ask for
-        for i in range(n - 2):
-            _fetch(self, ranks[i], ids[i + 2])
-            _fetch(self, ids[i], ranks[i + 1])
-    else:
-        for i in range(n - 1):
-            if ranks[i] != NO_ID:
-                best = self.made[ranks[i]]
-                if i + 2 < n:
-                    _fetch(self, best, ids[i + 2])
-                if i > 0:
-                    _fetch(self, ids[i - 1], best)
+        tm_pair_rank_prefetch(cython.address(self.pairs), ids[i], ids[i + 1])
+    for i in range(n - 1):
+        ranks[i] = tm_pair_rank(cython.address(self.pairs), ids[i], ids[i + 1])
+    for i in range(n - 1):  # fetch what each of these merges will ask for
+        if ranks[i] != NO_ID:
+            best = self.made[ranks[i]] if self.made != cython.NULL else ranks[i]
+            if i + 2 < n:
+                tm_pair_rank_prefetch(cython.address(self.pairs), best, ids[i + 2])
+            if i > 0:
+                tm_pair_rank_prefetch(cython.address(self.pairs), ids[i - 1], best)
     while n > 1:
         best = NO_ID
         at = 0
@@ -258,9 +203,9 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
         for i in range(at + 1, n - 1):
             ranks[i] = ranks[i + 1]
         if at + 1 < n:
-            ranks[at] = _rank(self, ids[at], ids[at + 1])
+            ranks[at] = tm_pair_rank(cython.address(self.pairs), ids[at], ids[at + 1])
         if at > 0:
-            ranks[at - 1] = _rank(self, ids[at - 1], ids[at])
+            ranks[at - 1] = tm_pair_rank(cython.address(self.pairs), ids[at - 1], ids[at])
     return n
 
 
@@ -308,6 +253,6 @@ def _push(merger: Merger, nodes: cython.pointer(Node), place: uint32_t, heap: cy
     after: uint32_t = nodes[place].next
     rank: uint32_t = NO_ID
     if after != NOTHING:
-        rank = _rank(merger, nodes[place].id, nodes[after].id)
+        rank = tm_pair_rank(cython.address(merger.pairs), nodes[place].id, nodes[after].id)
     nodes[place].due = rank
     return used if rank == NO_ID else tm_heap_push(heap, used, cython.cast(uint64_t, rank) << 32 | place)
