@@ -146,6 +146,43 @@ def test_tokens_of_any_length():
             assert tok.encode_section(text) == judge.encode_ordinary(text)
 
 
+def test_ranks_of_pairs():
+    """Low ids, high ids, and runs of ids whose pairs lie close together; the first rank of a pair counts."""
+    rng = Random(7)
+    high = (1 << 24) - 1
+    ids = [*range(600), *range(high - 300, high), *(rng.randrange(high) for _ in range(300))]
+    pairs = [(rng.choice(ids), rng.choice(ids)) for _ in range(70_000)] + [(5, i) for i in range(40_000)]
+    ranks: dict = {}
+    for rank, pair in enumerate(pairs):
+        ranks.setdefault(pair, rank)
+    events = np.array([(left, right, rank % 300) for rank, (left, right) in enumerate(pairs)], np.int32)
+    merger = list_merger((b"", b"\xff" * 1200), events.reshape(-1), [None] * 256, None, None)
+    assert all(merger.rank(*pair) == rank for pair, rank in ranks.items())
+    absent = [(rng.choice(ids), rng.choice(ids)) for _ in range(70_000)] + [(i, 5) for i in range(40_000)]
+    assert all(merger.rank(*pair) == ranks.get(pair) for pair in absent)
+    assert merger.rank(high + 1, 5) is merger.rank(5, high + 1) is merger.rank(0xFFFFFFFF, 0xFFFFFFFF) is None
+
+
+def test_tokens_join_the_cache_once_they_pay():
+    """Of a vocabulary in which a pretoken is merged even if it is a token."""
+    words = [f" {a}{b}{c}".encode() for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"]
+    tokens: dict = {bytes([i]): i for i in range(256)}
+    events = []
+    for word in words:
+        for size in range(2, 5):
+            if word[:size] not in tokens:
+                events.append((tokens[word[: size - 1]], word[size - 1], len(tokens)))
+                tokens[word[:size]] = len(tokens)
+    vocabulary = Vocabulary([*tokens], ("gpt2",), "merges", events, whole_pretokens=False)
+    core = Core(vocabulary, 1 << 20)
+    text = b"".join(words).decode()
+    expected = [tokens[word] for word in words]
+    assert core.kernel.encode(text[:300]) == expected[:75]
+    assert core.kernel.statistics()[0][1] == 75
+    assert core.kernel.encode(text) == core.kernel.encode(text) == expected
+    assert core.kernel.statistics()[0][1] == len(tokens)
+
+
 def test_ids_of_more_than_24_bits_in_the_cache():
     """An entry has the number of its ids in the top byte of the fourth; an id that needs that byte is kept elsewhere."""
     first = (1 << 24) - 128  # half of the ids have more than 24 bits

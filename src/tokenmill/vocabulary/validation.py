@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .vocabulary import AddedToken, Vocabulary
 
-MAX_ID = (1 << 24) - 1  # lists by id are made of it, 8 bytes for each
+MAX_ID = (1 << 24) - 257  # lists by id are made of it, 8 bytes for each; bytes without a token have ids above it
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
 # The other steps of normalization, by the number of their arguments.
 STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {

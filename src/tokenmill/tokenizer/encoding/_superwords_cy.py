@@ -62,7 +62,7 @@ class IdMerger(Merger):
         for i in range(count):
             out[i] = 0
             memcpy(out + i, pretoken + i * self.width, self.width)
-        return self.merge_parts(out, count, cython.NULL, work)
+        return self.merge_parts(out, count, work)
 
 
 @cython.final

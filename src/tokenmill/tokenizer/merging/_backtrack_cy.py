@@ -17,7 +17,8 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
-from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash, tm_pair_map_get
+from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
+from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_rank
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     LONGEST,
@@ -40,7 +41,7 @@ ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
 class BacktrackMerger(Merger):
     """Finds the tokens of a pretoken from left to right. Immutable after `finish`."""
 
-    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, pairs: cython.size_t = 0):
+    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None):
         i: cython.size_t
         bits: cython.size_t = 4096
         self.filter_shift = 52
@@ -73,14 +74,12 @@ class BacktrackMerger(Merger):
     def finish(self, tokens):
         tokens.find_prefixes(self.shorter)
         self.trie = tokens.lay_out(cython.address(self.trie_size))
-        if not self.finish_pairs():
-            raise MemoryError
         return 0
 
     def merge(self, pretoken, n, out, work):
         dead: uint64_t[WORDS]
         if n <= SCAN_OTHER or (n <= SCAN_ASCII and pretoken[n - 1] < 0x80):
-            return self.merge_parts(out, self.parts(pretoken, n, out), pretoken, work)
+            return self.merge_parts(out, self.parts(pretoken, n, out), work)
         if n < 64 * WORDS:
             memset(dead, 0, cython.sizeof(dead))
             return self.encode(pretoken, n, out, dead)
@@ -136,7 +135,7 @@ def _compatible(merger: BacktrackMerger, left: uint32_t, right: uint32_t) -> cyt
     while True:
         hash = tm_pair_hash(0, left, right) >> merger.filter_shift
         if merger.filter[hash >> 6] >> (hash & 63) & 1:  # hardly ever: most pairs never merge
-            rank = tm_pair_map_get(cython.address(merger.pairs), left, right)
+            rank = tm_pair_rank(cython.address(merger.pairs), left, right)
             if rank != NO_ID and rank + 1 < limit:
                 return False
         if l > r:  # the later merge is undone

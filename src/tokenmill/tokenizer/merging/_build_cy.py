@@ -9,6 +9,7 @@ The loops check for signals, so that Ctrl-C stops loading.
 """
 
 from array import array
+from functools import partial
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
@@ -19,12 +20,12 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
-from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_prefetch
+from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_rank_prefetch
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
-from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
+from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger, Origin
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
@@ -102,6 +103,28 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
 
 def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
     """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
+    cache: PretokenCache = PretokenCache(merger)
+    if PyBytes_GET_SIZE(blob) > 0:
+        _put_tokens(cache, cython.NULL, blob, sizes)
+    return cache
+
+
+def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
+    """An empty cache, to which the tokens that merging makes of their own bytes are added once they pay, if the merger knows them."""
+    cache: PretokenCache = PretokenCache(merger)
+    if isinstance(merger, BacktrackMerger):
+        cache.set_seeds(PyBytes_GET_SIZE(sizes) // 4, partial(_put_made, blob=blob, sizes=sizes))
+    return cache
+
+
+def _put_made(cache: PretokenCache, blob: bytes, sizes: bytes):
+    _put_tokens(cache, cython.cast(BacktrackMerger, cache.merger).origins, blob, sizes)
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes, sizes: bytes) -> cython.int:
+    """Add the tokens to a cache; of several with the same bytes the first. made: skip those of size 0 there; NULL for none."""
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
@@ -110,14 +133,10 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
     first: cython.Py_ssize_t
     i: cython.Py_ssize_t
     id: uint32_t
-    held: cython.size_t = 0
     found: uint32_t[4]
-    for i in range(n):
-        held += size[i] != NO_ID
-    cache: PretokenCache = PretokenCache(merger, None, 3 * held)
+    if not cache.reserve(3 * n):
+        raise MemoryError
     for first in range(0, n, GROUP):
-        if first & 0xFFF == 0:
-            PyErr_CheckSignals()
         for i in range(first, min(first + GROUP, n)):
             if size[i] != NO_ID:
                 tm_prefetch_write(
@@ -128,10 +147,11 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
             if size[i] == NO_ID:
                 continue
             id = cython.cast(uint32_t, i)
-            if size[i] > 0 and cache.find(pretoken, size[i], limit, found) == 0 and not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
-                raise MemoryError
+            if size[i] > 0 and (made == cython.NULL or made[i].size > 0) and cache.find(pretoken, size[i], limit, found) == 0:
+                if not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
+                    raise MemoryError
             pretoken += size[i]
-    return cache
+    return 0
 
 
 def rank_merger(packed: tuple, unknown) -> tuple:
@@ -144,11 +164,13 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     byte_ids = starts(packed)[0]
     n_ids: uint32_t = tokens.n
     if None not in byte_ids and n_ids < MAX_IDS:
-        fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids, None, None, n_ids)
+        fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids)
+        fast.reserve_pairs(n_ids)
         cache: PretokenCache = packed_cache(fast, *packed)
         if _build_ranks(fast, cache, tokens):
             return fast, cache
-    merger: Merger = Merger(n_ids, byte_ids, unknown, None, 2 * n_ids)
+    merger: Merger = Merger(n_ids, byte_ids, unknown)
+    merger.reserve_pairs(2 * n_ids)
     complete: cython.bint = None not in byte_ids
     if not complete:  # all bytes have ids, those without a token from n_ids on
         tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
@@ -183,8 +205,6 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens) -> cyt
                 if table.find(start + cut, size - cut, start + size, right) != 0 and not merger.add_pair(left, right[0], id):
                     raise MemoryError
                 left = shorter[left]
-        if not merger.finish_pairs():
-            raise MemoryError
         return 0
     finally:
         free(shorter)
@@ -276,10 +296,12 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
     row: uint32_t
     rank: uint32_t = 0
     if characters is None and None not in byte_ids and tokens.n < MAX_IDS and not scores:
-        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids, None, None, n)
+        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids)
+        fast.reserve_pairs(tokens.n)
         if _build_listed(fast, tokens, events):
             return fast
-    merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, n, fallback, fuse)
+    merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
+    merger.reserve_pairs(n)
     _set_made(merger, events)
     for row in range(n):
         if row & CHECK == 0:
@@ -288,8 +310,6 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
             rank = row
         if not merger.add_pair(events[3 * row], events[3 * row + 1], rank):  # of a pair listed twice, the first rank counts
             raise MemoryError
-    if not merger.finish_pairs():
-        raise MemoryError
     return merger
 
 
@@ -303,6 +323,7 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
     right: uint32_t
     id: uint32_t
     n: uint32_t = events.shape[0] // 3
+    rising: cython.bint = _rising(events)  # then the id of a merge can be its rank, and needs no look-up
     passed: bytearray = bytearray(n)
     is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
     for rank in range(n):
@@ -318,7 +339,7 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
             continue
         if not _spell(tokens, left, right, id):
             return False
-        if not merger.make(left, right, rank, id):
+        if not merger.make(left, right, id if rising else rank, id):
             raise MemoryError
     for rank in range(n):
         if is_passed[rank]:
@@ -326,7 +347,8 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
             right = events[3 * rank + 1]
             if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.compatible(left, right):
                 return False
-    _set_made(merger, events)
+    if not rising:
+        _set_made(merger, events)
     sorted.sort(tokens.starts, tokens.size, tokens.n)
     _finish(merger, sorted)
     return True
@@ -344,7 +366,18 @@ def _fetch(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t
     left: uint32_t = events[3 * rank]
     right: uint32_t = events[3 * rank + 1]
     if merger.origins[left].size > 0 and tokens.starts[right] != cython.NULL:
-        tm_pair_map_prefetch(cython.address(merger.pairs), left, right)
+        tm_pair_rank_prefetch(cython.address(merger.pairs), left, right)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
+    """Whether no merge makes a lower id than the one before."""
+    i: cython.Py_ssize_t
+    for i in range(5, events.shape[0], 3):
+        if events[i] < events[i - 3]:
+            return False
+    return True
 
 
 @cython.cfunc
@@ -382,7 +415,7 @@ class EventMerger(Merger):
     @cython.nogil
     @cython.exceptval(check=False)
     def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                    pretoken: cython.pointer(cython.const[uint8_t]), work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+                    work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
         if n <= SHORT_REPLAY:
             n = self.table.replay_short(ids, n, cython.NULL, 0)
         elif not reserve(work, replay_memory(n)):

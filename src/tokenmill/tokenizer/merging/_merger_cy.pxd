@@ -1,9 +1,9 @@
 from libc.stdint cimport uint8_t, uint32_t
 
-from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.kernels._pair_ranks cimport tm_pair_ranks
 
-cdef extern from "tokenmill/kernels/_pair_map.h":
-    const uint32_t NO_ID "TM_NO_VALUE"  # no token, or no rank: above every id and every rank
+cdef extern from "tokenmill/kernels/_pair_ranks.h":
+    const uint32_t NO_ID "TM_NO_RANK"  # no token, or no rank: above every id and every rank
 
 cdef enum:
     SHORT = 128  # parts that are merged in an array
@@ -21,29 +21,26 @@ cdef struct Workspace:
 
 cdef class Merger:
     cdef uint32_t byte_ids[256]
-    cdef uint32_t* byte_pairs  # the rank of two bytes: byte_pairs[left << 8 | right]
     cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
     cdef size_t n_made
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
     cdef uint32_t n_characters
     cdef uint32_t n_ids  # higher ids stand for bytes and characters that have no token
     cdef uint32_t unknown  # the id for those, or NO_ID
-    cdef tm_pair_map pairs  # (left id, right id) -> rank
+    cdef tm_pair_ranks pairs  # (left id, right id) -> rank
     cdef bint complete  # every byte has a token
     cdef bint fallback  # a character without a token becomes its bytes, where all of them have one
     cdef bint fuse  # neighbouring characters that are unknown become one
 
-    # The rank of a pair, or NO_ID.
-    cdef uint32_t pair_rank(self, uint32_t left, uint32_t right) noexcept nogil
+    cdef int reserve_pairs(self, size_t n) except -1  # room for n pairs at once
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
-    cdef bint finish_pairs(self) noexcept nogil
     cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     cdef bint byte_parts(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil
     # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil
-    # The same for parts in place. `pretoken` are their bytes, or NULL if they are characters.
-    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, const uint8_t* pretoken, Workspace* work) noexcept nogil
+    # The same for parts in place.
+    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, Workspace* work) noexcept nogil
 
 
 cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory

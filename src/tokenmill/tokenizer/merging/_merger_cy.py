@@ -16,12 +16,12 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
-from cython.cimports.tokenmill.kernels._pair_map import (
-    tm_pair_map_free,
-    tm_pair_map_get,
-    tm_pair_map_get_or_put,
-    tm_pair_map_prefetch,
-    tm_pair_map_reserve,
+from cython.cimports.tokenmill.kernels._pair_ranks import (
+    tm_pair_rank,
+    tm_pair_rank_prefetch,
+    tm_pair_ranks_add,
+    tm_pair_ranks_free,
+    tm_pair_ranks_reserve,
 )
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.kernels._token_list import NOTHING, Node, join_next, link_tokens, list_ids
@@ -50,12 +50,12 @@ def release(work, keep):
 
 @cython.cclass
 class Merger:
-    """Merges pretokens by ranks of pairs. Immutable once `finish_pairs` has been called; threads share it."""
+    """Merges pretokens by ranks of pairs. Immutable once the last pair is added; threads share it."""
 
-    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, pairs: cython.size_t = 0,
+    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None,
                   fallback: cython.bint = False, fuse: cython.bint = False):
         """n_ids: all ids are below this. byte_ids: the id of each of the 256 bytes, None for a byte without a token.
-        characters: the id of each code point instead, where the alphabet is characters. pairs: how many to expect.
+        characters: the id of each code point instead, where the alphabet is characters.
         fallback: whether a character without a token becomes its bytes. fuse: whether unknown neighbours become one."""
         i: cython.size_t
         self.n_ids = n_ids
@@ -73,41 +73,29 @@ class Merger:
             memset(self.characters, 0xFF, (self.n_characters + 1) * 4)
             for point, id in characters.items():
                 self.characters[cython.cast(cython.size_t, point)] = id
-        if not tm_pair_map_reserve(cython.address(self.pairs), pairs):
+        if not tm_pair_ranks_reserve(cython.address(self.pairs), 0, 0):
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.byte_pairs)
         free(self.made)
         free(self.characters)
-        tm_pair_map_free(cython.address(self.pairs))
+        tm_pair_ranks_free(cython.address(self.pairs))
 
     # ------------------------------------------------------------------ the pair table
 
-    def pair_rank(self, left, right):
-        return tm_pair_map_get(cython.address(self.pairs), left, right)
-
     def rank(self, left: uint32_t, right: uint32_t):
         """The rank of a pair, or None."""
-        rank: uint32_t = self.pair_rank(left, right)
+        rank: uint32_t = tm_pair_rank(cython.address(self.pairs), left, right)
         return None if rank == NO_ID else rank
+
+    def reserve_pairs(self, n):
+        if not tm_pair_ranks_reserve(cython.address(self.pairs), n, 0):
+            raise MemoryError
+        return 0
 
     def add_pair(self, left, right, rank):
         """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
-        if not tm_pair_map_reserve(cython.address(self.pairs), 1):
-            return False
-        tm_pair_map_get_or_put(cython.address(self.pairs), left, right, rank)
-        return True
-
-    def finish_pairs(self):
-        """Build the table of byte pairs, after the last pair. False if memory runs out."""
-        i: cython.size_t
-        self.byte_pairs = cython.cast(cython.pointer(uint32_t), malloc(65536 * 4))
-        if self.byte_pairs == cython.NULL:
-            return False
-        for i in range(65536):
-            self.byte_pairs[i] = self.pair_rank(self.byte_ids[i >> 8], self.byte_ids[i & 255])
-        return True
+        return tm_pair_ranks_add(cython.address(self.pairs), left, right, rank)
 
     # ------------------------------------------------------------------ one pretoken
 
@@ -165,9 +153,7 @@ class Merger:
             return TOO_LONG
         count: cython.Py_ssize_t = self.parts(pretoken, n, out)
         if count > 1:
-            if self.characters != cython.NULL:
-                pretoken = cython.NULL
-            count = self.merge_parts(out, count, pretoken, work)
+            count = self.merge_parts(out, count, work)
         if not self.complete and count > 0:
             i: cython.Py_ssize_t
             for i in range(count):
@@ -177,40 +163,30 @@ class Merger:
                     out[i] = self.unknown
         return count
 
-    def merge_parts(self, ids, n, pretoken, work):
-        return _by_scan(self, ids, n, pretoken) if n <= SHORT else _by_heap(self, ids, n, work)
+    def merge_parts(self, ids, n, work):
+        return _by_scan(self, ids, n) if n <= SHORT else _by_heap(self, ids, n, work)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-             pretoken: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
+def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Merge up to SHORT parts. ranks[i] is the rank of the pair at i; both arrays close up after each merge."""
     ranks: uint32_t[SHORT]
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     best: uint32_t
-    if pretoken == cython.NULL:
-        for i in range(n - 1):
-            tm_pair_map_prefetch(cython.address(self.pairs), ids[i], ids[i + 1])
     for i in range(n - 1):
-        if pretoken != cython.NULL:
-            ranks[i] = self.byte_pairs[pretoken[i] << 8 | pretoken[i + 1]]
-        else:
-            ranks[i] = tm_pair_map_get(cython.address(self.pairs), ids[i], ids[i + 1])
-    if self.made == cython.NULL:  # the ids of the next merges are known: fetch the slots they will ask for
-        for i in range(n - 2):
-            tm_pair_map_prefetch(cython.address(self.pairs), ranks[i], ids[i + 2])
-            tm_pair_map_prefetch(cython.address(self.pairs), ids[i], ranks[i + 1])
-    else:
-        for i in range(n - 1):
-            if ranks[i] != NO_ID:
-                best = self.made[ranks[i]]
-                if i + 2 < n:
-                    tm_pair_map_prefetch(cython.address(self.pairs), best, ids[i + 2])
-                if i > 0:
-                    tm_pair_map_prefetch(cython.address(self.pairs), ids[i - 1], best)
+        tm_pair_rank_prefetch(cython.address(self.pairs), ids[i], ids[i + 1])
+    for i in range(n - 1):
+        ranks[i] = tm_pair_rank(cython.address(self.pairs), ids[i], ids[i + 1])
+    for i in range(n - 1):  # fetch what each of these merges will ask for
+        if ranks[i] != NO_ID:
+            best = self.made[ranks[i]] if self.made != cython.NULL else ranks[i]
+            if i + 2 < n:
+                tm_pair_rank_prefetch(cython.address(self.pairs), best, ids[i + 2])
+            if i > 0:
+                tm_pair_rank_prefetch(cython.address(self.pairs), ids[i - 1], best)
     while n > 1:
         best = NO_ID
         at = 0
@@ -227,9 +203,9 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
         for i in range(at + 1, n - 1):
             ranks[i] = ranks[i + 1]
         if at + 1 < n:
-            ranks[at] = tm_pair_map_get(cython.address(self.pairs), ids[at], ids[at + 1])
+            ranks[at] = tm_pair_rank(cython.address(self.pairs), ids[at], ids[at + 1])
         if at > 0:
-            ranks[at - 1] = tm_pair_map_get(cython.address(self.pairs), ids[at - 1], ids[at])
+            ranks[at - 1] = tm_pair_rank(cython.address(self.pairs), ids[at - 1], ids[at])
     return n
 
 
@@ -277,6 +253,6 @@ def _push(merger: Merger, nodes: cython.pointer(Node), place: uint32_t, heap: cy
     after: uint32_t = nodes[place].next
     rank: uint32_t = NO_ID
     if after != NOTHING:
-        rank = tm_pair_map_get(cython.address(merger.pairs), nodes[place].id, nodes[after].id)
+        rank = tm_pair_rank(cython.address(merger.pairs), nodes[place].id, nodes[after].id)
     nodes[place].due = rank
     return used if rank == NO_ID else tm_heap_push(heap, used, cython.cast(uint64_t, rank) << 32 | place)
