@@ -151,3 +151,10 @@ def test_the_file_of_a_newer_tokenmill_is_called_that(tok, sources, tmp_path):
     beside.write_text(json.dumps(json.loads(beside.read_text()) | {"version": 2, "more": 1}))
     with pytest.raises(FormatError, match=r"t\.bin\.json was made by a newer version of tokenmill \(format 2; "):
         tokenmill.load_tokens(path)
+
+
+def test_another_tokenizer_has_no_way_around_the_check(tok, sources, tmp_path):
+    """verify has no any_tokenizer."""
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin").path
+    with pytest.raises(FormatError, match=r"made with another tokenizer: .* Use the tokenizer it was made with\.$"):
+        tokenmill.verify(path, tok=tokenmill.train_from_iterator(["low lower"], vocab_size=258))

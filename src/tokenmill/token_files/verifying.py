@@ -18,7 +18,7 @@ from ..sources.documents import part_of
 from ..sources.find import find_sources, size_of
 from .formats import FORMATS, summary_of
 from .parts import Counts, PartWriter, Place, encode_sources
-from .reading import TokenFile, load_tokens
+from .reading import TokenFile, check_tokenizer, load_tokens
 from .settings import EncodeOptions, Metadata, Settings
 
 if TYPE_CHECKING:
@@ -64,9 +64,10 @@ def verify(
     assert not isinstance(progress, bool)  # for type checkers: draws_progress
     if sources and tok is None:
         raise UsageError("to compare with the sources, name the tokenizer that encoded them")
-    known = load_tokens(path, dtype=dtype)
-    metadata = known.metadata
-    tokens = load_tokens(path, tok=tok, dtype=dtype) if metadata else known
+    tokens = load_tokens(path, dtype=dtype)
+    metadata = tokens.metadata
+    if metadata and tok is not None:
+        check_tokenizer(tokens.path, metadata, tok, can_skip=False)
     checks = ["sizes", *(["SHA-256 of the ids and of the lengths"] if metadata else [])]
     n_vocab = min([each.n_vocab for each in (tok, metadata) if each is not None], default=None)
     _check_ids(tokens, n_vocab, progress)
