@@ -31,7 +31,7 @@ from tokenmill.errors import FormatError
         ("tokenizer.json", b"<!doctype html>\n<html><title>Sign in</title></html>", "a web page"),
         ("tokenizer.json", b"<!DOCTYPE html><html></html>", "a web page"),
         ("a.html", b"\n <html lang='en'></html>", "a web page"),
-        ("model.safetensors", b"\x10\0\0\0\0\0\0\0{\"__metadata__\":{}}", "the weights of a model"),
+        ("model.safetensors", b'\x10\0\0\0\0\0\0\0{"__metadata__":{}}', "the weights of a model"),
     ],
 )
 def test_what_the_file_is(tmp_path, name, data, message):

@@ -37,7 +37,9 @@ def describe(data: bytes) -> str | None:
     if _WEB_PAGE.match(data):
         return "a web page, such as one that asks to sign in, not the file itself. Download the file from the page of the model"
     if _SAFETENSORS.match(data):
-        return "the weights of a model (safetensors), not a tokenizer. Load the tokenizer.json or the folder of the model"
+        return (
+            "the weights of a model (safetensors), not a tokenizer. Load the tokenizer.json or the folder of the model"
+        )
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
         return "a WordPiece vocabulary (vocab.txt), which does not say how text is normalized; load the tokenizer.json of the model"
