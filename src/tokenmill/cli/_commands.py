@@ -281,8 +281,9 @@ def _columns() -> int:
 
 
 def nearest(name: str, known: Iterator[str] | Sequence[str] | Mapping[str, Any]) -> str:
-    """A hint at the nearest of the known names."""
+    """A hint at the nearest of the known names. Hyphens before a name do not make two alike."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    names = {each.lstrip("-"): each for each in known}
+    close = difflib.get_close_matches(name.lstrip("-"), list(names), 1)
+    return f" Did you mean {names[close[0]]!r}?" if close else ""
