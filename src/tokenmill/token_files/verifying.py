@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FormatError, UsageError, suggests_options
+from ..errors import FormatError, InputError, OptionName, UsageError, suggests_options
 from ..jobs.progress import Meter, Progress, draws_progress
 from ..jobs.work import Task
 from ..jobs.working_folder import WorkingFolder
@@ -19,7 +19,7 @@ from ..sources.find import find_sources, size_of
 from .formats import FORMATS, summary_of
 from .parts import Counts, PartWriter, Place, encode_sources
 from .reading import TokenFile, check_tokenizer, load_tokens
-from .settings import EncodeOptions, Metadata, Settings
+from .settings import EncodeOptions, Metadata, Settings, metadata_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -62,6 +62,10 @@ def verify(
     ('sizes', 'SHA-256 of the ids and of the lengths', 'ids below 32,000', 'a token after each document', 'the sources')
     """
     assert not isinstance(progress, bool)  # for type checkers: draws_progress
+    named = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    for source in map(Path, named):
+        if source.suffix in (".bin", ".idx") and metadata_path(source).exists():
+            raise UsageError(f"{source} is a token file, not a source. Verify one at a time, or `join` them first.")
     if sources and tok is None:
         raise UsageError("to compare with the sources, name the tokenizer that encoded them")
     tokens = load_tokens(path, dtype=dtype)
@@ -162,7 +166,12 @@ def _check_sources(
     comparison = _Comparison(tokens)
     on_skip = (lambda skip: None) if read.skip_damaged else None  # what was left out before is left out again
     task = Task(WorkingFolder(tokens.path.parent), "verify", 0, on_skip, partial(meter.set, 0))
-    encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
+    try:
+        encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
+    except InputError as error:
+        if OptionName("skip_damaged", True) not in error.args:
+            raise
+        raise FormatError(error.args[0], ". It could be read when the token file was made.") from error
     comparison.finish()
 
 
