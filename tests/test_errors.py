@@ -228,3 +228,15 @@ def test_an_annotation_that_cannot_be_read_hides_no_error():
 
     with pytest.raises(AttributeError, match="missing"):
         errors.suggests_options(broken)("low")
+
+
+def test_parquet_without_pyarrow_is_not_called_word_counts(tmp_path, monkeypatch):
+    """A folder of Parquet may be word counts or text: it is opened to see which."""
+    import sys
+
+    import tokenmill
+
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(errors.MissingExtraError, match=r"^reading Parquet needs the module 'pyarrow'"):
+        tokenmill.train(tmp_path, 300)

@@ -150,11 +150,12 @@ def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question for an error message, " Did you mean ...?", or "" where no name is near."""
+    """A question for an error message, " Did you mean ...?", or "" where no name is near. Hyphens before a name do not count."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    names = {each.lstrip("-"): each for each in known}
+    close = difflib.get_close_matches(name.lstrip("-"), list(names), 1)
+    return f" Did you mean {names[close[0]]!r}?" if close else ""
 
 
 def checks_methods(cls: type[R]) -> type[R]:

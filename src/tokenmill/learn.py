@@ -237,7 +237,7 @@ def times(path: str, merges: int) -> dict[str, dict[str, Any]]:
     tokenmill.train_from_counts(warm, 257)
     start = time.perf_counter()
     tok = tokenmill.train_from_counts(counts, 256 + merges)
-    results["kernel"] = {"seconds": round(time.perf_counter() - start, 4), "merges": merges}
+    results["kernel"] = {"seconds": round(time.perf_counter() - start, 4), "merges": len(tok.vocabulary.events)}
     if [(left, right) for left, right, _ in tok.vocabulary.events.tolist()] != expected:
         raise RuntimeError("the kernel produces other merges")
     return results
@@ -279,9 +279,31 @@ def from_text(path: str, merges: int) -> dict[str, float]:
     return seconds
 
 
-def main(words: list[str]) -> None:
+USAGE = "usage: python -m tokenmill.learn [FILE] [MERGES]  (by default topics.py of the standard library, 1000)"
+
+
+def _arguments(words: list[str]) -> tuple[str, int]:
+    """The file and the number of merges; a mistake exits with one line."""
+    if words[:1] in (["-h"], ["--help"]):
+        print(USAGE)
+        sys.exit()
+    if len(words) > 2:
+        sys.exit(USAGE)
     path = words[0] if words else str(Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py")
-    merges = int(words[1]) if len(words) > 1 else 1000
+    merges = words[1] if len(words) > 1 else "1000"
+    if not (merges.isascii() and merges.isdigit() and int(merges)):
+        sys.exit(f"error: MERGES is {merges!r}; give a whole number from 1 on")
+    try:
+        Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        sys.exit(f"error: cannot read {path}: {error.strerror}")
+    except UnicodeDecodeError:
+        sys.exit(f"error: {path} is not UTF-8 text, which these functions read; unpack it or convert it first")
+    return path, int(merges)
+
+
+def main(words: list[str]) -> None:
+    path, merges = _arguments(words)
     results = times(path, merges)
     file = results.pop("file")
     print(f"{file['name']}: {file['bytes']:,} bytes, {file['pretokens']:,} distinct pretokens")

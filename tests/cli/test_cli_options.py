@@ -308,6 +308,7 @@ def test_bars_reach_their_end(monkeypatch):
     ("words", "message"),
     [
         (["train", "--vocab-sise", "300"], "--vocab-sise is not an option. Did you mean '--vocab-size'?"),
+        (["count", "a.txt", "--tokenizer", "tok"], "--tokenizer is not an option. See tokenmill count --help"),
         (["train", "a.txt", "--json=yes"], "--json takes no value"),
         (["train", "a.txt", "--vocab-size"], "Missing --vocab-size, --output"),
         (["train"], "Missing SOURCES, --vocab-size, --output. See"),

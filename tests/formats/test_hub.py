@@ -81,6 +81,28 @@ def test_a_download_is_by_huggingface_hub(hub, monkeypatch):
         tokenmill.load("org/unknown", download=True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("GatedRepoError", "Accept the licence on the model's page on the hub, and run `hf auth login` once."),
+        ("RepositoryNotFoundError", "Check the name. If the repository is private, run `hf auth login` once."),
+        (
+            "LocalEntryNotFoundError",
+            "Check the name, the revision, the network, and whether the repository needs a token.",
+        ),
+    ],
+)
+def test_a_refused_download_is_one_line_that_says_what_to_do(hub, monkeypatch, kind, advice):
+    def snapshot_download(repository, revision, allow_patterns):
+        raise type(kind, (OSError,), {})("401 Client Error. (Request ID: x)\n\nCannot access it.\nPlease log in.")
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", types.SimpleNamespace(snapshot_download=snapshot_download))
+    with pytest.raises(InputError) as refused:
+        tokenmill.load("org/name", download=True)
+    expected = "cannot download org/name at main: 401 Client Error. (Request ID: x) Cannot access it. Please log in. "
+    assert str(refused.value) == expected + advice
+
+
 def test_a_path_comes_first(hub, tmp_path):
     hub(COMMIT, ["main"], "low")
     vocab = {"x": 0}

@@ -102,3 +102,17 @@ def test_the_suffix_of_another_format_is_refused(tok, tmp_path):
     ):
         with pytest.raises(UsageError, match="suffix of another format"):
             tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / name, format=format)
+
+
+def test_a_folder_is_not_called_missing(tok, tmp_path):
+    (tmp_path / "parts").mkdir()
+    with pytest.raises(FormatError, match=r"parts: is a folder. Give a token file in it"):
+        tokenmill.load_tokens(tmp_path / "parts")
+    with pytest.raises(FormatError, match=r"parts: is a folder. Give a token file in it"):
+        tokenmill.Join(files=[tmp_path / "parts"], output=tmp_path / "t.bin").run()
+
+
+def test_a_file_without_metadata_does_not_ask_for_another_tokenizer(tok, tmp_path):
+    np.arange(10, dtype="<u2").tofile(tmp_path / "t.bin")
+    with pytest.raises(FormatError, match=r"does not record its tokenizer. To use this one, pass any_tokenizer=True"):
+        tokenmill.load_tokens(tmp_path / "t.bin", tok=tok, dtype="uint16")

@@ -183,6 +183,8 @@ def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
         tokenmill.encode_files(
             tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(begin_of_text="<|y|>")
         )
+    with pytest.raises(UsageError, match=r"no special token to put after each document. Add one .*end_of_text=False"):
+        tokenmill.encode_files(tokenizer([]), tmp_path / "a.txt", tmp_path / "t.bin")
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|x|>"))
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, 319]
 

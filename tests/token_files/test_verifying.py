@@ -151,3 +151,32 @@ def test_the_file_of_a_newer_tokenmill_is_called_that(tok, sources, tmp_path):
     beside.write_text(json.dumps(json.loads(beside.read_text()) | {"version": 2, "more": 1}))
     with pytest.raises(FormatError, match=r"t\.bin\.json was made by a newer version of tokenmill \(format 2; "):
         tokenmill.load_tokens(path)
+
+
+def test_another_tokenizer_has_no_way_around_the_check(tok, sources, tmp_path):
+    """verify has no any_tokenizer."""
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin").path
+    with pytest.raises(FormatError, match=r"made with another tokenizer: .* Use the tokenizer it was made with\.$"):
+        tokenmill.verify(path, tok=tokenmill.train_from_iterator(["low lower"], vocab_size=258))
+
+
+def test_a_token_file_among_the_sources_is_named(tok, sources, tmp_path):
+    """As of `verify parts/*.bin`, which the shell expands."""
+    paths = [
+        tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin", options=EncodeOptions(part=f"{n}/2")).path
+        for n in (1, 2)
+    ]
+    for one in (tok, None):
+        with pytest.raises(
+            UsageError, match=r"t-00002-of-00002.bin is a token file, not a source. Verify one at a time"
+        ):
+            tokenmill.verify(paths[0], tok=one, sources=paths[1:])
+
+
+def test_a_source_that_was_damaged_since_is_named_without_an_option_that_verify_lacks(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("low lower")
+    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin").path
+    (tmp_path / "a.txt").write_bytes(b"low\xff")
+    with pytest.raises(FormatError, match=r"a.txt: not UTF-8.*It could be read when") as caught:
+        tokenmill.verify(path, tok=tok, sources=tmp_path / "a.txt")
+    assert "skip_damaged" not in str(caught.value)

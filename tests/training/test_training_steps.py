@@ -30,6 +30,39 @@ def test_the_module_times_each_step(tmp_path, capsys):
     assert names[:8] == [*STEPS, "kernel", "From", "tokenmill"] and {*names[8:]} <= {"rustbpe", "tokenizers"}
 
 
+def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("low lower")
+    learn.main([str(tmp_path / "a.txt"), "1000"])
+    counts = set(re.findall(r"for ([\d,]+) merges", capsys.readouterr().out))
+    assert len(counts) == 1 and counts != {"1,000"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.txt"], "error: cannot read none.txt: No such file or directory"),
+        (["."], "error: cannot read .: "),
+        (["latin1.txt"], "error: latin1.txt is not UTF-8 text"),
+        (["a.txt", "ten"], "error: MERGES is 'ten'; give a whole number from 1 on"),
+        (["a.txt", "0"], "error: MERGES is '0'; give a whole number from 1 on"),
+        (["a.txt", "5", "more"], "usage: python -m tokenmill.learn [FILE] [MERGES]"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("low lower")
+    (tmp_path / "latin1.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(SystemExit) as stopped:
+        learn.main(words)
+    assert str(stopped.value).startswith(message) and "\n" not in str(stopped.value)
+
+
+def test_help_is_printed(capsys):
+    with pytest.raises(SystemExit, match="^$"):
+        learn.main(["--help"])
+    assert capsys.readouterr().out.startswith("usage: python -m tokenmill.learn [FILE] [MERGES]")
+
+
 def test_the_code_of_the_course_is_that_of_the_module():
     """The Python blocks of the page that define something are in the module as they stand."""
     root = Path(learn.__file__).parents[2]

@@ -282,8 +282,8 @@ def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
 
 def _open_file(path: Path) -> Any:
     """A Parquet file, open for reading."""
-    pa = require("pyarrow", "corpus", "reading word counts")
-    parquet = require("pyarrow.parquet", "corpus", "reading word counts")
+    pa = require("pyarrow", "corpus", "reading Parquet")
+    parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
     try:
         return parquet.ParquetFile(path, page_checksum_verification=True)
     except (OSError, ValueError, pa.ArrowException) as error:

@@ -20,6 +20,11 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 # What may hold a tokenizer, or says more about it.
 FILES = ("*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "events.txt")
 
+_ADVICE = {  # by the exceptions of huggingface_hub
+    "GatedRepoError": "Accept the licence on the model's page on the hub, and run `hf auth login` once.",
+    "RepositoryNotFoundError": "Check the name. If the repository is private, run `hf auth login` once.",
+}
+
 
 class HubName(NamedTuple):
     """A repository of the hub, and the revision to read."""
@@ -61,7 +66,8 @@ def download(name: HubName) -> Path:
     try:
         return Path(hub.snapshot_download(name.repository, revision=name.revision, allow_patterns=list(FILES)))
     except Exception as error:  # of the network, of the hub, of its cache: many classes, whose common base is Exception
-        raise InputError(
-            f"cannot download {name.repository} at {name.revision}: {error}. Check the name, the revision, the network, and "
-            "whether the repository needs a token."
-        ) from error
+        reason = " ".join(str(error).split()).rstrip(".")
+        advice = _ADVICE.get(
+            type(error).__name__, "Check the name, the revision, the network, and whether the repository needs a token."
+        )
+        raise InputError(f"cannot download {name.repository} at {name.revision}: {reason}. {advice}") from error

@@ -152,6 +152,8 @@ def _read_object(place: Path, data: bytes) -> _Found:
         return merges_of_clip.parse_clip_merges(
             merges_data, str(merges), parse_json(data, str(place)).expect(dict)
         ), True
+    if not place.name.endswith(tuple(name for names in PAIRS for name in names)):
+        parse_json(data, str(place))  # a file that was cut off is damaged, not half of a vocabulary
     return _read_pair(place, merges_txt.parse_pair)
 
 

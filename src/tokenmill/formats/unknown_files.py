@@ -17,9 +17,12 @@ _MAGIC = {
     b"PK\x03\x04": "a zip archive. Unpack it first",
     b"%PDF": "a PDF document",
     b"PAR1": "a Parquet file. Word counts are a folder: give it to the command train",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file itself. Run git lfs pull in its repository, or download the file",
 }
 
 _RWKV = re.compile(rb"1 '\\x00' 1$")
+_WEB_PAGE = re.compile(rb"\s*<(!doctype html|html)[\s>]", re.IGNORECASE)
+_SAFETENSORS = re.compile(rb".{6}\0\0\{", re.DOTALL)  # the length of the JSON after it, as uint64
 
 
 def describe(data: bytes) -> str | None:
@@ -31,6 +34,12 @@ def describe(data: bytes) -> str | None:
     for magic, found in _MAGIC.items():
         if data.startswith(magic):
             return found
+    if _WEB_PAGE.match(data):
+        return "a web page, such as one that asks to sign in, not the file itself. Download the file from the page of the model"
+    if _SAFETENSORS.match(data):
+        return (
+            "the weights of a model (safetensors), not a tokenizer. Load the tokenizer.json or the folder of the model"
+        )
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
         return "a WordPiece vocabulary (vocab.txt), which does not say how text is normalized; load the tokenizer.json of the model"

@@ -108,7 +108,7 @@ def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None) -> None:
     for skip in skips:
         if on_skip is None and skip.left_out:
             raise InputError(
-                f"{str(skip).removesuffix('.')}. To leave it out, pass ", OptionName("skip_damaged", True), "."
+                str(skip).removesuffix("."), ". To leave it out, pass ", OptionName("skip_damaged", True), "."
             )
         (on_skip or warn_of_skip)(skip)
 

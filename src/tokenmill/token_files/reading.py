@@ -193,6 +193,8 @@ def load_tokens(
     file = Path(path)
     if file.suffix == ".idx" and file.with_suffix(".bin").exists():
         file = file.with_suffix(".bin")
+    if file.is_dir():
+        raise FormatError(f"{file}: is a folder. Give a token file in it.")
     if not file.is_file():
         raise FormatError(f"{file}: no such file")
     if dtype is not None and str(dtype) not in ("uint16", "uint32"):
@@ -201,7 +203,7 @@ def load_tokens(
     metadata = Metadata.load(beside) if beside.exists() else None
     tokens = TokenFile(file, metadata, dtype)
     if tok is not None and not any_tokenizer:
-        _check_tokenizer(file, metadata, tok)
+        check_tokenizer(file, metadata, tok)
     tokens._contents  # noqa: B018  opened now, so that a damaged file is an error here
     return tokens
 
@@ -298,18 +300,23 @@ def _check_sizes(path: Path, metadata: Metadata) -> None:
             raise FormatError(f"{path}: {file.name} {state}; {metadata_path(path).name} says {size or 0:,} bytes")
 
 
-def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> None:
-    ways = "Use the tokenizer it was made with, or skip this check with ", OptionName("any_tokenizer", True), "."
+def check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer, *, can_skip: bool = True) -> None:
+    """Raise FormatError if the file was made with another tokenizer. can_skip: the caller has the option any_tokenizer."""
+    skip = OptionName("any_tokenizer", True)
     if metadata is None:
         raise FormatError(
-            f"{path}: there is no metadata ({metadata_path(path).name}) next to it to name its tokenizer. ", *ways
+            f"{path}: there is no metadata ({metadata_path(path).name}) next to it, and the file does not record its "
+            "tokenizer. To use this one, pass ",
+            skip,
+            ".",
         )
     own = tok.vocabulary.fingerprint()
     if metadata.tokenizer != own:
         raise FormatError(
             f"{path} was made with another tokenizer: the hash of that one is {metadata.tokenizer[:16]}..., the hash of "
-            f"this one {own[:16]}.... ",
-            *ways,
+            f"this one {own[:16]}.... Use the tokenizer it was made with",
+            *([", or skip this check with ", skip] if can_skip else []),
+            ".",
         )
 
 

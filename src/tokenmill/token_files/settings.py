@@ -286,10 +286,17 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
             names = [config.get("bos_token"), *TOKEN_ROLES["bos_token"], *names]
     if (name := next((name for name in names if name in specials), None)) is not None:
         return specials[name]
-    known = ", ".join(map(repr, list(specials)[:12])) or "none"
+    purpose = f"to put {'after' if option == 'end_of_text' else 'before'} each document"
+    if not specials:
+        raise UsageError(
+            f"the tokenizer has no special token {purpose}. Add one (tokenmill extend --special-token), or encode without one (",
+            OptionName(option, False),
+            ").",
+        )
+    known = ", ".join(map(repr, list(specials)[:12]))
     raise UsageError(
         "no token is known" if text is True else f"the tokenizer has no special token {text!r}",
-        f" to put {'after' if option == 'end_of_text' else 'before'} each document; its special tokens are: {known}. ",
+        f" {purpose}; its special tokens are: {known}. ",
         "Name one of them (",
         OptionName(option, ...),
         "), or encode without one (",

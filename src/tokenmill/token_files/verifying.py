@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FormatError, UsageError, suggests_options
+from ..errors import FormatError, InputError, OptionName, UsageError, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import Task
 from ..jobs.working_folder import WorkingFolder
@@ -18,8 +18,8 @@ from ..sources.documents import part_of
 from ..sources.find import find_sources, size_of
 from .formats import FORMATS, summary_of
 from .parts import Counts, PartWriter, Place, encode_sources
-from .reading import TokenFile, load_tokens
-from .settings import EncodeOptions, Metadata, Settings
+from .reading import TokenFile, check_tokenizer, load_tokens
+from .settings import EncodeOptions, Metadata, Settings, metadata_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -60,11 +60,16 @@ def verify(
     >>> verify("train.bin", tok=tok, sources="corpus/*.txt").checks
     ('sizes', 'SHA-256 of the ids and of the lengths', 'ids below 32,000', 'a token after each document', 'the sources')
     """
+    named = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    for source in map(Path, named):
+        if source.suffix in (".bin", ".idx") and metadata_path(source).exists():
+            raise UsageError(f"{source} is a token file, not a source. Verify one at a time, or `join` them first.")
     if sources and tok is None:
         raise UsageError("to compare with the sources, name the tokenizer that encoded them")
-    known = load_tokens(path, dtype=dtype)
-    metadata = known.metadata
-    tokens = load_tokens(path, tok=tok, dtype=dtype) if metadata else known
+    tokens = load_tokens(path, dtype=dtype)
+    metadata = tokens.metadata
+    if metadata and tok is not None:
+        check_tokenizer(tokens.path, metadata, tok, can_skip=False)
     checks = ["sizes", *(["SHA-256 of the ids and of the lengths"] if metadata else [])]
     n_vocab = min([each.n_vocab for each in (tok, metadata) if each is not None], default=None)
     with drawn(progress) as show:
@@ -160,7 +165,12 @@ def _check_sources(
     comparison = _Comparison(tokens)
     on_skip = (lambda skip: None) if read.skip_damaged else None  # what was left out before is left out again
     task = Task(WorkingFolder(tokens.path.parent), "verify", 0, on_skip, partial(meter.set, 0))
-    encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
+    try:
+        encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
+    except InputError as error:
+        if OptionName("skip_damaged", True) not in error.args:
+            raise
+        raise FormatError(error.args[0], ". It could be read when the token file was made.") from error
     comparison.finish()
 
 
