@@ -29,7 +29,7 @@ class Page(NamedTuple):
 PAGES = {
     "load-and-encode": Page(
         "Load and encode",
-        "Open a tokenizer, turn text to ids and ids to text.",
+        "Load a tokenizer, encode text to ids and decode ids to text.",
         """import tokenmill
 
 tok = tokenmill.train_from_iterator(["low lower lowest newest widest"] * 9, 270, special_tokens=["<|endoftext|>"])
@@ -45,7 +45,7 @@ assert "".join(tok.chunks("low lower lowest", 3)) == "low lower lowest"
     ),
     "train": Page(
         "Train",
-        "Make a tokenizer of files, of texts in memory or of word counts.",
+        "Train a tokenizer on files, on texts in memory or on word counts.",
         """import tokenmill
 
 tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=260)

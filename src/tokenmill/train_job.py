@@ -308,7 +308,7 @@ class Train(Options, Parity):
                 ):
                     split = ("ddtokens",)
                     if note is not None:
-                        note(f"{name} does not name its split pattern; this training takes ddtokens")
+                        note(f"{name} does not name its split pattern; training uses ddtokens")
                 else:
                     named = OptionName("split", ...)
                     raise UsageError(f"{name} contains word counts without their split pattern: name it with ", named)
@@ -349,8 +349,8 @@ class Trained:
     """The result of a training.
 
     tok: the tokenizer, of the largest size. toks: by size.
-    seconds: by stage. n_tokens: how many tokens the counted text makes; None if training does not know.
-    notes: what a saved file cannot represent. languages: of parity-aware BPE. counts: if they were to be kept.
+    seconds: by stage. n_tokens: the number of tokens of the counted text; None if it is not known.
+    notes: what a saved file cannot represent. languages: of parity-aware BPE. counts: with keep_counts.
     """
 
     tok: Tokenizer
@@ -419,7 +419,7 @@ def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> To
 def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, int], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on word counts, or on a mapping of words to counts such as a Counter. Options as for `train`.
 
-    split: for counts without their split pattern: how the tokenizer splits text. The default is not at all.
+    split: the tokenizer's split pattern, for counts that do not name theirs. By default it does not split text.
     text: the files that were counted, for `superwords`, whose second stage reads them.
     """
     from .counting import WordCounts

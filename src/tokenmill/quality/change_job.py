@@ -96,8 +96,8 @@ class Change(Options):
 class Changed:
     """The result. counts: of the text. certificate: None where only special tokens were added or new ids follow the old.
 
-    dropped, needed: by prune, how many tokens went, and how many stayed since others are built from them.
-    new_rows: by new id, the old ids whose rows are a start for its row. left: ids that have no token now.
+    dropped, needed: by prune, how many tokens were removed, and how many stayed because others are built from them.
+    new_rows: by new id, the old ids whose mean row can initialize its row. left: ids that have no token now.
     """
 
     old: Tokenizer
@@ -184,7 +184,7 @@ class Extend(MergeOptions, Change):
     """Train a tokenizer further, or only add special tokens; old ids keep their tokens.
 
     With --reuse, new tokens get the ids of those that the text uses least. For each new id, new_rows.json in the output lists
-    old ids: the mean of their rows in an embedding table is a start for the new row.
+    old ids: the mean of their rows in an embedding table can initialize the new row.
 
     tokenmill extend my-tokenizer medicine/*.txt --vocab-size 40000 -o larger
 

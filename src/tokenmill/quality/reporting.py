@@ -38,7 +38,7 @@ class Finding:
 
     level: "act" where it is worse than all published vocabularies of its size, "look" where it is worse than most or
         depends on the use, "good" otherwise.
-    statement: what was found, with its number. threshold: from where on it counts. meaning: why it matters.
+    statement: the finding, with its figure. threshold: when it counts. meaning: why it matters.
     advice: what to do; "" where nothing needs to be done.
     cost: as a share of the tokens of a text or of the rows of an embedding table; findings are in this order.
     """

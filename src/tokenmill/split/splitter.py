@@ -115,7 +115,7 @@ class Splitter:
     special_tokens: texts that are cut out of documents before these are split, where `prepared` is asked to. Training
         uses it: a special token ends a document, and is never learned as text.
     normalize: changes documents after that, in the same place: character by character, or with the marks that follow one.
-    joins: pairs of bytes, as Scanner takes them: pretokens that end and begin with such a pair stay together. For one
+    joins: pairs of bytes, as Scanner accepts them: pretokens that end and begin with such a pair stay together. For one
         pattern that is regular.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
         module splits.
