@@ -248,7 +248,9 @@ def option_table(owner: Any) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    return html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
+    """A help text in a cell of a table, with the names of options as code."""
+    text = html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
+    return re.sub(r"(?<!\S)--[a-z][a-z-]*", r"`\g<0>`", text)
 
 
 def parameters(value: Any) -> list[str]:

@@ -392,12 +392,12 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
         the result. For "sentencepiece", a BPE model of characters in its format, with a token for each byte unless there is an
         `unknown_token` for other characters.
     normalize: changes of text before it is split, in training and encoding, such as ["nfkc", "lowercase"]. With word counts,
-        what their text went through.
+        the changes that their text went through.
     alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, or with the `characters`
         themselves, and `unknown_token` for the others.
     output: the folder to save the tokenizer in.
-    progress: True draws bars, also in a notebook; or called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
-        happens, a TrainingEvent: rank, left, right, token, count, ios.
+    progress: True draws bars, also in a notebook. Otherwise it is called as progress(stage, done, total). If it has a method
+        `event`, that gets each merge and removal as it happens, a TrainingEvent: rank, left, right, token, count, ios.
     All options are those of `tokenmill train`: see Train.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """

@@ -94,8 +94,9 @@ class Change(Options):
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """The result. counts: of the text. certificate: None where only special tokens were added or new ids follow the old.
+    """The result of `Prune` and `Extend`.
 
+    counts: of the text. certificate: None where only special tokens were added or new ids follow the old.
     dropped, needed: by prune, how many tokens were removed, and how many stayed because others are built from them.
     new_rows: by new id, the old ids whose mean row can initialize its row. left: ids that have no token now.
     """
@@ -133,7 +134,7 @@ class Prune(Change):
     ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
     script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
     # fmt: on
-    min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
+    min_uses: Annotated[int, Option("Keep only tokens that the text uses at least this often.", min=1)] = 1
 
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.ids is not None:
@@ -325,7 +326,10 @@ class Convert(Options):
 
 @dataclass(frozen=True)
 class Converted:
-    """The result. notes: what the format cannot store. readers: the certificate, by the library that read the output."""
+    """The result of `Convert`.
+
+    notes: what the format cannot store. readers: the certificate, by the library that read the output.
+    """
 
     tok: Tokenizer
     notes: Sequence[str]
