@@ -209,7 +209,7 @@ class Report:
     def to_html(self, *, top: int | None = PAGE_ROWS) -> str:
         """Everything as one page that loads nothing, lists cut to `top` rows; to fewer where it would be over 1 MB.
 
-        A `top` above PAGE_ROWS, or None for all rows, is kept.
+        A `top` above 200, or None for all rows, is never reduced.
         """
         page = render(self, top)
         while top is not None and 1 < top <= PAGE_ROWS and len(page.encode()) > LARGEST_PAGE:
