@@ -29,7 +29,7 @@ class Page(NamedTuple):
 PAGES = {
     "load-and-encode": Page(
         "Load and encode",
-        "Open a tokenizer, turn text to ids and ids to text.",
+        "Load a tokenizer, encode text to ids and decode ids to text.",
         """import tokenmill
 
 tok = tokenmill.train_from_iterator(["low lower lowest newest widest"] * 9, 270, special_tokens=["<|endoftext|>"])
@@ -45,7 +45,7 @@ assert "".join(tok.chunks("low lower lowest", 3)) == "low lower lowest"
     ),
     "train": Page(
         "Train",
-        "Make a tokenizer of files, of texts in memory or of word counts.",
+        "Train a tokenizer on files, on texts in memory or on word counts.",
         """import tokenmill
 
 tok = tokenmill.train_from_iterator(["low low low", "lower newest"], vocab_size=260)
@@ -248,7 +248,9 @@ def option_table(owner: Any) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    return html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
+    """A help text in a cell of a table, with the names of options as code."""
+    text = html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
+    return re.sub(r"(?<!\S)--[a-z][a-z-]*", r"`\g<0>`", text)
 
 
 def parameters(value: Any) -> list[str]:

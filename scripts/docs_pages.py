@@ -139,5 +139,5 @@ def command_reference() -> str:
     """The help of every command, as the terminal shows it."""
     lines = ["# Command line", "", "The help of every command, as `tokenmill COMMAND --help` prints it.", ""]
     for name in VERBS:
-        lines += [f"## tokenmill {name}", "", "```text", verb_of(name).help(columns=100), "```", ""]
+        lines += [f"## tokenmill {name}", "", "```text", verb_of(name).help(columns=80), "```", ""]
     return "\n".join(lines)

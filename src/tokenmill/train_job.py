@@ -308,7 +308,7 @@ class Train(Options, Parity):
                 ):
                     split = ("ddtokens",)
                     if note is not None:
-                        note(f"{name} does not name its split pattern; this training takes ddtokens")
+                        note(f"{name} does not name its split pattern; training uses ddtokens")
                 else:
                     named = OptionName("split", ...)
                     raise UsageError(f"{name} contains word counts without their split pattern: name it with ", named)
@@ -349,8 +349,8 @@ class Trained:
     """The result of a training.
 
     tok: the tokenizer, of the largest size. toks: by size.
-    seconds: by stage. n_tokens: how many tokens the counted text makes; None if training does not know.
-    notes: what a saved file cannot represent. languages: of parity-aware BPE. counts: if they were to be kept.
+    seconds: by stage. n_tokens: the number of tokens of the counted text; None if it is not known.
+    notes: what a saved file cannot represent. languages: of parity-aware BPE. counts: with keep_counts.
     """
 
     tok: Tokenizer
@@ -391,12 +391,12 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
         the result. For "sentencepiece", a BPE model of characters in its format, with a token for each byte unless there is an
         `unknown_token` for other characters.
     normalize: changes of text before it is split, in training and encoding, such as ["nfkc", "lowercase"]. With word counts,
-        what their text went through.
+        the changes that their text went through.
     alphabet: "bytes", or "characters" with `coverage`, the share of all characters to keep, or with the `characters`
         themselves, and `unknown_token` for the others.
     output: the folder to save the tokenizer in.
-    progress: True draws bars, also in a notebook; or called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
-        happens, a TrainingEvent: rank, left, right, token, count, ios.
+    progress: True draws bars, also in a notebook. Otherwise it is called as progress(stage, done, total). If it has a method
+        `event`, that gets each merge and removal as it happens, a TrainingEvent: rank, left, right, token, count, ios.
     All options are those of `tokenmill train`: see Train.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
@@ -416,7 +416,7 @@ def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> To
 def train_from_counts(counts: WordCounts | Mapping[bytes, int] | Mapping[str, int], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on word counts, or on a mapping of words to counts such as a Counter. Options as for `train`.
 
-    split: for counts without their split pattern: how the tokenizer splits text. The default is not at all.
+    split: the tokenizer's split pattern, for counts that do not name theirs. By default it does not split text.
     text: the files that were counted, for `superwords`, whose second stage reads them.
     """
     from .counting import WordCounts

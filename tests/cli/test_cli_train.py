@@ -290,7 +290,7 @@ def test_ddfreq_files_need_no_split(corpus, tmp_path):
     ):
         result = run(*command, cwd=tmp_path)
         assert result.returncode == 0, result.stderr
-    assert "c.ddfreq does not name its split pattern; this training takes ddtokens" in result.stderr
+    assert "c.ddfreq does not name its split pattern; training uses ddtokens" in result.stderr
     assert (tmp_path / "a" / "tokenizer.json").read_bytes() == (tmp_path / "b" / "tokenizer.json").read_bytes()
     assert not any(b"\n" in token for token in tokenmill.load(tmp_path / "b").vocabulary.tokens[256:])
 

@@ -58,7 +58,7 @@ def clean(
     A call with the same sources and options resumes an interrupted one.
 
     kind: wikipedia (pages-articles XML), stackexchange (Posts.xml), fineweb (Parquet or JSON lines) or text.
-    num_threads: the processes, in place of `num_threads` of `job`.
+    num_threads: the number of processes; overrides `num_threads` of `job`.
     job: with `overwrite` the output of another run is removed. Without it that is an OutputError.
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """

@@ -80,16 +80,16 @@ class Tally:
 class CleaningReport:
     """Result of `clean`.
 
-    documents_in: all documents met; the sum of those kept, dropped and skipped.
+    documents_in: all documents read; the sum of those kept, dropped and skipped.
     dropped: how many were left out on purpose, by reason.
-    skipped: the first 1,000 that could not be read, with their place; skipped_count: how many there are.
+    skipped: the first 1,000 that could not be read, with their positions; skipped_count: how many there are.
     bytes_in: of the documents as they are in their sources, decompressed; bytes_out: of the texts kept, as UTF-8.
-    most_removed: the ten things most often taken out of documents, with how often.
-    removed_by_kind: how often each kind of thing was taken out.
-    changed: for each filter, how many "characters" it removed or replaced in the documents kept, and as "examples" the
-        first places: the text there before and after.
+    most_removed: the ten things most often removed from documents, with their counts.
+    removed_by_kind: how often each kind of thing was removed.
+    changed: for each filter, how many "characters" it removed or replaced in the documents kept, and the first "examples":
+        the text before and after.
     shards: the files written, each with its documents and its bytes, of text and as stored.
-    settings: what the run was told, and the sources.
+    settings: the options of the run, and the sources.
     """
 
     kind: str

@@ -74,7 +74,7 @@ class CountSummary:
     resumed_bytes: how much of the text had been counted by an earlier, interrupted call.
     skipped: how many things could not be read and were left out (see on_skip).
     pruned: how many distinct pretokens `min_count` left out.
-    shares: with weights, what each source is of the text: "source", "weight", "bytes" before weighting, and "share" of the
+    shares: with weights, the share of each source: "source", "weight", "bytes" before weighting, and "share" of the
         weighted text.
     """
 

@@ -51,12 +51,12 @@ def count_to_folder(
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> CountSummary:
-    """Count into a folder of Parquet files, as `count` does, but the result is never in memory whole.
+    """Count into a folder of Parquet files, as `count` does, but never with the whole result in memory.
 
     The bytes written are the same for any memory limit, number of threads, engine and interruptions. A call with the same sources
     and options resumes an interrupted one.
 
-    num_threads: in place of `num_threads` of `job`.
+    num_threads: overrides `num_threads` of `job`.
     """
     options, job, output = options or CountOptions(), JobOptions.of(job, num_threads), named(output)
     on_skip = options.read.skipper(on_skip)

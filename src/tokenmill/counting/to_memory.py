@@ -43,7 +43,7 @@ def count(
     A text file is one document, unless `options.read` says otherwise. In .jsonl each line is one, in .parquet each row.
 
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
-    options: what is counted, and how. The result is in memory whole, at about 30 bytes for each distinct pretoken;
+    options: what is counted, and how. The whole result is in memory, at about 30 bytes for each distinct pretoken;
         `count_to_folder` does not need that.
     memory_limit: in place of that of the options.
     num_threads: None is all cores.

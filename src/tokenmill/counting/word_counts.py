@@ -36,7 +36,7 @@ class WordCounts:
         `scale`, the common denominator of the weights.
     Raises UsageError for arrays that do not fit together.
 
-    Counting gives the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
+    Counting returns the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
     the same however the work was divided.
 
     >>> counts = WordCounts.from_mapping({"low": 5, " lower": 2})
@@ -109,7 +109,7 @@ class WordCounts:
         return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
 
     def cut_out(self, texts: Iterable[bytes]) -> WordCounts:
-        """The counts with `texts` cut out of all pretokens that have them, so that no merge can spell one of them.
+        """The counts with `texts` cut out of all pretokens that contain them, so that no merge can spell one of them.
 
         >>> sorted(WordCounts.from_mapping({b"low<end>er": 2, b"low": 1}).cut_out([b"<end>"]).items())
         [(b'er', 2), (b'low', 3)]

@@ -56,7 +56,7 @@ def parse(
 ) -> Vocabulary:
     """The vocabulary in a file that is found; options as for `read`.
 
-    force: take `split` in place of the pattern that the file tells, with a warning.
+    force: use `split` instead of the file's pattern, with a warning.
     drop_unknown: drop characters without a token where the file has no unknown token, as tokenizers does, with a warning.
     """
     place, name, contents, _ = found

@@ -54,7 +54,7 @@ def write(
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
     path: a file for "tiktoken", "gguf" and "sentencepiece", a folder for the others, which may hold other files, such as a model.
-    overwrite: replace a tokenizer that is there. Without it that is an OutputError.
+    overwrite: replace an existing tokenizer. Without it that is an OutputError.
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
         "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
         For "gguf", also write superwords where llama.cpp gives other ids to a few pairs of numbers.

@@ -94,10 +94,11 @@ class Change(Options):
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """The result. counts: of the text. certificate: None where only special tokens were added or new ids follow the old.
+    """The result of `Prune` and `Extend`.
 
-    dropped, needed: by prune, how many tokens went, and how many stayed since others are built from them.
-    new_rows: by new id, the old ids whose rows are a start for its row. left: ids that have no token now.
+    counts: of the text. certificate: None where only special tokens were added or new ids follow the old.
+    dropped, needed: by prune, how many tokens were removed, and how many stayed because others are built from them.
+    new_rows: by new id, the old ids whose mean row can initialize its row. left: ids that have no token now.
     """
 
     old: Tokenizer
@@ -133,7 +134,7 @@ class Prune(Change):
     ios: Annotated[float | None, Option("Remove the tokens of a plain tokenizer whose IoS on the text reaches this threshold, e.g. 0.9.", share=True)] = None
     script: Annotated[Sequence[str], Option("Keep tokens of this Unicode script, e.g. Latin, and those without letters. Repeatable.")] = ()
     # fmt: on
-    min_uses: Annotated[int, Option("Keep only tokens that the text uses this many times.", min=1)] = 1
+    min_uses: Annotated[int, Option("Keep only tokens that the text uses at least this often.", min=1)] = 1
 
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         if self.ids is not None:
@@ -184,7 +185,7 @@ class Extend(MergeOptions, Change):
     """Train a tokenizer further, or only add special tokens; old ids keep their tokens.
 
     With --reuse, new tokens get the ids of those that the text uses least. For each new id, new_rows.json in the output lists
-    old ids: the mean of their rows in an embedding table is a start for the new row.
+    old ids: the mean of their rows in an embedding table can initialize the new row.
 
     tokenmill extend my-tokenizer medicine/*.txt --vocab-size 40000 -o larger
 
@@ -325,7 +326,10 @@ class Convert(Options):
 
 @dataclass(frozen=True)
 class Converted:
-    """The result. notes: what the format cannot store. readers: the certificate, by the library that read the output."""
+    """The result of `Convert`.
+
+    notes: what the format cannot store. readers: the certificate, by the library that read the output.
+    """
 
     tok: Tokenizer
     notes: Sequence[str]

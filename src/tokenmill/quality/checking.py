@@ -67,7 +67,7 @@ class Agreement:
         may remain, even if none was found.
     difference: the difference found, or None if they agree on all texts tried.
     texts, bytes, tokens: how much was tried, sources and fuzzed texts together.
-    refused: texts that the tokenizer refuses, since it has no token for a byte in them, and of which a library leaves out a part.
+    refused: texts with a byte for which the tokenizer has no token. It refuses them, and a library leaves the byte out.
     """
 
     proof: str | None

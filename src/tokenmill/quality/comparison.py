@@ -74,7 +74,7 @@ def compare(
 ) -> Comparison:
     """Compare tokenizers on the same text; the first is the baseline.
 
-    tokenizers: by name, or a sequence, which takes the tokenizers' own names.
+    tokenizers: by name, or a sequence, which uses the tokenizers' own names.
     read: how text files are cut into documents, and which field or column contains the text.
     text: as for `inspect`. Word counts fit only tokenizers with the split pattern they were counted with.
 
@@ -120,7 +120,7 @@ def report(
 ) -> Report:
     """A report on one tokenizer, or a comparison of several on `text`; notebooks show it as a page.
 
-    `inspect` and `compare` make the same reports, and take more options.
+    `inspect` and `compare` make the same reports, and accept more options.
 
     >>> tokenmill.report(tok, text="corpus/*.txt").save("report.html")
     """

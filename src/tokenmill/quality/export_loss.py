@@ -32,7 +32,7 @@ class ExportLoss:
     """The number of tokens of a text in the two exports of a Picky tokenizer, and of pretokens with other ids.
 
     pretokens, tokens: of the text, by events.
-    differing, other_tokens: the pretokens with other ids, and the number of tokens, where present tokens merge by rank, as
+    differing, other_tokens: the pretokens with other ids, and the number of tokens, where remaining tokens merge by rank, as
         in tiktoken and in Hugging Face's BPE.
     longest_differing, longest_tokens: the same for `longest_match`.
     """

@@ -95,7 +95,7 @@ class Replaced:
     tok: the tokenizer with the new tokens.
     id_map: int32, for the `n_vocab` old ids: the same id, or -1 for a replaced token.
     new_rows: for each new token, by id, the old ids that its bytes are encoded to. The mean of their rows in an embedding
-        table is a start for the new row.
+        table can initialize the new row.
     """
 
     tok: Tokenizer

@@ -84,7 +84,7 @@ def inspect(
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Inspection:
-    """Judge a tokenizer, by itself or on `text`: files, folders, globs, word counts, or a mapping of names to these.
+    """Evaluate a tokenizer, by itself or on `text`: files, folders, globs, word counts, or a mapping of names to these.
 
     name: the tokenizer's name in the report, by default its own, or that of its file.
 

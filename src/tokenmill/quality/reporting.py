@@ -38,7 +38,7 @@ class Finding:
 
     level: "act" where it is worse than all published vocabularies of its size, "look" where it is worse than most or
         depends on the use, "good" otherwise.
-    statement: what was found, with its number. threshold: from where on it counts. meaning: why it matters.
+    statement: the finding, with its figure. threshold: when it counts. meaning: why it matters.
     advice: what to do; "" where nothing needs to be done.
     cost: as a share of the tokens of a text or of the rows of an embedding table; findings are in this order.
     """
@@ -209,7 +209,7 @@ class Report:
     def to_html(self, *, top: int | None = PAGE_ROWS) -> str:
         """Everything as one page that loads nothing, lists cut to `top` rows; to fewer where it would be over 1 MB.
 
-        A `top` above PAGE_ROWS, or None for all rows, is kept.
+        A `top` above 200, or None for all rows, is never reduced.
         """
         page = render(self, top)
         while top is not None and 1 < top <= PAGE_ROWS and len(page.encode()) > LARGEST_PAGE:

@@ -36,7 +36,7 @@ def removed_table(tok: Tokenizer, usage: Usage | None) -> Table:
         rows.append((Token(id, vocabulary.tokens[id] or b""), removals[id], new, used))
     columns = (
         Column("removed", "token"),
-        Column("IoS", "ios", "what made the removal due"),
+        Column("IoS", "ios", "the IoS that caused the removal"),
         Column("instead", "token"),
         Column("used", "count", "times in this text"),
     )

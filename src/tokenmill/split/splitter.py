@@ -112,11 +112,11 @@ class Splitter:
     a letter, a number or white space.
 
     patterns: the regular expressions.
-    special_tokens: texts that are cut out of documents before these are split, where `prepared` is asked to. Training
-        uses it: a special token ends a document, and is never learned as text.
-    normalize: changes documents after that, in the same place: character by character, or with the marks that follow one.
-    joins: pairs of bytes, as Scanner takes them: pretokens that end and begin with such a pair stay together. For one
-        pattern that is regular.
+    special_tokens: texts that training cuts out of documents before it splits them: a special token ends a document, and is
+        never learned as text.
+    normalize: changes documents after that: character by character, or with the marks that follow one.
+    joins: pairs of bytes, as Scanner accepts them: pretokens that end and begin with such a pair stay together. Needs a
+        single, regular pattern.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
         module splits.
 

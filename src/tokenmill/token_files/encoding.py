@@ -58,8 +58,8 @@ def encode_files(
 
     format: "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo" or "datatrove": see docs/reference/token-files.md.
     on_skip: called for what cannot be read, and it is left out. None raises an InputError instead.
-    job: on Ray, a source goes to one task whole.
-    num_threads: in place of `num_threads` of `job`.
+    job: on Ray, one task encodes the whole of a source.
+    num_threads: overrides `num_threads` of `job`.
     progress: called as progress("encode", bytes of the sources read, bytes of all).
 
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens

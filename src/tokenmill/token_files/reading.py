@@ -71,13 +71,13 @@ class TokenFile:
 
     @property
     def format(self) -> str:
-        """One of FORMATS."""
+        """The name of the format, such as "bin"."""
         return self.metadata.format if self.metadata else _format(self.path)[0]
 
     def id_blocks(self) -> Iterator[Any]:
         """The ids as bytes, in blocks of whole ids. A block is valid until `AHEAD` more were drawn.
 
-        Raises FormatError if the file was cut off meanwhile, and after the last block if they are not those that were written.
+        Raises FormatError if the file was cut off meanwhile, and after the last block if their hash is wrong.
         """
         return self._hashed("ids", self._id_blocks())
 
@@ -99,7 +99,7 @@ class TokenFile:
     def length_blocks(self) -> Iterator[np.ndarray]:
         """The number of ids of each document, the tokens before and after included, in blocks of int64.
 
-        Raises FormatError after the last block if they are not those that were written.
+        Raises FormatError after the last block if their hash is wrong.
         """
         import numpy as np
 
@@ -183,7 +183,7 @@ class TokenFile:
 def load_tokens(
     path: str | os.PathLike[str], *, tok: Tokenizer | None = None, any_tokenizer: bool = False, dtype: str | None = None
 ) -> TokenFile:
-    """Open a token file of any format that tokenmill writes; those of other programs too.
+    """Open a token file of any format that tokenmill writes, also one from another program.
 
     tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata contains another hash, or
         if there is no metadata.

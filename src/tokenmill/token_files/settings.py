@@ -42,9 +42,9 @@ class EncodeOptions(Options):
     """Options of encoding.
 
     end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
-        is the way of the format: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
+        is the format's default: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
         it before, "parquet" has none.
-    shard_tokens: how many tokens each of several numbered files has: exactly for "llmc", else at most, in whole documents.
+    shard_tokens: the number of tokens of each numbered file: exact for "llmc", else a maximum, in whole documents.
     val_shard: whether the first of them is named val, for validation, and the others train.
     part: such as "3/64": encode only the third of 64 parts of the sources, to a file named after it.
     """

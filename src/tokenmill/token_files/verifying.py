@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Verified:
     """Result of verifying a token file.
 
-    documents: None if nothing says where they end. checks: what was compared, in words.
+    documents: None if it is not known where they end. checks: what was compared, in words.
     """
 
     path: Path
@@ -50,7 +50,7 @@ def verify(
 ) -> Verified:
     """Check a token file, from its first byte to its last: sizes, hashes, ids, and where its documents end.
 
-    Raises FormatError for the first fault, with its place in the file.
+    Raises FormatError for the first fault, with its position in the file.
 
     tok: the tokenizer that it must have been made with. The ids must be below its number of ids.
     sources: the text that it was made from: it is encoded again, and each id compared. Needs `tok`.

@@ -27,7 +27,7 @@ def load(
         ("gpt-4o"), which is looked up in local caches. Or a name on the Hugging Face hub, "org/name" or "org/name@revision",
         which is looked up in the hub's cache on this machine.
     split: the split pattern, for a format without one (an unknown .tiktoken file). It is never guessed.
-    force: take `split` in place of the pattern that the file has. The ids are then not those of the published tokenizer.
+    force: use `split` instead of the file's pattern. The ids then differ from those of the published tokenizer.
     special_tokens: text -> id, for a file without them.
     drop_unknown: drop characters that have no token in a tokenizer.json without an unknown token, as tokenizers does, with a
         warning. Without it such text is an error. `tok.count_dropped(text)` counts them.

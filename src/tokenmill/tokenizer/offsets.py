@@ -32,8 +32,8 @@ class Offsets(NamedTuple):
     ids: the ids, as `encode` returns them.
     bytes: int64 array of shape (n, 2): token i is text.encode()[bytes[i, 0]:bytes[i, 1]].
     characters: the same in characters; a character that several tokens share is in the span of each.
-    text: the text given, with U+FFFD for lone surrogates, or what the normalizers made of it. Where the tokenizer normalizes
-        text, a token stands for the characters that became its own; a space that was put before the text stands for nothing.
+    text: the text given, with U+FFFD for lone surrogates, or the normalized text. Where the tokenizer normalizes
+        text, a token stands for the characters that became its own. A space put before the text has an empty span.
     """
 
     ids: list[int]

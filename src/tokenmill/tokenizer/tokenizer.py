@@ -142,7 +142,7 @@ class Tokenizer:
         """Return the ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
         `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file. Bytes that are not UTF-8
-        are encoded as these bytes, whatever the vocabulary; a str has none, and its lone surrogates become U+FFFD.
+        are encoded as they are, with any vocabulary. In a str, lone surrogates become U+FFFD.
         """
         import numpy as np
 
@@ -180,7 +180,7 @@ class Tokenizer:
         return batches.encode_flat(self._core, texts, self._plan(special), num_threads)
 
     def show(self, text: str, **special: Unpack[SpecialOptions]) -> TokenView:
-        """The tokens of `text` to look at, coloured in a notebook; options as for `encode`.
+        """The tokens of `text` for display, coloured in a notebook; options as for `encode`.
 
         >>> tok.show("low lower")
         low ·low er
@@ -223,7 +223,7 @@ class Tokenizer:
     # Counting and cutting
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
-        """The number of tokens of `text`; no list of them is made. Options as for `encode`."""
+        """The number of tokens of `text`, without a list of them. Options as for `encode`."""
         plan = self._plan(special)
         pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
         return self._core.count(text, plan) if pieces is None else len(pieces[0])
@@ -261,7 +261,7 @@ class Tokenizer:
         return encode_with_unstable(self._core, text, self._checked_plan(text, special))
 
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
-        """The longest prefix of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
+        """The longest prefix of `text` that ends with one of its tokens and has at most `max_tokens` tokens.
 
         It never ends inside a character. No more of the text is encoded than needed. Options as for `encode`.
 
@@ -271,7 +271,7 @@ class Tokenizer:
         return self._core.truncate(text, max_tokens, self._plan(special))
 
     def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
-        """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each.
+        """`text` in chunks that end with a token of the text and have at most `max_tokens` tokens each.
 
         Joined, they are the text. Options as for `encode`.
 
@@ -438,7 +438,7 @@ class Tokenizer:
     def add_special_tokens(self, texts: Iterable[str]) -> Tokenizer:
         """A tokenizer with more control tokens; this one does not change. All old ids stay.
 
-        The new tokens get the ids from `n_vocab` on, in the order given. Those that there are already keep their ids.
+        The new tokens get the ids from `n_vocab` on, in the order given. Tokens that exist already keep their ids.
 
         >>> chat = tok.add_special_tokens(["<|user|>", "<|assistant|>"])
         >>> chat.encode("<|user|>low", allowed_special="all")
@@ -450,7 +450,7 @@ class Tokenizer:
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
-        """The tokenizer that the same training would have given with a smaller `vocab_size`; this one does not change.
+        """The tokenizer that the same training would have produced with a smaller `vocab_size`; this one does not change.
 
         Exact for every kind of training but BoundlessBPE; SuperBPE with the same `stage1_size`. Raises UsageError for
         BoundlessBPE, and for a vocabulary that did not come from a single training, such as a published one.
@@ -475,8 +475,8 @@ class Tokenizer:
 
         format: "huggingface", "tiktoken", "gguf" or "sentencepiece" (one file), "merges" or "ddtok"; with lossy also
             "longest-match", a tokenizer.json that encodes by the longest token each time.
-        lossy: write the present tokens of a Picky tokenizer without its events; `tokenmill.export_loss` measures the effect.
-        overwrite: replace a tokenizer that is there. Without it that is an OutputError.
+        lossy: write the remaining tokens of a Picky tokenizer without its events; `tokenmill.export_loss` measures the effect.
+        overwrite: replace an existing tokenizer. Without it that is an OutputError.
         Returns notes on what the format cannot store. Raises ConversionError if ids would change.
         """
         from .. import formats
@@ -508,9 +508,9 @@ class Tokenizer:
         return cls(Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,), added_tokens=added), name=name)
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
-        """A tiktoken.Encoding that returns the same ids. Raises ConversionError if no object can, as for Picky BPE.
+        """A tiktoken.Encoding that returns the same ids. Raises ConversionError if that is impossible, as for Picky BPE.
 
-        lossy: for a Picky tokenizer, export its present tokens, encoded by rank. Some texts then get other ids;
+        lossy: for a Picky tokenizer, export its remaining tokens, encoded by rank. Some texts then get other ids;
             `tokenmill.export_loss` measures how many.
         """
         from .. import formats
@@ -520,7 +520,7 @@ class Tokenizer:
     def as_transformers(self, **settings: Any) -> transformers.PreTrainedTokenizerFast:
         """Return this tokenizer as an object of transformers, for code that expects a PreTrainedTokenizerFast.
 
-        settings: those of the class there, such as pad_token, padding_side, model_max_length and chat_template. By default,
+        settings: arguments of that class, such as pad_token, padding_side, model_max_length and chat_template. By default,
             they are those of the file.
 
         >>> tok.as_transformers(pad_token="<|pad|>")(["low", "low lower"], padding=True, return_tensors="pt").input_ids

@@ -80,7 +80,7 @@ class Options(MergeOptions):
     superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
     stage1_size: Annotated[int | None, Option("Number of tokens at which stage 2 begins.", min=1, only=SUPERBPE, section=SUPERWORDS)] = None
     stage2_split: Annotated[str | None, Option("Split pattern of stage 2. [default: SuperBPE's]", only=SUPERBPE, section=SUPERWORDS)] = None
-    max_words: Annotated[int | None, Option("Most words in a token; 0 for no limit. [default: 4]", min=0, max=MOST_WORDS, only=SUPERBPE, section=SUPERWORDS)] = None
+    max_words: Annotated[int | None, Option("Maximum words in a token; 0: no limit. [default: 4]", min=0, max=MOST_WORDS, only=SUPERBPE, section=SUPERWORDS)] = None
     colon_veto: Annotated[bool | None, Option("Make no token with a colon and a space after it. [default: yes]", only=SUPERBPE, section=SUPERWORDS)] = None
     # fmt: on
 

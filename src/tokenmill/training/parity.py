@@ -51,7 +51,10 @@ _TOLD = 256  # merges between two calls of `progress`
 
 @dataclass(frozen=True)
 class LanguageReport:
-    """Result for one language. chosen: the number of merges it chose. length: the number of tokens of the text that decided for it."""
+    """Result for one language.
+
+    chosen: the number of merges it chose. length: the number of tokens of its development text, else of its training text.
+    """
 
     name: str
     bytes: int

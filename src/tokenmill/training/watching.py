@@ -1,4 +1,4 @@
-"""Watch a training: the count of each merge, the IoS of each removal, and both as they happen."""
+"""Watch training: the count of each merge, the IoS of each removal, and both as they happen."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class TrainingEvent:
     """A merge, or the removal of a token by Picky BPE.
 
-    rank: its place among all events, from 0.
+    rank: its position among all events, from 0.
     token: the bytes of the token that was made or removed.
     left, right: what was merged; None for a removal.
     count: how often the pair occurred when it was merged; None for a removal.
-    ios: what made the removal due; None for a merge.
+    ios: the IoS that caused the removal; None for a merge.
     """
 
     rank: int

@@ -75,7 +75,7 @@ def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabul
 
 
 def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
-    """The vocabulary that the same training would have given with this `vocab_size`; the whole one if it is not larger.
+    """The vocabulary that the same training would have produced with this `vocab_size`; the whole one if it is not larger.
 
     A training never looks ahead to the number of tokens that is wanted. So a smaller one takes the same steps and ends
     earlier. This is exact for plain BPE, for Picky BPE (its steps until so many tokens are present), for parity-aware BPE,

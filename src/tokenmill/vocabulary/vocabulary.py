@@ -73,7 +73,7 @@ class Vocabulary:
         for any character outside of the alphabet.
     byte_tokens: with the alphabet "characters", the ids of 256 tokens that stand for the bytes of a character that has no
         token (byte fallback), None for a byte without one. Nothing merges with them.
-    fuse_unknown: whether neighbouring characters that are unknown give one unknown token.
+    fuse_unknown: whether neighbouring unknown characters become one unknown token.
     removed: the ids of the tokens that Picky training removed and that did not come back.
     library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
         the other fields.
@@ -94,17 +94,17 @@ class Vocabulary:
     Added tokens and decoding
 
     added_tokens: the tokens that are matched as a whole, before or after normalization; see `AddedToken`.
-    decode_only: ids that no text is encoded to, with the bytes that they are decoded to; and special tokens that decoding a text
-        gives as other bytes than their content, such as none for the control tokens of SentencePiece.
+    decode_only: ids that no text is encoded to, with the bytes that they are decoded to; and special tokens that are
+        decoded to other bytes than their content, such as none for the control tokens of SentencePiece.
     strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
         first character, "token" all spaces of the first token, "" nothing.
     template: the control tokens that encoding adds to a text on request.
 
-    What no id depends on
+    Without effect on ids
 
-    config: what transformers' tokenizer_config.json says in addition: "chat_template", "bos_token", "eos_token", "pad_token" and
-        their like.
-    notes: what the file says that no other field holds, in words, such as a chat template.
+    config: other entries of transformers' tokenizer_config.json: "chat_template", "bos_token", "eos_token", "pad_token" and
+        similar ones.
+    notes: what the file contains beyond these fields, in words, such as a chat template.
     refine: the threshold T at which Picky training removed tokens, if it is known. Further training uses it.
     event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
         its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. The constructor also takes a function
@@ -239,7 +239,7 @@ class Vocabulary:
 
     @lazy
     def n_vocab(self) -> int:
-        """The highest id that encoding may give, plus one: the rows that an embedding table needs."""
+        """The highest id that encoding may return, plus one: the number of rows of an embedding table."""
         sizes = memoryview(self.packed[1]).cast("I")
         last = len(sizes) - 1
         while last >= 0 and (sizes[last] == NO_TOKEN or last in self.removed):
@@ -286,7 +286,7 @@ class Vocabulary:
         return dict(self.decode_only) | added
 
     def token_bytes(self, id: int) -> bytes | None:
-        """The bytes that `id` stands for, added tokens included, or None for an id that stands for nothing."""
+        """The bytes of `id`, added tokens included, or None for an unused id."""
         if id in self.bytes_apart:
             return self.bytes_apart[id]
         return self.tokens[id] if 0 <= id < len(self.tokens) else None
@@ -314,9 +314,9 @@ class Vocabulary:
         return [("remove", a) if b < 0 else ("merge", a, b, c) for a, b, c in self.events.tolist()]
 
     def fingerprint(self) -> str:
-        """SHA-256 of everything that decides which ids a text gets and which text an id gives, as hex digits.
+        """SHA-256 of everything that determines the ids of a text and the text of an id, as hex digits.
 
-        Two spellings of a split pattern that differ only by how they are written count as one.
+        Spellings of a split pattern with the same syntax tree have the same hash.
         """
         return self._fingerprint
 
