@@ -58,7 +58,7 @@ def test_a_mistake_is_one_line(tmp_path, monkeypatch, words, message):
 
 
 def test_help_is_printed(capsys):
-    with pytest.raises(SystemExit, match="^$"):
+    with pytest.raises(SystemExit, match=r"^$"):
         learn.main(["--help"])
     assert capsys.readouterr().out.startswith("usage: python -m tokenmill.learn [FILE] [MERGES]")
 
