@@ -76,6 +76,7 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
             return f"]({os.path.relpath(found, here.parent)}{anchor})"
         return f"]({target}{anchor})"
 
+    markdown = markdown.replace("[Documentation](docs/README.md) · ", "")  # a link to this site
     markdown = IMAGE.sub(lambda match: themed(match[1], match[2], folder, here), markdown)
     markdown = PICTURE.sub(
         lambda match: pair(f"{match[2]}{match[4].strip()} ", match[3], match[1], folder, here), markdown
