@@ -169,7 +169,7 @@ def estimate() -> str:
         hours = 5e6 / speed / 3600
         verbs[verb] = [f"`{verb}`", f"{speed:.0f} MB/s of text", f"{hours:.1f}", f"{hours / 64 * 60:.0f} minutes"]
     between = ["`train` on the counts", "", "", "one machine, minutes"]
-    disk = ["reading 2 TB at 2 GB/s from the disk, once for `count` and once for `encode`", "", "", f"{2e12 / 2e9 / 60:.0f} minutes"]
+    disk = ["reading 2 TB at 2 GB/s, for `count` and again for `encode`", "", "", f"{2e12 / 2e9 / 60:.0f} minutes"]
     head = ["step", "rate for one core", "core hours for 5 TB", "64 cores"]
     return "\n".join(table(head, [verbs["count"], between, verbs["encode"], disk]))
 
