@@ -67,10 +67,11 @@ def measured() -> str:
     seconds = {name: median(english[name]) for name in charts.PEERS}
     leads = [ratio(english[peer], english[ours]) for peer, ours in TRAINERS.items() if peer in english]
     means, (gains, behind, ties, _) = means_of(matrix_), leads_of(matrix_)
-    speeds = ", ".join(
-        f"{mean:.1f}x of {peer}" for peer, (mean, _) in sorted(means.items(), key=lambda each: -each[1][0])
+    *first, last = (
+        f"{mean:.1f}x faster than {peer}" for peer, (mean, _) in sorted(means.items(), key=lambda each: -each[1][0])
     )
-    speeds = speeds.replace("x of", "x the speed of", 1)
+    cells = sorted({cells for _, cells in means.values()})
+    over = " to ".join(map(str, dict.fromkeys((cells[0], cells[-1]))))
     jsonl = files["jsonl"]
     megatron = [
         ratio(kept["whole"]["commands"]["megatron"], kept["whole"]["commands"]["tokenmill"])
@@ -89,9 +90,9 @@ def measured() -> str:
   <img alt="Seconds to train 32,768 tokens on 150 MB of English: {alt}" src="docs/images/training-light.svg" width="640">
 </picture>
 
-- **Train**: 32,768 tokens from 150 MB of English in {seconds["tokenmill"]:.2f} s and {median(english["tokenmill"], "peak_mib"):.0f} MiB on two cores; {min(leads):.1f}x to {max(leads):.0f}x faster than {len(leads)} other libraries.
-- **Use [any family](docs/reference/families.md)**: the ids of tiktoken, Hugging Face, SentencePiece and llama.cpp from their own files. New text in pieces of 10 kB, {len(gains)} pairs of a vocabulary and a kind of text: {speeds} (geometric means; behind the fastest of them in {behind}, level in {ties}).
-- **Write [token files](docs/how-to/encode.md)**: JSON lines at {jsonl["bytes"] / 1e6 / median(jsonl["commands"]["tokenmill"]):.0f} MB/s on two cores, {ratio(jsonl["commands"]["gigatoken"], jsonl["commands"]["tokenmill"]):.1f}x faster than gigatoken; the bytes of Megatron-LM's fast tool, {" to ".join(dict.fromkeys(f"{gain:.0f}x" for gain in (min(megatron), max(megatron))))} faster.
+- **Train**: 32,768 tokens from 150 MB of English in {seconds["tokenmill"]:.2f} s and {median(english["tokenmill"], "peak_mib"):.0f} MiB on two cores, {min(leads):.1f}x to {max(leads):.0f}x faster than {len(leads)} other libraries.
+- **Use [any family](docs/reference/families.md)**: the ids of tiktoken, Hugging Face, SentencePiece and llama.cpp from their own files. On new text in pieces of 10 kB, tokenmill is {", ".join(first)} and {last} (geometric means over {over} pairs of a vocabulary and a kind of text). In {behind} of {len(gains)} pairs another library is faster, and in {ties} the fastest is level.
+- **Write [token files](docs/how-to/encode.md)**: JSON lines at {jsonl["bytes"] / 1e6 / median(jsonl["commands"]["tokenmill"]):.0f} MB/s on two cores, {ratio(jsonl["commands"]["gigatoken"], jsonl["commands"]["tokenmill"]):.1f}x faster than gigatoken, and files for Megatron-LM {" to ".join(dict.fromkeys(f"{gain:.0f}x" for gain in (min(megatron), max(megatron))))} faster than its own fast tool, with the same bytes.
 - **[Evaluate](docs/how-to/judge.md)** a vocabulary on one page: of the 8,192 tokens in [the tour](docs/tour.md#evaluate), {judged()}.
 - **Go beyond plain BPE**: [Picky BPE](docs/explanation/picky.md), [SuperBPE and BoundlessBPE](docs/how-to/superwords.md), and [parity-aware BPE](docs/how-to/parity.md), which cuts the Gini coefficient of {len(tokens["plain"])} languages from {gini(tokens["plain"]):.3f} to {gini(tokens["hybrid"]):.3f}.
 - **See** tokens and training in a [playground](docs/how-to/playground.md): {min(press[:3]):.0f} ms from a key press to new tokens in 10 kB of text, {max(press[3:]):.0f} ms in 1 MB."""
@@ -102,7 +103,7 @@ def judged() -> str:
     tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     found = re.search(r"^0\.9 +(\S+) +(\S+) % ", tour, re.MULTILINE)
     assert found, "the tour lists no tokens with an IoS of 0.9"
-    return f"{found[1]} ({found[2]} %) occur almost only inside longer ones"
+    return f"{found[1]} ({found[2]} %) occur almost only inside longer tokens"
 
 
 def figures() -> str:
@@ -151,10 +152,10 @@ def figures() -> str:
         [
             *table(["", "tokenmill", *peers[:-1], f"tokenizers {versions.get('tokenizers_next') or '1.0'}"], rows),
             "",
-            "150 MB of English on two cores, wall time; encoding and decoding cl100k_base on one core, CPU time, and later calls have new text. "
-            "Medians of five paired rounds and their ranges, where no other number is given. gigatoken trains with the GPT-2 pattern, and "
-            "is compared with tokenmill with that pattern. tokenizers encodes shorter texts, and writes token files through "
-            f"`datasets.map`. {measured}. {named}.",
+            "150 MB of English. Training and token files: two cores, wall time. Encoding and decoding: cl100k_base, one core, CPU time; later "
+            "calls have new text. Each figure is the median of five paired rounds with its range, unless it names another number of "
+            "rounds. gigatoken trains with the GPT-2 pattern, and its ratio is to tokenmill with that pattern. tokenizers encodes "
+            f"shorter texts, and writes token files through `datasets.map`. Measured on {measured}. {named}.",
         ]
     )
 
@@ -168,7 +169,7 @@ def estimate() -> str:
         hours = 5e6 / speed / 3600
         verbs[verb] = [f"`{verb}`", f"{speed:.0f} MB/s of text", f"{hours:.1f}", f"{hours / 64 * 60:.0f} minutes"]
     between = ["`train` on the counts", "", "", "one machine, minutes"]
-    disk = ["reading 2 TB from a disk of 2 GB/s, once for each of the two", "", "", f"{2e12 / 2e9 / 60:.0f} minutes"]
+    disk = ["reading 2 TB at 2 GB/s, for `count` and again for `encode`", "", "", f"{2e12 / 2e9 / 60:.0f} minutes"]
     head = ["step", "rate for one core", "core hours for 5 TB", "64 cores"]
     return "\n".join(table(head, [verbs["count"], between, verbs["encode"], disk]))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from html import escape
+from html import escape, unescape
 from pathlib import Path, PurePosixPath
 
 from mkdocs.exceptions import PluginError
@@ -76,6 +76,7 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
             return f"]({os.path.relpath(found, here.parent)}{anchor})"
         return f"]({target}{anchor})"
 
+    markdown = markdown.replace("[Documentation](docs/README.md) · ", "")  # a link to this site
     markdown = IMAGE.sub(lambda match: themed(match[1], match[2], folder, here), markdown)
     markdown = PICTURE.sub(
         lambda match: pair(f"{match[2]}{match[4].strip()} ", match[3], match[1], folder, here), markdown
@@ -93,9 +94,15 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
 
 
 def on_page_content(html: str, **_) -> str:
-    """Keep the name of an option on one line: browsers break `--force` after its first hyphen."""
+    """Keep a short name and the name of an option on one line: browsers break `--force` after its first hyphen."""
     option = re.compile(r"(?<![\w-])--?\w[\w-]*")
-    return re.sub(r"<code>[^<]*</code>", lambda code: option.sub(r'<span class="option">\g<0></span>', code[0]), html)
+
+    def kept(code: re.Match[str]) -> str:
+        if len(unescape(code[1])) <= 18 and " " not in code[1]:
+            return f'<code class="option">{code[1]}</code>'
+        return option.sub(r'<span class="option">\g<0></span>', code[0])
+
+    return re.sub(r"<code>([^<]*)</code>", kept, html)
 
 
 def themed(alt: str, target: str, folder: PurePosixPath, here: PurePosixPath) -> str:
