@@ -79,7 +79,7 @@ def shown(results: dict) -> list[str]:
         "one thread alone",
         "gain of 2 cores",
         f"on {CORES} cores",
-        "of that alone",
+        "of that, one thread alone",
         "peak memory",
     ]
     return table(head, rows)
