@@ -256,8 +256,7 @@ def trainers(results: dict) -> list[str]:
         "",
         "Whole commands on two cores, start-up included: `tokenmill encode --format megatron`, and the tools of Megatron-LM "
         "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers) and of datatrove (`DocumentTokenizer`, in its own format). "
-        + "OLMo's `dolma tokens` is missing: pip found no compatible versions of its dependencies. "
-        * (not has_dolma)
+        + "OLMo's `dolma tokens` is missing: pip found no compatible versions of its dependencies. " * (not has_dolma)
         + "Megatron-LM's tools do not read Parquet. "
         + "Memory is the peak of a command with all its processes, with shared memory counted once. " * has_memory
         + "The last column compares .bin and .idx byte for byte. Where they differ, `preprocess_data.py` puts the tokenizer's begin-of-text "
