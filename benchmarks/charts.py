@@ -29,7 +29,7 @@ def charts() -> dict[str, list[str]]:
     # gigatoken trains with the GPT-2 pattern, the others with cl100k's
     names = {"tokenmill_gpt2": "tokenmill, GPT-2", "gigatoken": "gigatoken, GPT-2"}
     train = {corpus: {names.get(way, way): rounds for way, rounds in kept.items()} for corpus, kept in train.items()}
-    libraries = ["tokenmill", "rustbpe", "tokenizers", "bpeasy", *names.values()]
+    libraries = ["tokenmill", "rustbpe", "tokenizers", "bpeasy", "sentencepiece", *names.values()]
     files_by = ["tokenmill", "gigatoken"]
     lists = {corpus: {**encode["list"][corpus], **encode["slow"][corpus]} for corpus in CORPORA}
     for corpus in CORPORA:  # it is in both; the longer text counts

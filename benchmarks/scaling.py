@@ -74,12 +74,12 @@ def shown(results: dict) -> list[str]:
         ]
         rows.append([name, *cells, f"{share:.0%}", f"{median(rounds, 'peak_mib'):.0f} MiB"])
     head = [
-        "verb, threads",
+        "command, threads",
         "CPU",
         "one thread alone",
-        "gain of 2 cores",
-        f"on {CORES} cores",
-        "of that alone",
+        "speed-up on 2 cores, estimated",
+        f"time on {CORES} cores, estimated",
+        "of that, one thread alone",
         "peak memory",
     ]
     return table(head, rows)

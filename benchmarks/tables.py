@@ -88,7 +88,7 @@ def superwords(results: dict) -> list[str]:
         "## Superwords",
         "",
         "`tokenmill train`, 49,152 tokens; SuperBPE with stage 1 up to 32,768. Whole commands, medians of the rounds, with the range of the ratios. "
-        "The text of 150 MB is *en*. A larger text is the three corpora and then the same with renamed letters, whose words are new.",
+        "The text of 150 MB is *en*. The larger text is the three corpora and then copies of them with renamed letters, whose words are new.",
         "",
         *table(["", "text", "time", "relative to plain", "CPU time", "relative to plain", "peak memory"], rows),
         "",
@@ -142,7 +142,7 @@ def merge_loop(results: dict) -> list[str]:
         "",
         *table(head, rows),
         "",
-        "*What limits it*: a later merge occurs rarely, so most of its cost is what every merge costs (its token, new pairs, the queue): "
+        "*What limits it*: late merges have few occurrences, so most of their cost is the cost of any merge (its token, new pairs, the queue): "
         "1.1 to 1.2 us, most of it computation, not waiting for memory. Picky BPE puts 2.8x to 7.8x more pairs into the queue, since a removal can "
         "raise any count ([counted](experiments/training.md#2026-11-22-the-work-of-100000-tokens-and-of-picky-bpe-counted)).",
     ]
@@ -154,8 +154,8 @@ def split(results: dict) -> list[str]:
     return [
         "## Split",
         "",
-        "Split text into pretokens with one thread. MB/s, median and range of the rounds. `own` is a pattern without a name, such as a user may "
-        "give; `scalar` is without vector instructions.",
+        "Split text into pretokens with one thread. MB/s, median and range of the rounds. `own` is a custom pattern, without a name. "
+        "`scalar` is without vector instructions.",
         "",
         *table(["", *CORPORA], rows),
     ]
@@ -172,8 +172,8 @@ def count(results: dict) -> list[str]:
         "",
         *table(["", *CORPORA], rows),
         "",
-        "Two threads cannot be more than twice as fast as one. Where the speed-up is higher, other work on the machine held up the rounds of "
-        "one thread:",
+        "Two threads cannot be more than twice as fast as one. Where the speed-up is higher, other work on the machine slowed down the rounds "
+        "with one thread:",
         "",
         *table(["", *CORPORA], [["speed-up of 2 threads over 1", *gains]]),
     ]
@@ -207,8 +207,8 @@ def token_files(results: dict) -> list[str]:
         "Whole commands that encode 150 MB of English with cl100k_base to a file of ids on two cores, start-up included: "
         "`tokenmill encode`, and the time and memory of gigatoken's `encode_files` with a file written. "
         "Ratios are relative to tokenmill. The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB. "
-        "Documents of JSONL, Parquet and `--unit separator` have 3 kB; lines have 30 bytes on average. The pages of "
-        "parquet.zst are compressed by Zstandard, those of parquet by Snappy. `datasets` cannot read text by separators.",
+        "Documents of JSONL, Parquet and `--unit separator` have 3 kB, and lines 30 bytes on average. The pages of "
+        "parquet.zst are compressed with Zstandard, those of parquet with Snappy. `datasets` cannot read text by separators.",
         "",
         *table(["", *heads], rows),
         "",
@@ -255,11 +255,10 @@ def trainers(results: dict) -> list[str]:
         "## Token files of training frameworks",
         "",
         "Whole commands on two cores, start-up included: `tokenmill encode --format megatron`, and the tools of Megatron-LM "
-        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers) and of datatrove (`DocumentTokenizer`, a format of its own). "
-        + "OLMo's `dolma tokens` is missing: pip found no versions of its dependencies that fit together. "
-        * (not has_dolma)
+        "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers) and of datatrove (`DocumentTokenizer`, in its own format). "
+        + "OLMo's `dolma tokens` is missing: pip found no compatible versions of its dependencies. " * (not has_dolma)
         + "Megatron-LM's tools do not read Parquet. "
-        + "Memory is the peak of a command with all its processes, what they share counted once. " * has_memory
+        + "Memory is the peak of a command with all its processes, with shared memory counted once. " * has_memory
         + "The last column compares .bin and .idx byte for byte. Where they differ, `preprocess_data.py` puts the tokenizer's begin-of-text "
         "token before each document; here `--begin-of-text` does that.",
         "",
@@ -281,8 +280,8 @@ def stages(results: dict) -> list[str]:
     return [
         "## Stages",
         "",
-        "The stages of each verb, one after the other in one thread: MB of text per second of processor time (median and range), and the "
-        "share of each stage. The text is *en*; the dumps are samples, read again and again up to 30 MB. `read` includes cutting "
+        "The stages of each command, one after the other in one thread: MB of text per second of processor time (median and range), and the "
+        "share of each stage. The text is *en*; the dumps are samples, repeated up to 30 MB. `read` includes cutting "
         "text into documents, and for Parquet decompressing and decoding the column. `filter` includes the removal of markup, "
         "and for dumps the parsing of a document. Splitting lines is part of encoding or counting. The last column names the "
         "slowest stage after the start.",
@@ -309,8 +308,8 @@ def growth(results: dict) -> list[str]:
     return [
         "## Growth",
         "",
-        "English text whose letters are renamed in each copy, so that distinct pretokens grow with it "
-        "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text. *Per GB* is the time per GB of the largest text relative to that of the smallest, with its range. *Own* leaves out the "
+        "Copies of English text, each with renamed letters, so that the number of distinct pretokens grows with the text "
+        "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text. *Per GB* is the time per GB of the largest text relative to that of the smallest, with its range. *Own* excludes the "
         "time of the operating system, which writes the output to the disk.",
         "",
         *table(["", *(f"{int(size):,} MB" for size in sizes), "per GB", "own"], rows),

@@ -72,12 +72,12 @@ def main() -> None:
         dumps[kind] = texts(kind, files.split(","))
     print("# Cleaning filters on real dumps\n")
     print(
-        "The effect of each filter of `tokenmill clean`. A script runs each filter alone on real samples and counts the changes. The"
+        "The effect of each filter of `tokenmill clean`, run alone on samples of real dumps, with random examples. If a filter removes fewer"
     )
-    print("examples are random. The sets are:\n")
+    print("characters than it inserts, the number is negative. The filter sets are:\n")
     for name, members in FILTER_SETS.items():
         print(f"- `{name}`: {', '.join(f'`{member}`' for member in members)}")
-    print("\nIn the examples ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")
+    print("\nIn the examples, ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")
     for name, apply in FILTERS.items():
         print(f"## {name}\n\n{apply.does}\n")
         rows = []

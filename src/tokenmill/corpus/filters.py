@@ -233,7 +233,7 @@ _FILTERS = (
     ),
     Filter(
         "hex",
-        "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). A run of only digits or letters stays.",
+        "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). Runs of only digits or only letters stay.",
         RUN_32,
         re.compile(r"[0-9A-Fa-f]{32,}").finditer,
         lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else " ",
@@ -255,7 +255,7 @@ _FILTERS = (
     ),
     Filter(
         "spaced-repeats",
-        "Like `repeats`, for every character that is not a word character, with spaces around the three.",
+        "Like `repeats`, but for every non-word character, and with spaces around the three.",
         REPEAT,
         re.compile(r"([^\w\s])\1{3,}").finditer,
         lambda match: f" {match[1] * 3} ",
@@ -263,7 +263,7 @@ _FILTERS = (
     ),
     Filter(
         "pipes",
-        "Puts spaces around the first two pipes of a line, and replaces the others by spaces.",
+        "Puts spaces around the first two pipes of a line, and replaces the others with spaces.",
         PIPES,
         re.compile(r" ?\|[^\n]*").finditer,
         _two_pipes,
@@ -278,7 +278,7 @@ _FILTERS = (
     ),
     Filter(
         "spaces",
-        "Replaces each run of white space within a line by one space, and trims the line.",
+        "Replaces each run of white space within a line with one space, and trims the line.",
         SPACES,
         re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))").finditer,
         _one_space,
@@ -286,7 +286,7 @@ _FILTERS = (
     ),
     Filter(
         "bullets",
-        'Replaces a bullet at the start of a line by "- ".',
+        'Replaces a bullet at the start of a line with "- ".',
         BULLET,
         re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M).finditer,
         lambda match: "- ",
