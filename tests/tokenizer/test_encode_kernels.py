@@ -163,6 +163,26 @@ def test_ranks_of_pairs():
     assert merger.rank(high + 1, 5) is merger.rank(5, high + 1) is merger.rank(0xFFFFFFFF, 0xFFFFFFFF) is None
 
 
+def test_tokens_join_the_cache_once_they_pay():
+    """Of a vocabulary in which a pretoken is merged even if it is a token."""
+    words = [f" {a}{b}{c}".encode() for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"]
+    tokens: dict = {bytes([i]): i for i in range(256)}
+    events = []
+    for word in words:
+        for size in range(2, 5):
+            if word[:size] not in tokens:
+                events.append((tokens[word[: size - 1]], word[size - 1], len(tokens)))
+                tokens[word[:size]] = len(tokens)
+    vocabulary = Vocabulary([*tokens], ("gpt2",), "merges", events, whole_pretokens=False)
+    core = Core(vocabulary, 1 << 20)
+    text = b"".join(words).decode()
+    expected = [tokens[word] for word in words]
+    assert core.kernel.encode(text[:300]) == expected[:75]
+    assert core.kernel.statistics()[0][1] == 75
+    assert core.kernel.encode(text) == core.kernel.encode(text) == expected
+    assert core.kernel.statistics()[0][1] == len(tokens)
+
+
 def test_ids_of_more_than_24_bits_in_the_cache():
     """An entry has the number of its ids in the top byte of the fourth; an id that needs that byte is kept elsewhere."""
     first = (1 << 24) - 128  # half of the ids have more than 24 bits

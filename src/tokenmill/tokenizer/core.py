@@ -21,7 +21,7 @@ from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.parts import pretoken_superword_cache, superword_cache
-from .merging._build_cy import event_merger, list_merger, packed_cache, rank_merger, starts
+from .merging._build_cy import event_merger, learning_cache, list_merger, packed_cache, rank_merger, starts
 from .normalization import repair
 from .special import AddedTokens, Plan, refuse
 
@@ -98,11 +98,10 @@ class Core:
         merger, cache = _merger(vocabulary)
         if vocabulary.has_superwords:
             return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
-        if not vocabulary.whole_pretokens:
-            cache = packed_cache(merger, b"", b"")
-        elif cache is None:
+        if cache is None or not vocabulary.whole_pretokens:
             removed = vocabulary.removed
-            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed))
+            packed = pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed
+            cache = (packed_cache if vocabulary.whole_pretokens else learning_cache)(merger, *packed)
         if vocabulary.alphabet == "bytes":
             cache.set_cutter(
                 Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True)

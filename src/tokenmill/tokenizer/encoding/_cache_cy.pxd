@@ -33,6 +33,8 @@ cdef class PretokenCache:
     cdef size_t limit  # of all bytes held; 0: nothing is added
     cdef Cutter cutter  # of pretokens that are merged by their segments; None for none
     cdef PretokenCache segments  # and their ids, which are merged whether or not a segment is a token
+    cdef object seeds  # adds n_seeds pretokens after `patience` others were merged; None if no pretokens are known
+    cdef size_t n_seeds, patience
     cdef PretokenCache model  # whose initial entries this one shares; None if it has its own, which follow
     cdef bytes initial, initial_arena  # the entries and the arena to return to
     cdef Entry* initial_entries
@@ -60,6 +62,7 @@ cdef class PretokenCache:
                          uint32_t* out) noexcept nogil
     # The ids of a pretoken if it is in the cache, otherwise 0; nothing is merged. `out` has room for 4 ids.
     cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
+    cdef bint reserve(self, size_t n) noexcept nogil  # at least n slots; false if memory runs out
     # Add a pretoken that is not in the cache. False if memory runs out.
     cdef bint insert(self, const uint8_t* pretoken, size_t length, const uint8_t* end, const uint32_t* ids,
                      Py_ssize_t count) noexcept nogil

@@ -35,6 +35,7 @@ from ...kernels.random_seed import random_seed
 MAX_LENGTH = cython.declare(cython.size_t, 4096)  # bytes of a cached pretoken; longer ones hardly ever occur twice
 ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
 MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
+SEEDS_COST = cython.declare(cython.size_t, 8)  # seeds that take as long to add as a pretoken to merge
 CUT_FROM = cython.declare(cython.size_t, 6)  # bytes of a pretoken that is merged by segments: two characters of three
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a pretoken between two checks for signals
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
@@ -47,22 +48,20 @@ class PretokenCache:
 
     merger: encodes the pretokens that are not in the cache.
     model: a cache whose initial entries this one shares. Without it the cache has none, and no limit, until `begin` is called.
-    slots: the number of slots to begin with.
     """
 
-    def __cinit__(self, merger: Merger, model: PretokenCache = None, slots: cython.size_t = 4096):
+    def __cinit__(self, merger: Merger, model: PretokenCache = None):
         self.merger = merger
         self.limit = UNLIMITED
         self.seed.a, self.seed.b = random_seed()
         self.slots = 4096
-        while self.slots < slots:
-            self.slots *= 2
         self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
         if self.entries == cython.NULL:
             raise MemoryError
         if model is not None:
             self.model = model
             self.set_cutter(model.cutter)
+            self.set_seeds(model.n_seeds, model.seeds)
             if model.index == cython.NULL:
                 model.make_index()
 
@@ -129,6 +128,12 @@ class PretokenCache:
             self.segments = PretokenCache(self.merger)
             self.segments.begin()
 
+    def set_seeds(self, n: cython.size_t, seeds):
+        """Let `seeds` add n pretokens to the cache, which is its argument, once others that were merged have cost as much as that."""
+        self.n_seeds = n
+        self.seeds = seeds
+        self.patience = n // SEEDS_COST if seeds is not None else 0
+
     def set_limit(self, limit):
         if self.segments is not None:
             self.segments.set_limit(limit // 4)
@@ -180,6 +185,15 @@ class PretokenCache:
 
     def seek(self, pretoken, length, key, hash, end, out):
         count: cython.Py_ssize_t = _probe(self, pretoken, length, key, hash, out)
+        if count == 0 and self.patience > 0:
+            self.patience -= 1
+            if self.patience == 0 and 8 * self.n_seeds * cython.sizeof(Entry) <= self.limit:
+                with cython.gil:
+                    try:
+                        self.seeds(self)
+                    except MemoryError:  # the cache goes on without them
+                        pass
+                count = _probe(self, pretoken, length, key, hash, out)
         if count == 0:
             if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80:
                 count = _by_segments(self, pretoken, length, end, out)
@@ -198,6 +212,12 @@ class PretokenCache:
         return _probe(self, pretoken, length, key, tm_random_hash(key, self.seed), out)
 
     # ------------------------------------------------------------------ insertion
+
+    def reserve(self, n):
+        slots: cython.size_t = self.slots
+        while slots < n:
+            slots *= 2
+        return slots == self.slots or _grow(self, slots)
 
     def insert(self, pretoken, length, end, ids, count):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
@@ -378,14 +398,14 @@ def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
     table of initial entries stays three quarters empty, so that it has room for others."""
     quarter: cython.size_t = cache.limit // 4
     if cache.limit == UNLIMITED:
-        return _reserve_arena(cache, size) and (4 * cache.used < cache.slots or _grow(cache))
+        return _reserve_arena(cache, size) and (4 * cache.used < cache.slots or _grow(cache, 2 * cache.slots))
     if cache.limit == 0:
         return False
     if cache.arena_used + size > cache.arena_room and cache.arena_used + size > quarter:
         if cache.initial_arena_used + MIN_ARENA > quarter:
             return False
         _clear(cache)
-    if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.limit // 2 or not _grow(cache)):
+    if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.limit // 2 or not _grow(cache, 2 * cache.slots)):
         _clear(cache)
     return _reserve_arena(cache, size)
 
@@ -413,16 +433,16 @@ def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _grow(cache: PretokenCache) -> cython.bint:
-    """Double the table. False if memory runs out."""
+def _grow(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
+    """Let the table have so many slots. False if memory runs out."""
     old: cython.pointer(Entry) = cache.entries
     n: cython.size_t = cache.slots
     i: cython.size_t
-    fresh: cython.p_void = tm_pages_new(2 * n * cython.sizeof(Entry))
+    fresh: cython.p_void = tm_pages_new(slots * cython.sizeof(Entry))
     if fresh == cython.NULL:
         return False
     cache.entries = cython.cast(cython.pointer(Entry), fresh)
-    cache.slots = 2 * n
+    cache.slots = slots
     for i in range(n):
         if old[i].hi != 0:
             _free_slot(cache, _hash(cache, old + i))[0] = old[i]

@@ -9,6 +9,7 @@ The loops check for signals, so that Ctrl-C stops loading.
 """
 
 from array import array
+from functools import partial
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
@@ -24,7 +25,7 @@ from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
-from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
+from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger, Origin
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
@@ -102,6 +103,28 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
 
 def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
     """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
+    cache: PretokenCache = PretokenCache(merger)
+    if PyBytes_GET_SIZE(blob) > 0:
+        _put_tokens(cache, cython.NULL, blob, sizes)
+    return cache
+
+
+def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
+    """An empty cache, to which the tokens that merging makes of their own bytes are added once they pay, if the merger knows them."""
+    cache: PretokenCache = PretokenCache(merger)
+    if isinstance(merger, BacktrackMerger):
+        cache.set_seeds(PyBytes_GET_SIZE(sizes) // 4, partial(_put_made, blob=blob, sizes=sizes))
+    return cache
+
+
+def _put_made(cache: PretokenCache, blob: bytes, sizes: bytes):
+    _put_tokens(cache, cython.cast(BacktrackMerger, cache.merger).origins, blob, sizes)
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes, sizes: bytes) -> cython.int:
+    """Add the tokens to a cache; of several with the same bytes the first. made: skip those of size 0 there; NULL for none."""
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
@@ -110,14 +133,10 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
     first: cython.Py_ssize_t
     i: cython.Py_ssize_t
     id: uint32_t
-    held: cython.size_t = 0
     found: uint32_t[4]
-    for i in range(n):
-        held += size[i] != NO_ID
-    cache: PretokenCache = PretokenCache(merger, None, 3 * held)
+    if not cache.reserve(3 * n):
+        raise MemoryError
     for first in range(0, n, GROUP):
-        if first & 0xFFF == 0:
-            PyErr_CheckSignals()
         for i in range(first, min(first + GROUP, n)):
             if size[i] != NO_ID:
                 tm_prefetch_write(
@@ -128,10 +147,11 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
             if size[i] == NO_ID:
                 continue
             id = cython.cast(uint32_t, i)
-            if size[i] > 0 and cache.find(pretoken, size[i], limit, found) == 0 and not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
-                raise MemoryError
+            if size[i] > 0 and (made == cython.NULL or made[i].size > 0) and cache.find(pretoken, size[i], limit, found) == 0:
+                if not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
+                    raise MemoryError
             pretoken += size[i]
-    return cache
+    return 0
 
 
 def rank_merger(packed: tuple, unknown) -> tuple:
