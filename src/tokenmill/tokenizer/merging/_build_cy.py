@@ -38,6 +38,7 @@ from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, Sorted
 
 from ...events import event_table
 
+MOST_SEEDS = cython.declare(cython.Py_ssize_t, 1 << 16)  # tokens of the lowest ids, with room for others 8 MB of the cache
 GROUP = cython.declare(cython.Py_ssize_t, 64)  # tokens whose slots are fetched at once
 AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
 CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
@@ -110,10 +111,11 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 
 def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
-    """An empty cache, to which the tokens that merging makes of their own bytes are added once they pay, if the merger knows them."""
+    """An empty cache that learns tokens once some pretokens were merged: those that merging makes of their own bytes, if it knows them."""
     cache: PretokenCache = PretokenCache(merger)
     if isinstance(merger, BacktrackMerger):
-        cache.set_seeds(PyBytes_GET_SIZE(sizes) // 4, partial(_put_made, blob=blob, sizes=sizes))
+        sizes = sizes[: 4 * MOST_SEEDS]
+        cache.set_seeds(len(sizes) // 4, partial(_put_made, blob=blob, sizes=sizes))
     return cache
 
 
