@@ -17,7 +17,7 @@
 #define TM_NO_RANK 0xFFFFFFFFu /* of a pair that is not there */
 #define TM_RANK_MASK 0xFFFFFFull
 #define TM_STEP (1ull << 56) /* in a slot: one step further from home */
-#define TM_LOW 512
+#define TM_LOW 512 /* a power of two */
 #define TM_ELSEWHERE 0xFFFF /* in the square: the rank is too high for it, and in the hash table */
 #define TM_LEAST_BITS 16 /* of a home, so that the other bits of a product are at most 32 */
 
