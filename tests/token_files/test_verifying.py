@@ -180,3 +180,12 @@ def test_a_source_that_was_damaged_since_is_named_without_an_option_that_verify_
     with pytest.raises(FormatError, match=r"a.txt: not UTF-8.*It could be read when") as caught:
         tokenmill.verify(path, tok=tok, sources=tmp_path / "a.txt")
     assert "skip_damaged" not in str(caught.value)
+
+
+def test_sources_may_be_an_iterator(tok, sources, tmp_path):
+    """They are looked at twice: for token files among them, and to encode them again."""
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.bin").path
+    assert tokenmill.verify(path, tok=tok, sources=iter(sources[0])).checks[-1] == "the sources"
+    (tmp_path / "other.txt").write_text("another text")
+    with pytest.raises(FormatError):
+        tokenmill.verify(path, tok=tok, sources=iter([tmp_path / "other.txt"]))

@@ -183,6 +183,13 @@ def test_the_cache_learns_tokens_after_some_merges():
     assert core.kernel.statistics()[0][1] == len(tokens)
 
 
+def test_unused_ids_take_no_room_in_the_cache():
+    tokens = [bytes([i]) for i in range(256)] + [None] * 1_000_000 + [b"ab"]
+    core = Core(Vocabulary(tuple(tokens), ()), 1 << 20)
+    assert core.encode_section(b"ab") == [len(tokens) - 1]
+    assert core.kernel.statistics()[0][0] < 1 << 20
+
+
 def test_ids_of_more_than_24_bits_in_the_cache():
     """An entry has the number of its ids in the top byte of the fourth; an id that needs that byte is kept elsewhere."""
     first = (1 << 24) - 128  # half of the ids have more than 24 bits

@@ -60,8 +60,8 @@ def verify(
     >>> verify("train.bin", tok=tok, sources="corpus/*.txt").checks
     ('sizes', 'SHA-256 of the ids and of the lengths', 'ids below 32,000', 'a token after each document', 'the sources')
     """
-    named = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    for source in map(Path, named):
+    sources = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    for source in map(Path, sources):
         if source.suffix in (".bin", ".idx") and metadata_path(source).exists():
             raise UsageError(f"{source} is a token file, not a source. Verify one at a time, or `join` them first.")
     if sources and tok is None:

@@ -98,10 +98,11 @@ class Core:
         merger, cache = _merger(vocabulary)
         if vocabulary.has_superwords:
             return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
-        if cache is None or not vocabulary.whole_pretokens:
+        if not vocabulary.whole_pretokens:
+            cache = learning_cache(merger, *vocabulary.packed)
+        elif cache is None:
             removed = vocabulary.removed
-            packed = pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed
-            cache = (packed_cache if vocabulary.whole_pretokens else learning_cache)(merger, *packed)
+            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed))
         if vocabulary.alphabet == "bytes":
             cache.set_cutter(
                 Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True)

@@ -10,8 +10,8 @@ The first cache has the initial entries in its table. The caches of other thread
 entries, with an index to find them by their hash; what they find there they add to their own. So the memory of a thread
 grows with the pretokens that it meets, not with the vocabulary.
 
-Where a pretoken that is a token is merged like any other, the initial entries are none. A cache then learns tokens after some merges:
-that takes milliseconds, which short texts do not repay.
+Where a token is merged like any other pretoken, there are no initial entries. Each cache then learns tokens after some merges. This
+takes milliseconds, which short texts do not repay.
 
 The hash is seeded at random in each process, so nobody can prepare text whose pretokens collide. Slots are the low bits of
 the hash; only speed depends on them, never an id.
@@ -38,7 +38,7 @@ from ...kernels.random_seed import random_seed
 MAX_LENGTH = cython.declare(cython.size_t, 4096)  # bytes of a cached pretoken; longer ones hardly ever occur twice
 ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
 MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
-SEEDS_SHARE = cython.declare(cython.size_t, 32)  # of the seeds: so many pretokens are merged before seeds are added
+SEEDS_SHARE = cython.declare(cython.size_t, 32)  # n seeds are added after n / SEEDS_SHARE merges
 CUT_FROM = cython.declare(cython.size_t, 6)  # bytes of a pretoken that is merged by segments: two characters of three
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a pretoken between two checks for signals
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
@@ -132,7 +132,7 @@ class PretokenCache:
             self.segments.begin()
 
     def set_seeds(self, n: cython.size_t, seeds):
-        """Call `seeds` with this cache, to which it adds up to n pretokens, once a share of that number were merged."""
+        """seeds: called with this cache after n / SEEDS_SHARE pretokens were merged; adds up to n others to it. None for none."""
         self.n_seeds = n
         self.seeds = seeds
         self.patience = n // SEEDS_SHARE if seeds is not None else 0
@@ -437,7 +437,7 @@ def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _grow(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
-    """Let the table have so many slots. False if memory runs out."""
+    """Move the entries to a table of `slots`. False if memory runs out."""
     old: cython.pointer(Entry) = cache.entries
     n: cython.size_t = cache.slots
     i: cython.size_t

@@ -105,13 +105,12 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
 def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
     """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
     cache: PretokenCache = PretokenCache(merger)
-    if PyBytes_GET_SIZE(blob) > 0:
-        _put_tokens(cache, cython.NULL, blob, sizes)
+    _put_tokens(cache, cython.NULL, blob, sizes)
     return cache
 
 
 def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
-    """An empty cache that learns tokens once some pretokens were merged: those that merging makes of their own bytes, if it knows them."""
+    """An empty cache that learns tokens once some pretokens were merged: those that a BacktrackMerger makes of their own bytes."""
     cache: PretokenCache = PretokenCache(merger)
     if isinstance(merger, BacktrackMerger):
         sizes = sizes[: 4 * MOST_SEEDS]
@@ -126,7 +125,7 @@ def _put_made(cache: PretokenCache, blob: bytes, sizes: bytes):
 @cython.cfunc
 @cython.exceptval(-1)
 def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes, sizes: bytes) -> cython.int:
-    """Add the tokens to a cache; of several with the same bytes the first. made: skip those of size 0 there; NULL for none."""
+    """Add the tokens to a cache; of several with the same bytes the first. made: by id; tokens of size 0 are left out. NULL for all."""
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
@@ -135,10 +134,15 @@ def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes,
     first: cython.Py_ssize_t
     i: cython.Py_ssize_t
     id: uint32_t
+    held: cython.size_t = 0
     found: uint32_t[4]
-    if not cache.reserve(3 * n):
+    for i in range(n):
+        held += size[i] != NO_ID
+    if not cache.reserve(3 * held):
         raise MemoryError
     for first in range(0, n, GROUP):
+        if made == cython.NULL and first & 0xFFF == 0:  # a cache that learns does so within an encode
+            PyErr_CheckSignals()
         for i in range(first, min(first + GROUP, n)):
             if size[i] != NO_ID:
                 tm_prefetch_write(
@@ -374,7 +378,7 @@ def _fetch(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t
 @cython.cfunc
 @cython.exceptval(check=False)
 def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
-    """Whether no merge makes a lower id than the one before."""
+    """Whether the ids of the merged tokens never fall, as in nearly all files."""
     i: cython.Py_ssize_t
     for i in range(5, events.shape[0], 3):
         if events[i] < events[i - 3]:
