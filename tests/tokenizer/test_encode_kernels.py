@@ -156,7 +156,7 @@ def test_ranks_of_pairs():
     for rank, pair in enumerate(pairs):
         ranks.setdefault(pair, rank)
     events = np.array([(left, right, rank % 300) for rank, (left, right) in enumerate(pairs)], np.int32)
-    merger = list_merger((b"", b"\xff" * 1200), events.reshape(-1), [None] * 256, None, None)
+    merger = list_merger((b"", b"\xff" * 1200), events.reshape(-1), [None] * 256, {}, None)
     assert all(merger.rank(*pair) == rank for pair, rank in ranks.items())
     absent = [(rng.choice(ids), rng.choice(ids)) for _ in range(70_000)] + [(i, 5) for i in range(40_000)]
     assert all(merger.rank(*pair) == ranks.get(pair) for pair in absent)

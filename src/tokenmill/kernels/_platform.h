@@ -220,6 +220,14 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
         p = mremap(p, old, size, MREMAP_MAYMOVE);
         return p == MAP_FAILED ? NULL : p;
     }
+    if (old < huge) { /* moved, small pages would stay small */
+        void *fresh = tm_pages_new(size);
+        if (fresh) {
+            memcpy(fresh, p, old);
+            tm_pages_free(p, old);
+        }
+        return fresh;
+    }
     if (mremap(p, old, size, 0) == MAP_FAILED) { /* it cannot grow in place */
         void *place = tm_pages_map(size, huge, PROT_NONE);
         if (!place) return NULL;

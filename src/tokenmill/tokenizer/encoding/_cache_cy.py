@@ -437,20 +437,41 @@ def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _grow(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
-    """Move the entries to a table of `slots`. False if memory runs out."""
-    old: cython.pointer(Entry) = cache.entries
+    """Make the table larger, to `slots`, twice as many or more. False if memory runs out.
+
+    The entries move within the memory, in the order of their slots from a free one on. So each one finds a free slot at its own place,
+    before it, or in the new half. From the end of that half a search goes on in the first slots, whose entries move last; so these
+    move once more.
+    """
     n: cython.size_t = cache.slots
     i: cython.size_t
-    fresh: cython.p_void = tm_pages_new(slots * cython.sizeof(Entry))
-    if fresh == cython.NULL:
+    first: cython.size_t = 0
+    grown: cython.p_void = tm_pages_grow(cache.entries, n * cython.sizeof(Entry), slots * cython.sizeof(Entry))
+    if grown == cython.NULL:
         return False
-    cache.entries = cython.cast(cython.pointer(Entry), fresh)
+    cache.entries = cython.cast(cython.pointer(Entry), grown)
     cache.slots = slots
-    for i in range(n):
-        if old[i].hi != 0:
-            _free_slot(cache, _hash(cache, old + i))[0] = old[i]
-    tm_pages_free(old, n * cython.sizeof(Entry))
+    while cache.entries[first].hi != 0:
+        first += 1
+    for i in range(first, first + n):
+        _move(cache, cache.entries + (i & n - 1))
+    i = 0
+    while i < first or cache.entries[i].hi != 0:
+        _move(cache, cache.entries + i)
+        i += 1
     return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _move(cache: PretokenCache, entry: cython.pointer(Entry)) -> cython.void:
+    """Move what is in a slot to the first free slot from its home on."""
+    moved: Entry = entry[0]
+    if moved.hi != 0:
+        entry.hi = 0
+        _free_slot(cache, _hash(cache, cython.address(moved)))[0] = moved
 
 
 @cython.cfunc

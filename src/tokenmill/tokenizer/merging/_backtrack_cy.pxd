@@ -4,10 +4,10 @@ from tokenmill.tokenizer.merging._merger_cy cimport Merger
 from tokenmill.tokenizer.merging._trie_cy cimport SortedTokens
 
 cdef enum:
-    # Pretokens of up to so many bytes are merged by scanning, which is as fast or faster since it touches less memory. Tokens
-    # that are not ASCII have fewer characters, so the way through the trie is shorter.
-    SCAN_ASCII = 16
-    SCAN_OTHER = 12
+    # Pretokens of up to SCAN_BYTES bytes, of which the first merges leave at most SCAN parts, are merged pair by pair: that touches
+    # less memory.
+    SCAN_BYTES = 48
+    SCAN = 16
     WORDS = 4  # pretokens of fewer than 64 times as many bytes need no memory of their own
 
 # How a token was merged: the rank and the two parts, and its length in bytes. A single byte has rank 0, others that of
@@ -18,8 +18,6 @@ cdef struct Origin:
 
 cdef class BacktrackMerger(Merger):
     cdef Origin* origins  # by id
-    cdef uint64_t* filter  # a Bloom filter of the pairs that merge, with at least 16 bits for each
-    cdef int filter_shift
     cdef uint32_t* shorter  # by id: the longest token that is a proper prefix of it, or NO_ID
     cdef uint64_t* trie  # see SortedTokens.lay_out
     cdef size_t trie_size

@@ -17,7 +17,6 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
-from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_rank
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
@@ -43,28 +42,19 @@ class BacktrackMerger(Merger):
 
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None):
         i: cython.size_t
-        bits: cython.size_t = 4096
-        self.filter_shift = 52
-        while bits < 16 * cython.cast(cython.size_t, n_ids):
-            bits *= 2
-            self.filter_shift -= 1
-        self.filter = cython.cast(cython.pointer(uint64_t), tm_pages_new(bits // 8))
         self.origins = cython.cast(cython.pointer(Origin), tm_pages_new((n_ids + 1) * cython.sizeof(Origin)))
         self.shorter = cython.cast(cython.pointer(uint32_t), tm_pages_new((n_ids + 1) * 4))
-        if self.filter == cython.NULL or self.origins == cython.NULL or self.shorter == cython.NULL:
+        if self.origins == cython.NULL or self.shorter == cython.NULL:
             raise MemoryError
         for i in range(256):
             self.origins[self.byte_ids[i]].size = 1
 
     def __dealloc__(self):
-        tm_pages_free(self.filter, (cython.cast(cython.size_t, 1) << (64 - self.filter_shift)) // 8)
         tm_pages_free(self.origins, (self.n_ids + 1) * cython.sizeof(Origin))
         tm_pages_free(self.shorter, (self.n_ids + 1) * 4)
         tm_pages_free(self.trie, self.trie_size * 8)
 
     def make(self, left, right, rank, id):
-        hash: uint64_t = tm_pair_hash(0, left, right) >> self.filter_shift
-        self.filter[hash >> 6] |= cython.cast(uint64_t, 1) << (hash & 63)
         self.origins[id] = Origin(rank + 1, left, right, self.origins[left].size + self.origins[right].size)
         return self.add_pair(left, right, rank)
 
@@ -78,8 +68,11 @@ class BacktrackMerger(Merger):
 
     def merge(self, pretoken, n, out, work):
         dead: uint64_t[WORDS]
-        if n <= SCAN_OTHER or (n <= SCAN_ASCII and pretoken[n - 1] < 0x80):
-            return self.merge_parts(out, self.parts(pretoken, n, out), work)
+        count: cython.Py_ssize_t
+        if n <= SCAN_BYTES:
+            count = self.first_merges(pretoken, n, out)
+            if count <= SCAN:
+                return self.merge_parts(out, count, work)
         if n < 64 * WORDS:
             memset(dead, 0, cython.sizeof(dead))
             return self.encode(pretoken, n, out, dead)
@@ -129,15 +122,12 @@ def _compatible(merger: BacktrackMerger, left: uint32_t, right: uint32_t) -> cyt
     """Whether merging the text of these two tokens leaves the two side by side."""
     limit: uint32_t = 0xFFFFFFFF
     rank: uint32_t
-    hash: uint64_t
     l: uint32_t = merger.origins[left].rank
     r: uint32_t = merger.origins[right].rank
     while True:
-        hash = tm_pair_hash(0, left, right) >> merger.filter_shift
-        if merger.filter[hash >> 6] >> (hash & 63) & 1:  # hardly ever: most pairs never merge
-            rank = tm_pair_rank(cython.address(merger.pairs), left, right)
-            if rank != NO_ID and rank + 1 < limit:
-                return False
+        rank = tm_pair_rank(cython.address(merger.pairs), left, right)
+        if rank != NO_ID and rank + 1 < limit:
+            return False
         if l > r:  # the later merge is undone
             limit = l
             left = merger.origins[left].right

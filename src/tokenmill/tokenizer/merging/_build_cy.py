@@ -172,11 +172,13 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     if None not in byte_ids and n_ids < MAX_IDS:
         fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids)
         fast.reserve_pairs(n_ids)
+        fast.expect_merges()
         cache: PretokenCache = packed_cache(fast, *packed)
         if _build_ranks(fast, cache, tokens):
             return fast, cache
     merger: Merger = Merger(n_ids, byte_ids, unknown)
     merger.reserve_pairs(2 * n_ids)
+    merger.expect_merges()
     complete: cython.bint = None not in byte_ids
     if not complete:  # all bytes have ids, those without a token from n_ids on
         tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
@@ -208,8 +210,10 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens) -> cyt
             left = shorter[id]
             while left != NO_ID:
                 cut = tokens.size[left]
-                if table.find(start + cut, size - cut, start + size, right) != 0 and not merger.add_pair(left, right[0], id):
-                    raise MemoryError
+                if table.find(start + cut, size - cut, start + size, right) != 0:
+                    if not merger.add_pair(left, right[0], id):
+                        raise MemoryError
+                    _note(merger, tokens, left, right[0], id, id)
                 left = shorter[left]
         return 0
     finally:
@@ -244,6 +248,8 @@ def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens) 
             passed.append(id)
         elif not merger.make(left, right[0], id, id):
             raise MemoryError
+        else:
+            _note(merger, tokens, left, right[0], id, id)
     for id in passed:
         if _left_part(merger, table, tokens, id, right) != NO_ID:
             return False
@@ -301,14 +307,19 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
     n: uint32_t = events.shape[0] // 3
     row: uint32_t
     rank: uint32_t = 0
+    notes: cython.bint = characters is None and _are_bytes(tokens, byte_ids)
     if characters is None and None not in byte_ids and tokens.n < MAX_IDS and not scores:
         fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids)
         fast.reserve_pairs(tokens.n)
+        if notes:
+            fast.expect_merges()
         if _build_listed(fast, tokens, events):
             return fast
     merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
     merger.reserve_pairs(n)
     _set_made(merger, events)
+    if notes:
+        merger.expect_merges()
     for row in range(n):
         if row & CHECK == 0:
             PyErr_CheckSignals()
@@ -316,7 +327,21 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
             rank = row
         if not merger.add_pair(events[3 * row], events[3 * row + 1], rank):  # of a pair listed twice, the first rank counts
             raise MemoryError
+        if notes:
+            _note(merger, tokens, events[3 * row], events[3 * row + 1], rank, events[3 * row + 2])
     return merger
+
+
+@cython.cfunc
+def _are_bytes(tokens: Tokens, byte_ids: list) -> cython.bint:
+    """Whether the token of each byte is that byte."""
+    byte: cython.int
+    for byte in range(256):
+        if byte_ids[byte] is not None:
+            id: uint32_t = byte_ids[byte]
+            if tokens.starts[id] == cython.NULL or tokens.size[id] != 1 or tokens.starts[id][0] != byte:
+                return False
+    return True
 
 
 @cython.cfunc
@@ -347,6 +372,8 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
             return False
         if not merger.make(left, right, id if rising else rank, id):
             raise MemoryError
+        if merger.byte_pairs != cython.NULL:
+            _note(merger, tokens, left, right, id if rising else rank, id)
     for rank in range(n):
         if is_passed[rank]:
             left = events[3 * rank]
@@ -397,6 +424,14 @@ def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
     for rank in range(merger.n_made):
         merger.made[rank] = events[3 * rank + 2]
     return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _note(merger: Merger, tokens: Tokens, left: uint32_t, right: uint32_t, rank: uint32_t, id: uint32_t) -> cython.void:
+    if 0 < min(tokens.size[left], tokens.size[right]) <= 2:
+        merger.note_merge(left, tokens.starts[left], tokens.size[left], right, tokens.starts[right], tokens.size[right], rank, id)
 
 
 @cython.cfunc

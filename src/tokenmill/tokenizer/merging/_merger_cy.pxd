@@ -18,9 +18,16 @@ cdef struct Workspace:
     uint8_t* memory
     size_t room
 
+# What is known of two neighbouring bytes a and b. Each rank is stored as its complement, so that 0 is none.
+cdef struct BytePair:
+    uint32_t rank, id  # of their merge, and the id that it makes: NO_ID if they are never certain
+    uint32_t before  # the lowest rank of a merge of a token that ends with a, and b
+    uint32_t after  # the lowest rank of a merge of a, and a token that begins with b
+
 
 cdef class Merger:
     cdef uint32_t byte_ids[256]
+    cdef BytePair* byte_pairs  # [a << 8 | b]; NULL if bytes are not merged by ranks alone
     cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
     cdef size_t n_made
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
@@ -34,7 +41,12 @@ cdef class Merger:
 
     cdef int reserve_pairs(self, size_t n) except -1  # room for n pairs at once
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
+    cdef int expect_merges(self) except -1  # `note_merge` follows for every pair
+    # Note that `left` and `right`, of these bytes, merge to `id`: to be called in order of rank.
+    cdef void note_merge(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,
+                         const uint8_t* right_bytes, size_t right_size, uint32_t rank, uint32_t id) noexcept
     cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
+    cdef Py_ssize_t first_merges(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     cdef bint byte_parts(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil
     # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.

@@ -5,8 +5,15 @@ Both orders of merging use one table, (left id, right id) -> rank, and an array,
 table is the list of merges. For "ranks", where any two neighbours whose joined bytes are a token merge, it holds each split
 of each token into two tokens, since neighbours are always tokens; the rank is the id.
 
-Two loops give the same ids for any vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer
-ones use a heap of (rank, place). Nearly all vocabularies allow a faster way, in _backtrack_cy.py.
+Merging begins with the *certain* pairs of bytes, all in one pass (`first_merges`). Then two loops give the same ids for any
+vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of (rank, place).
+Nearly all vocabularies allow a faster way for those, in _backtrack_cy.py.
+
+A pair of bytes (a, b) with the rank r is certain between the bytes p and q if r is below the rank of every merge of a token that ends
+with p and a, and of every merge of b and a token that begins with q. Proof: until a or b is merged, both are single bytes, so the
+only merges that can touch them are these and (a, b). All of these come later than (a, b), which is possible from the start. So (a, b)
+merges, whatever happens around it. It makes no difference that it does so early: a merge elsewhere that comes before it has no part in
+common with it, and the token of (a, b) takes part only in merges of higher rank. (Where it takes part in others, it is never certain.)
 """
 
 import cython
@@ -79,6 +86,7 @@ class Merger:
     def __dealloc__(self):
         free(self.made)
         free(self.characters)
+        tm_pages_free(self.byte_pairs, 65536 * cython.sizeof(BytePair))
         tm_pair_ranks_free(cython.address(self.pairs))
 
     # ------------------------------------------------------------------ the pair table
@@ -96,6 +104,28 @@ class Merger:
     def add_pair(self, left, right, rank):
         """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
         return tm_pair_ranks_add(cython.address(self.pairs), left, right, rank)
+
+    def expect_merges(self):
+        self.byte_pairs = cython.cast(cython.pointer(BytePair), tm_pages_new(65536 * cython.sizeof(BytePair)))
+        if self.byte_pairs == cython.NULL:
+            raise MemoryError
+        return 0
+
+    def note_merge(self, left, left_bytes, left_size, right, right_bytes, right_size, rank, id):
+        pair: cython.pointer(BytePair) = self.byte_pairs + (left_bytes[left_size - 1] << 8 | right_bytes[0])
+        a: cython.bint = left_size == 1 and self.byte_ids[left_bytes[0]] == left
+        b: cython.bint = right_size == 1 and self.byte_ids[right_bytes[0]] == right
+        if a and b and pair.rank == 0 and pair.id != NO_ID:
+            pair.rank = ~rank
+            pair.id = id
+        if b and pair.before == 0:
+            pair.before = ~rank
+        if a and pair.after == 0:
+            pair.after = ~rank
+        if left_size == 2:
+            _take_part(self.byte_pairs, left_bytes)
+        if right_size == 2:
+            _take_part(self.byte_pairs, right_bytes)
 
     # ------------------------------------------------------------------ one pretoken
 
@@ -139,6 +169,32 @@ class Merger:
             i += length
         return count
 
+    def first_merges(self, pretoken, n, ids):
+        """The ids of a pretoken after the merges of all certain pairs of bytes. Returns their number."""
+        i: cython.size_t = 0
+        count: cython.Py_ssize_t = 0
+        pair: cython.pointer(BytePair)
+        before: uint32_t = 0
+        after: uint32_t
+        if self.byte_pairs == cython.NULL:
+            return self.parts(pretoken, n, ids)
+        while i + 1 < n:
+            pair = self.byte_pairs + (pretoken[i] << 8 | pretoken[i + 1])
+            after = self.byte_pairs[pretoken[i + 1] << 8 | pretoken[i + 2]].after if i + 2 < n else 0
+            if pair.rank > before and pair.rank > after:
+                ids[count] = pair.id
+                i += 2
+                before = self.byte_pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
+            else:
+                ids[count] = self.byte_ids[pretoken[i]]
+                i += 1
+                before = pair.before
+            count += 1
+        if i < n:
+            ids[count] = self.byte_ids[pretoken[i]]
+            count += 1
+        return count
+
     def byte_parts(self, character, n, ids):
         """The ids of the bytes of a character. False if one has no token."""
         i: cython.size_t
@@ -151,7 +207,7 @@ class Merger:
     def merge(self, pretoken, n, out, work):
         if n >= LONGEST:
             return TOO_LONG
-        count: cython.Py_ssize_t = self.parts(pretoken, n, out)
+        count: cython.Py_ssize_t = self.first_merges(pretoken, n, out)
         if count > 1:
             count = self.merge_parts(out, count, work)
         if not self.complete and count > 0:
@@ -168,6 +224,16 @@ class Merger:
 
 
 @cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _take_part(pairs: cython.pointer(BytePair), token: cython.pointer(cython.const[uint8_t])) -> cython.void:
+    """Note that a token of two bytes takes part in a merge. If it is not made yet, its bytes are never certain."""
+    pair: cython.pointer(BytePair) = pairs + (token[0] << 8 | token[1])
+    if pair.rank == 0:
+        pair.id = NO_ID
+
+
+@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> cython.Py_ssize_t:
@@ -180,13 +246,6 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) 
         tm_pair_rank_prefetch(cython.address(self.pairs), ids[i], ids[i + 1])
     for i in range(n - 1):
         ranks[i] = tm_pair_rank(cython.address(self.pairs), ids[i], ids[i + 1])
-    for i in range(n - 1):  # fetch what each of these merges will ask for
-        if ranks[i] != NO_ID:
-            best = self.made[ranks[i]] if self.made != cython.NULL else ranks[i]
-            if i + 2 < n:
-                tm_pair_rank_prefetch(cython.address(self.pairs), best, ids[i + 2])
-            if i > 0:
-                tm_pair_rank_prefetch(cython.address(self.pairs), ids[i - 1], best)
     while n > 1:
         best = NO_ID
         at = 0
