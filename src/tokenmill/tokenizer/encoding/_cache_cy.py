@@ -200,7 +200,7 @@ class PretokenCache:
         if count == 0:
             if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80:
                 count = _by_segments(self, pretoken, length, end, out)
-                if count < 0 or (count > 0 and key.hi >> 56 == 0xFF):
+                if count < 0 or (count > 0 and key.hi >> 56 == 0xFF and not _has_spaces(pretoken)):
                     return count
             if count == 0:
                 count = self.merger.merge(pretoken, length, out, cython.address(self.work))
@@ -225,6 +225,21 @@ class PretokenCache:
     def insert(self, pretoken, length, end, ids, count):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
         return _put(self, pretoken, length, key, tm_random_hash(key, self.seed), ids, count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _has_spaces(pretoken: cython.pointer(cython.const[uint8_t])) -> cython.bint:
+    """Whether the script that a pretoken begins with has spaces between words: then a long pretoken is a word, and occurs again."""
+    i: cython.int = 0 if pretoken[0] >= 0xC0 else 1
+    start: cython.int = pretoken[i] << 8 | pretoken[i + 1]
+    return not (
+        0xE0B8 <= start < 0xE183  # Thai, Lao, Tibetan, Myanmar
+        or 0xE19E <= start < 0xE1A0  # Khmer
+        or 0xE380 <= start < 0xEA00  # kana, Han
+    )
 
 
 @cython.cfunc

@@ -20,6 +20,7 @@ cdef enum:
     SINGLE_WORD = 4
 
 cdef struct String:
+    const uint8_t* bytes  # of the object in `contents`
     size_t length
     uint32_t id
     int flags
@@ -31,6 +32,7 @@ cdef class Finder:
     cdef Py_ssize_t n
     cdef tm_pair_map children  # the trie: (node, byte) -> node; node 0 is the root
     cdef uint32_t* ends  # by node: which string ends there, or NO_ID
+    cdef uint32_t* only  # by node: which string alone goes through it, or NO_ID for several
     cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
     cdef uint8_t alone[256]  # whether this byte is one of the strings
     cdef int first  # the byte that all strings begin with, or -1

@@ -5,7 +5,7 @@ import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.libc.string import memchr, memset
+from cython.cimports.libc.string import memchr, memcmp, memset
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get,
@@ -38,7 +38,8 @@ class Finder:
         room: cython.size_t = 2 + sum(map(len, self.contents))
         self.strings = cython.cast(cython.pointer(String), malloc((self.n + 1) * cython.sizeof(String)))
         self.ends = cython.cast(cython.pointer(uint32_t), malloc(room * 4))
-        if self.strings == cython.NULL or self.ends == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
+        self.only = cython.cast(cython.pointer(uint32_t), malloc(room * 4))
+        if self.strings == cython.NULL or self.ends == cython.NULL or self.only == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
             raise MemoryError
         memset(self.ends, 0xFF, room * 4)
         self.is_word = is_word
@@ -48,6 +49,7 @@ class Finder:
         for i in range(self.n):
             content = self.contents[i]
             p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
+            self.strings[i].bytes = p
             self.strings[i].length = PyBytes_GET_SIZE(content)
             self.strings[i].id = ids[content]
             self.strings[i].flags = flags.get(content, 0)
@@ -55,6 +57,7 @@ class Finder:
             node = 0
             for k in range(cython.cast(cython.Py_ssize_t, self.strings[i].length)):
                 node = tm_pair_map_get_or_put(cython.address(self.children), node, p[k], nodes)
+                self.only[node] = i if node == nodes else NO_ID
                 nodes += node == nodes
             self.ends[node] = i
             self.alone[p[0]] |= self.strings[i].length == 1
@@ -85,6 +88,7 @@ class Finder:
     def __dealloc__(self):
         free(self.strings)
         free(self.ends)
+        free(self.only)
         tm_pair_map_free(cython.address(self.children))
 
     def __len__(self):
@@ -140,11 +144,17 @@ class Finder:
         """The longest string that text[0:left] begins with, or -1."""
         i: cython.size_t
         node: uint32_t = 0
+        only: uint32_t
+        size: cython.size_t
         found: cython.Py_ssize_t = -1
         for i in range(left):
             node = tm_pair_map_get(cython.address(self.children), node, text[i])
             if node == NO_ID:
                 break
+            only = self.only[node]
+            if only != NO_ID:
+                size = self.strings[only].length
+                return only if size <= left and memcmp(text + i, self.strings[only].bytes + i, size - i) == 0 else found
             if self.ends[node] != NO_ID:
                 found = self.ends[node]
         return found

@@ -119,8 +119,15 @@ class NormalizationCheck:
                     at += 8
                     last = 1
                     starter = text[at - 1]
-                if at == length:
-                    return length
+            while at + 2 <= length and 0xC2 <= text[at] < 0xE0 and text[at + 1] & 0xC0 == 0x80:  # letters of many scripts
+                point = (text[at] & 0x1F) << 6 | (text[at + 1] & 0x3F)
+                if self.classes[point] != 1:
+                    break
+                at += 2
+                last = 1
+                starter = point
+            if at == length:
+                return length
             size = tm_utf8_read(text + at, length - at, cython.address(point))
             if size == 0:  # a byte that is not UTF-8
                 at += 1
