@@ -1,6 +1,6 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from tokenmill.tokenizer.merging._merger_cy cimport Merger
+from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
 from tokenmill.tokenizer.merging._trie_cy cimport SortedTokens
 
 cdef enum:
@@ -27,4 +27,6 @@ cdef class BacktrackMerger(Merger):
     # Whether merging the text of these two tokens leaves the two side by side, by what was built so far.
     cdef bint compatible(self, uint32_t left, uint32_t right) noexcept nogil
     cdef int finish(self, SortedTokens tokens) except -1  # after the last token: all that were built, and the bytes
+    # The tokens of a pretoken; bytes without a token have ids from n_ids on.
+    cdef Py_ssize_t find_tokens(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil
     cdef Py_ssize_t encode(self, const uint8_t* pretoken, size_t n, uint32_t* out, uint64_t* dead) noexcept nogil

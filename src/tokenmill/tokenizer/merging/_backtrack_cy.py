@@ -1,7 +1,7 @@
 # cython: language_level=3
 """The fast merge kernel: the tokens of a pretoken from left to right, with backtracking, instead of merge by merge.
 
-It needs a rank-ordered vocabulary: all bytes have tokens, and no token can be merged from a part of higher rank. All
+It needs a rank-ordered vocabulary: no token can be merged from a part of higher rank. All
 vocabularies that training makes are such. Two tokens are *compatible* if merging the text of the two alone leaves them side
 by side. In a rank-ordered vocabulary, merging any text leaves only compatible neighbours, and a sequence of tokens with only
 compatible neighbours is what merging gives. So the ids are found from left to right: take the longest token; if it is not
@@ -42,16 +42,17 @@ class BacktrackMerger(Merger):
 
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None):
         i: cython.size_t
-        self.origins = cython.cast(cython.pointer(Origin), tm_pages_new((n_ids + 1) * cython.sizeof(Origin)))
-        self.shorter = cython.cast(cython.pointer(uint32_t), tm_pages_new((n_ids + 1) * 4))
+        self.origins = cython.cast(cython.pointer(Origin), tm_pages_new((n_ids + 256) * cython.sizeof(Origin)))
+        self.shorter = cython.cast(cython.pointer(uint32_t), tm_pages_new((n_ids + 256) * 4))
         if self.origins == cython.NULL or self.shorter == cython.NULL:
             raise MemoryError
         for i in range(256):
             self.origins[self.byte_ids[i]].size = 1
+            self.shorter[self.byte_ids[i]] = NO_ID
 
     def __dealloc__(self):
-        tm_pages_free(self.origins, (self.n_ids + 1) * cython.sizeof(Origin))
-        tm_pages_free(self.shorter, (self.n_ids + 1) * 4)
+        tm_pages_free(self.origins, (self.n_ids + 256) * cython.sizeof(Origin))
+        tm_pages_free(self.shorter, (self.n_ids + 256) * 4)
         tm_pages_free(self.trie, self.trie_size * 8)
 
     def make(self, left, right, rank, id):
@@ -63,10 +64,17 @@ class BacktrackMerger(Merger):
 
     def finish(self, tokens):
         tokens.find_prefixes(self.shorter)
+        byte: cython.size_t
         self.trie = tokens.lay_out(cython.address(self.trie_size))
+        for byte in range(256):
+            if self.byte_ids[byte] >= self.n_ids:  # it has no token
+                self.trie[byte] = byte << MARK_SHIFT | (self.byte_ids[byte] + 1)
         return 0
 
     def merge(self, pretoken, n, out, work):
+        return self.replace_missing(out, self.find_tokens(pretoken, n, out, work))
+
+    def find_tokens(self, pretoken, n, out, work):
         dead: uint64_t[WORDS]
         count: cython.Py_ssize_t
         if n <= SCAN_BYTES:

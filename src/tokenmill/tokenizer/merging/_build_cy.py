@@ -308,8 +308,8 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
     row: uint32_t
     rank: uint32_t = 0
     notes: cython.bint = characters is None and _are_bytes(tokens, byte_ids)
-    if characters is None and None not in byte_ids and tokens.n < MAX_IDS and not scores:
-        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids)
+    if characters is None and tokens.n + 256 < MAX_IDS and not scores:
+        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids, unknown)
         fast.reserve_pairs(tokens.n)
         if notes:
             fast.expect_merges()

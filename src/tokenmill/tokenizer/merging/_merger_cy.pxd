@@ -51,7 +51,8 @@ cdef class Merger:
     # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil
-    # The same for parts in place.
+    cdef Py_ssize_t replace_missing(self, uint32_t* ids, Py_ssize_t count) noexcept nogil
+    # The same as `merge` for parts in place.
     cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, Workspace* work) noexcept nogil
 
 

@@ -210,13 +210,17 @@ class Merger:
         count: cython.Py_ssize_t = self.first_merges(pretoken, n, out)
         if count > 1:
             count = self.merge_parts(out, count, work)
-        if not self.complete and count > 0:
-            i: cython.Py_ssize_t
+        return self.replace_missing(out, count)
+
+    def replace_missing(self, ids, count):
+        """Replace ids without a token by the unknown token, or return NO_TOKEN."""
+        i: cython.Py_ssize_t
+        if not self.complete:
             for i in range(count):
-                if out[i] >= self.n_ids:
+                if ids[i] >= self.n_ids:
                     if self.unknown == NO_ID:
                         return NO_TOKEN
-                    out[i] = self.unknown
+                    ids[i] = self.unknown
         return count
 
     def merge_parts(self, ids, n, work):
