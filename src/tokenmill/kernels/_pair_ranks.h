@@ -55,9 +55,17 @@ static inline uint32_t tm_pair_rank(const tm_pair_ranks *table, uint32_t left, u
     }
 }
 
+/* Fetch what a look-up reads first. */
 static inline void tm_pair_rank_prefetch(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
     if ((left | right) < TM_LOW) tm_prefetch(table->low + (left * TM_LOW + right));
     else tm_prefetch(table->filter + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
+}
+
+/* The same for a pair that is to be added. */
+static inline void tm_pair_ranks_add_prefetch(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
+    size_t home = (size_t)(tm_pair_product(left, right) >> (64 - table->bits));
+    if ((left | right) < TM_LOW) tm_prefetch_write(table->low + (left * TM_LOW + right));
+    else tm_prefetch_write(table->slots + home), tm_prefetch_write(table->filter + home);
 }
 
 /* Put a product with its rank into the table; one that is there keeps its rank. 0 if all slots within reach are taken. */

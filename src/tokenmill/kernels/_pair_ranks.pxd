@@ -12,3 +12,4 @@ cdef extern from "tokenmill/kernels/_pair_ranks.h" nogil:
     bint tm_pair_ranks_reserve(tm_pair_ranks* table, size_t more, int bits)
     uint32_t tm_pair_rank(const tm_pair_ranks* table, uint32_t left, uint32_t right)
     void tm_pair_rank_prefetch(const tm_pair_ranks* table, uint32_t left, uint32_t right)
+    void tm_pair_ranks_add_prefetch(const tm_pair_ranks* table, uint32_t left, uint32_t right)

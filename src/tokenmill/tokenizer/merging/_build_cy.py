@@ -20,7 +20,7 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
-from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_rank_prefetch
+from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_ranks_add_prefetch
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
@@ -323,6 +323,10 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
     for row in range(n):
         if row & CHECK == 0:
             PyErr_CheckSignals()
+        if row + AHEAD < n:
+            tm_prefetch(tokens.starts + events[3 * (row + AHEAD)])
+            tm_prefetch(tokens.starts + events[3 * (row + AHEAD) + 1])
+            tm_pair_ranks_add_prefetch(cython.address(merger.pairs), events[3 * (row + AHEAD)], events[3 * (row + AHEAD) + 1])
         if not scores or row == 0 or events[3 * row + 2] != events[3 * row - 1]:
             rank = row
         if not merger.add_pair(events[3 * row], events[3 * row + 1], rank):  # of a pair listed twice, the first rank counts
@@ -399,7 +403,7 @@ def _fetch(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t
     left: uint32_t = events[3 * rank]
     right: uint32_t = events[3 * rank + 1]
     if merger.origins[left].size > 0 and tokens.starts[right] != cython.NULL:
-        tm_pair_rank_prefetch(cython.address(merger.pairs), left, right)
+        tm_pair_ranks_add_prefetch(cython.address(merger.pairs), left, right)
 
 
 @cython.cfunc
