@@ -18,6 +18,8 @@ cdef struct Origin:
 
 cdef class BacktrackMerger(Merger):
     cdef Origin* origins  # by id
+    cdef object finisher  # called with this merger, calls `finish`; None once it has
+    cdef bint ready  # it has
     cdef uint32_t* shorter  # by id: the longest token that is a proper prefix of it, or NO_ID
     cdef uint64_t* trie  # see SortedTokens.lay_out
     cdef size_t trie_size
@@ -27,6 +29,7 @@ cdef class BacktrackMerger(Merger):
     # Whether merging the text of these two tokens leaves the two side by side, by what was built so far.
     cdef bint compatible(self, uint32_t left, uint32_t right) noexcept nogil
     cdef int finish(self, SortedTokens tokens) except -1  # after the last token: all that were built, and the bytes
+    cdef int prepare(self) except -1  # call the finisher, once
     # The tokens of a pretoken; bytes without a token have ids from n_ids on.
     cdef Py_ssize_t find_tokens(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil
     cdef Py_ssize_t encode(self, const uint8_t* pretoken, size_t n, uint32_t* out, uint64_t* dead) noexcept nogil

@@ -38,7 +38,8 @@ ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
 
 @cython.cclass
 class BacktrackMerger(Merger):
-    """Finds the tokens of a pretoken from left to right. Immutable after `finish`."""
+    """Finds the tokens of a pretoken from left to right. What only long pretokens need is made with the first of them, by `finisher`,
+    which holds the GIL meanwhile; after that, it is immutable."""
 
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None):
         i: cython.size_t
@@ -69,6 +70,14 @@ class BacktrackMerger(Merger):
         for byte in range(256):
             if self.byte_ids[byte] >= self.n_ids:  # it has no token
                 self.trie[byte] = byte << MARK_SHIFT | (self.byte_ids[byte] + 1)
+        self.ready = True
+        return 0
+
+    def prepare(self):
+        with cython.critical_section(self):
+            if not self.ready:
+                self.finisher(self)
+                self.finisher = None
         return 0
 
     def merge(self, pretoken, n, out, work):
@@ -81,6 +90,12 @@ class BacktrackMerger(Merger):
             count = self.first_merges(pretoken, n, out)
             if count <= SCAN:
                 return self.merge_parts(out, count, work)
+        if not self.ready:
+            with cython.gil:
+                try:
+                    self.prepare()
+                except MemoryError:
+                    return NO_MEMORY
         if n < 64 * WORDS:
             memset(dead, 0, cython.sizeof(dead))
             return self.encode(pretoken, n, out, dead)

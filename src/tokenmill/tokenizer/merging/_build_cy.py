@@ -253,7 +253,7 @@ def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens) 
     for id in passed:
         if _left_part(merger, table, tokens, id, right) != NO_ID:
             return False
-    _finish(merger, sorted)
+    merger.finisher = partial(_finish, tokens=tokens, sorted=sorted)
     return True
 
 
@@ -279,12 +279,13 @@ def _left_part(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens, id
     return NO_ID
 
 
-@cython.cfunc
-@cython.exceptval(-1)
-def _finish(merger: BacktrackMerger, sorted: SortedTokens) -> cython.int:
+def _finish(merger: BacktrackMerger, tokens: Tokens, sorted: SortedTokens = None):
     """Finish a merger with the tokens that are built. Of equal ones, the last that was built is found."""
     i: cython.size_t
     n: cython.size_t = 0
+    if sorted is None:
+        sorted = SortedTokens()
+        sorted.sort(tokens.starts, tokens.size, tokens.n)
     for i in range(sorted.n):
         if merger.origins[sorted.items[i].id].size == 0:
             continue
@@ -295,7 +296,7 @@ def _finish(merger: BacktrackMerger, sorted: SortedTokens) -> cython.int:
         sorted.items[n] = sorted.items[i]
         n += 1
     sorted.n = n
-    return merger.finish(sorted)
+    merger.finish(sorted)
 
 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
@@ -352,7 +353,6 @@ def _are_bytes(tokens: Tokens, byte_ids: list) -> cython.bint:
 @cython.exceptval(check=True)
 def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t][::1]) -> cython.bint:
     """Build the tokens in the order of the list. False if the vocabulary is not rank-ordered."""
-    sorted: SortedTokens = SortedTokens()
     rank: uint32_t
     left: uint32_t
     right: uint32_t
@@ -386,8 +386,7 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
                 return False
     if not rising:
         _set_made(merger, events)
-    sorted.sort(tokens.starts, tokens.size, tokens.n)
-    _finish(merger, sorted)
+    merger.finisher = partial(_finish, tokens=tokens)
     return True
 
 

@@ -2,7 +2,6 @@
 """Tokens in the order of their bytes, and the trie in a double array that is made from that order."""
 
 import cython
-from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, qsort, realloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
@@ -91,8 +90,6 @@ class SortedTokens:
             while done < used:
                 node = queue[done]
                 done += 1
-                if done & 0xFFFF == 0:
-                    PyErr_CheckSignals()
                 at = node.first
                 if at < node.last and self.items[at].size == node.depth:  # the token that ends here
                     at += 1
