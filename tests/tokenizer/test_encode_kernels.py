@@ -13,6 +13,7 @@ from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.encoding._encode_cy import Encoder
+from tokenmill.tokenizer.encoding._finder_cy import Finder
 from tokenmill.tokenizer.merging._build_cy import list_merger, packed_cache, rank_merger
 from tokenmill.vocabulary import Vocabulary
 
@@ -217,3 +218,25 @@ def test_the_memory_of_an_array_is_reused_only_when_the_array_is_gone():
     place = third.ctypes.data
     del third
     assert np.frombuffer(encoder.encode_to_ids(text[:1_500_000]), np.uint32).ctypes.data == place
+
+
+def test_a_cache_that_grows_keeps_its_pretokens():
+    """It moves them within its memory: each is found again, so none is added twice."""
+    rng = Random(12)
+    core = Core(Vocabulary(tuple(bytes([i]) for i in range(256)), ("gpt2",), whole_pretokens=False), 1 << 26)
+    words = {"".join(rng.choices("abcdefgh", k=rng.randint(1, 20))) for _ in range(60_000)}
+    for _ in range(2):
+        for word in sorted(words):
+            assert core.encode_section(word.encode()) == list(word.encode())
+        assert core.kernel.statistics()[0][1] == len({*words, *map(chr, range(256))})  # it has learned the single bytes
+
+
+def test_finder():
+    """The leftmost string, and the longest of those that begin there, among strings that begin with each other."""
+    for seed in range(2000 * SWEEP):
+        rng = Random(seed)
+        strings = {bytes(rng.choices(b"ab<|", k=rng.randint(1, 8))) for _ in range(rng.randint(1, 12))}
+        text = bytes(rng.choices(b"ab<|", k=rng.randint(0, 30)))
+        found = [(at, -len(string), string) for string in strings for at in range(len(text)) if text.startswith(string, at)]
+        finder = Finder({string: id for id, string in enumerate(strings)})
+        assert finder.find(text) == (min(found)[2] if found else None), seed

@@ -25,6 +25,12 @@ cdef struct String:
     uint32_t id
     int flags
 
+# What follows a node of the trie: from there to `node`, where `end` bytes have matched, nothing branches off, and no string ends.
+cdef struct Run:
+    uint32_t strings, string  # how many go through the node, and one of them
+    uint32_t node
+    size_t end
+
 
 cdef class Finder:
     cdef list contents  # the strings, the longest first, those of one length in order
@@ -32,7 +38,7 @@ cdef class Finder:
     cdef Py_ssize_t n
     cdef tm_pair_map children  # the trie: (node, byte) -> node; node 0 is the root
     cdef uint32_t* ends  # by node: which string ends there, or NO_ID
-    cdef uint32_t* only  # by node: which string alone goes through it, or NO_ID for several
+    cdef Run* runs  # by node
     cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
     cdef uint8_t alone[256]  # whether this byte is one of the strings
     cdef int first  # the byte that all strings begin with, or -1
@@ -47,6 +53,7 @@ cdef class Finder:
     cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which) noexcept nogil
     # Whether a word character stands right before `start` or right after `end` in text[begin:length].
     cdef bint touches_word(self, const uint8_t* text, size_t begin, size_t start, size_t end, size_t length) noexcept nogil
+    cdef int make_runs(self) except -1
     cdef void make_pairs(self) noexcept
     cdef Py_ssize_t match(self, const uint8_t* text, size_t left) noexcept nogil
     cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # whether the text contains any; releases the GIL

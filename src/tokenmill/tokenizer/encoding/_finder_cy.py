@@ -4,7 +4,7 @@
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.libc.string import memchr, memcmp, memset
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
@@ -38,8 +38,8 @@ class Finder:
         room: cython.size_t = 2 + sum(map(len, self.contents))
         self.strings = cython.cast(cython.pointer(String), malloc((self.n + 1) * cython.sizeof(String)))
         self.ends = cython.cast(cython.pointer(uint32_t), malloc(room * 4))
-        self.only = cython.cast(cython.pointer(uint32_t), malloc(room * 4))
-        if self.strings == cython.NULL or self.ends == cython.NULL or self.only == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
+        self.runs = cython.cast(cython.pointer(Run), calloc(room, cython.sizeof(Run)))
+        if self.strings == cython.NULL or self.ends == cython.NULL or self.runs == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
             raise MemoryError
         memset(self.ends, 0xFF, room * 4)
         self.is_word = is_word
@@ -57,14 +57,39 @@ class Finder:
             node = 0
             for k in range(cython.cast(cython.Py_ssize_t, self.strings[i].length)):
                 node = tm_pair_map_get_or_put(cython.address(self.children), node, p[k], nodes)
-                self.only[node] = i if node == nodes else NO_ID
+                self.runs[node].string = i
+                self.runs[node].strings += 1
                 nodes += node == nodes
             self.ends[node] = i
             self.alone[p[0]] |= self.strings[i].length == 1
             for second in range(256):
                 if self.strings[i].length == 1 or p[1] == second:
                     self.begins[p[0] << 2 | second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
+        self.make_runs()
         self.make_pairs()
+
+    def make_runs(self):
+        path: cython.pointer(uint32_t)
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        n: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        path = cython.cast(cython.pointer(uint32_t), malloc((max(map(len, self.contents), default=0) + 1) * 4))
+        if path == cython.NULL:
+            raise MemoryError
+        for i in range(self.n):
+            n = self.strings[i].length
+            path[0] = 0
+            for k in range(n):
+                path[k + 1] = tm_pair_map_get(cython.address(self.children), path[k], self.strings[i].bytes[k])
+            end = n
+            for k in range(n, 0, -1):
+                if k < n and (self.ends[path[k]] != NO_ID or self.runs[path[k]].strings != self.runs[path[k + 1]].strings):
+                    end = k
+                self.runs[path[k]].end = end
+                self.runs[path[k]].node = path[end]
+        free(path)
+        return 0
 
     def make_pairs(self):
         first: uint8_t[256]
@@ -88,7 +113,7 @@ class Finder:
     def __dealloc__(self):
         free(self.strings)
         free(self.ends)
-        free(self.only)
+        free(self.runs)
         tm_pair_map_free(cython.address(self.children))
 
     def __len__(self):
@@ -142,19 +167,21 @@ class Finder:
 
     def match(self, text, left):
         """The longest string that text[0:left] begins with, or -1."""
-        i: cython.size_t
+        size: cython.size_t = 0  # bytes that match
         node: uint32_t = 0
-        only: uint32_t
-        size: cython.size_t
+        run: cython.pointer(Run)
         found: cython.Py_ssize_t = -1
-        for i in range(left):
-            node = tm_pair_map_get(cython.address(self.children), node, text[i])
+        while size < left:
+            node = tm_pair_map_get(cython.address(self.children), node, text[size])
             if node == NO_ID:
                 break
-            only = self.only[node]
-            if only != NO_ID:
-                size = self.strings[only].length
-                return only if size <= left and memcmp(text + i, self.strings[only].bytes + i, size - i) == 0 else found
+            size += 1
+            run = self.runs + node
+            if run.end > size:
+                if run.end > left or memcmp(text + size, self.strings[run.string].bytes + size, run.end - size) != 0:
+                    break
+                size = run.end
+                node = run.node
             if self.ends[node] != NO_ID:
                 found = self.ends[node]
         return found
