@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import tokenmill
 from naive_encoder import NaiveEncoder
 from tokenmill.tokenizer.encoding.parts import superword_cache
+from tokenmill.vocabulary import Vocabulary
 
 TEXT = "of the cat, in the house: it is the end of the day\nin the end it is 1984 !! of the  of\n"
 
@@ -95,6 +96,15 @@ def test_plain_vocabularies_are_not_taken_for_superwords():
     assert superword_cache(tok.vocabulary) is None
     whole = tokenmill.train_from_iterator([TEXT], 300, split=r"[^\n]+")  # words and what spans them at once
     assert whole.encode(TEXT) == by_definition(whole, TEXT)
+
+
+def test_merges_of_tokens_that_later_merges_make():
+    """Such a vocabulary was not trained in two stages. Once, a fragment of it was cut where a superword spans."""
+    rows = [(168, 32, 257), (228, 184, 258), (258, 257, 259), (257, 260, 262), (168, 195, 256), (260, 258, 261), (195, 169, 260), (260, 261, 263)]  # fmt: skip
+    made = ["a8c3", "a820", "e4b8", "e4b8a820", "c3a9", "c3a9e4b8", "a820c3a9", "c3a9c3a9e4b8"]
+    tokens = [*(bytes([i]) for i in range(256)), *map(bytes.fromhex, made)]
+    tok = tokenmill.Tokenizer(Vocabulary(tuple(tokens), (), "merges", rows, whole_pretokens=False))
+    assert tok.encode("éé丨") == by_definition(tok, "éé丨") == [263, 168]
 
 
 def test_truncation_offsets_and_streams(tok):

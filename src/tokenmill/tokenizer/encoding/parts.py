@@ -60,10 +60,12 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     """Return the encoder for tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
 
     Stage 2 begins with the first token that holds a space after a letter or a number. A vocabulary that was not trained in two stages
-    is None: stage 2 would be nearly all of it, or stage 1 uses tokens of stage 2.
+    is None: stage 2 would be nearly all of it, stage 1 uses tokens of stage 2, or a merge uses a token that a later one makes.
     """
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
+
+    import numpy as np
 
     merges = vocabulary.event_numbers
     t = first_made(*vocabulary.packed, merges, _spans_words)
@@ -74,6 +76,10 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     singles = {id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     first, second = singles.union(events[:t].ravel().tolist()), set(made[t:])
     if len({tokens[id] for id in singles}) < 256 or first & second or len(second) < len(made) - t:
+        return None
+    rows, row_of = np.arange(len(made)), np.full(len(tokens), -1)
+    row_of[events[:, 2]] = rows
+    if (row_of[events[:, :2]] >= rows[:, None]).any():
         return None
     merger, cache, borders, width = _joining(len(tokens), events[t:], max(first))
     words = part_encoder([token if id in first else None for id, token in enumerate(tokens)], events[:t])

@@ -433,7 +433,7 @@ def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
 @cython.inline
 @cython.exceptval(check=False)
 def _note(merger: Merger, tokens: Tokens, left: uint32_t, right: uint32_t, rank: uint32_t, id: uint32_t) -> cython.void:
-    if 0 < min(tokens.size[left], tokens.size[right]) <= 2:
+    if 0 < min(tokens.size[left], tokens.size[right]) <= 3:
         merger.note_merge(left, tokens.starts[left], tokens.size[left], right, tokens.starts[right], tokens.size[right], rank, id)
 
 

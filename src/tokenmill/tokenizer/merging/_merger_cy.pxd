@@ -12,6 +12,9 @@ cdef enum:
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
     SIGNALLED = -3  # a signal handler raised: call raise_signalled with the GIL
     TOO_LONG = -4  # a pretoken of LONGEST bytes or more
+    LEFT = 1 << 30  # sides of a merge, above the bits of an id
+    RIGHT = 1 << 29
+    ID_BITS = 0xFFFFFF
 
 # Memory that a merge works in. It grows to what the longest pretoken needed, and belongs to the caller.
 cdef struct Workspace:
@@ -20,14 +23,21 @@ cdef struct Workspace:
 
 # What is known of two neighbouring bytes a and b. Each rank is stored as its complement, so that 0 is none.
 cdef struct BytePair:
-    uint32_t rank, id  # of their merge, and the id that it makes: NO_ID if they are never certain
+    uint32_t rank, id  # of their merge, and the id that it makes, with LEFT and RIGHT if it is so in merges noted: NO_ID if never certain
     uint32_t before  # the lowest rank of a merge of a token that ends with a, and b
     uint32_t after  # the lowest rank of a merge of a, and a token that begins with b
+
+# What is known of a character of three bytes. `left`: the complement of the rank of the merge that takes its first byte; `right`: of
+# that which takes the last one.
+cdef struct ByteTriple:
+    uint32_t id  # of its token if the two merges are certain where no other takes these bytes earlier; else 0 or NO_ID
+    uint32_t left, right
 
 
 cdef class Merger:
     cdef uint32_t byte_ids[256]
     cdef BytePair* byte_pairs  # [a << 8 | b]; NULL if bytes are not merged by ranks alone
+    cdef ByteTriple* triples  # by code point
     cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
     cdef size_t n_made
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
@@ -45,6 +55,11 @@ cdef class Merger:
     # Note that `left` and `right`, of these bytes, merge to `id`: to be called in order of rank.
     cdef void note_merge(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,
                          const uint8_t* right_bytes, size_t right_size, uint32_t rank, uint32_t id) noexcept
+    # Note that a token takes part in a merge. If it is not made yet, its bytes are never certain.
+    cdef void take_part(self, const uint8_t* token, size_t size, uint32_t side) noexcept
+    # Note a merge to a token of three bytes; `rank` is the complement.
+    cdef void note_triple(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,
+                          const uint8_t* right_bytes, uint32_t rank, uint32_t id) noexcept
     cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     cdef Py_ssize_t first_merges(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     cdef bint byte_parts(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil

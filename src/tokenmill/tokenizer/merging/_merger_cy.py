@@ -14,13 +14,16 @@ with p and a, and of every merge of b and a token that begins with q. Proof: unt
 only merges that can touch them are these and (a, b). All of these come later than (a, b), which is possible from the start. So (a, b)
 merges, whatever happens around it. It makes no difference that it does so early: a merge elsewhere that comes before it has no part in
 common with it, and the token of (a, b) takes part only in merges of higher rank. (Where it takes part in others, it is never certain.)
+
+A character of three bytes is certain in the same way, in two merges: of a pair, then of its token and the third byte. The second one waits
+for the first alone if no merge takes the third byte, or the pair's token on its other side, earlier.
 """
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.libc.string import memset
+from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_ranks import (
@@ -87,6 +90,7 @@ class Merger:
         free(self.made)
         free(self.characters)
         tm_pages_free(self.byte_pairs, 65536 * cython.sizeof(BytePair))
+        tm_pages_free(self.triples, 65536 * cython.sizeof(ByteTriple))
         tm_pair_ranks_free(cython.address(self.pairs))
 
     # ------------------------------------------------------------------ the pair table
@@ -107,7 +111,8 @@ class Merger:
 
     def expect_merges(self):
         self.byte_pairs = cython.cast(cython.pointer(BytePair), tm_pages_new(65536 * cython.sizeof(BytePair)))
-        if self.byte_pairs == cython.NULL:
+        self.triples = cython.cast(cython.pointer(ByteTriple), tm_pages_new(65536 * cython.sizeof(ByteTriple)))
+        if self.byte_pairs == cython.NULL or self.triples == cython.NULL:
             raise MemoryError
         return 0
 
@@ -115,6 +120,8 @@ class Merger:
         pair: cython.pointer(BytePair) = self.byte_pairs + (left_bytes[left_size - 1] << 8 | right_bytes[0])
         a: cython.bint = left_size == 1 and self.byte_ids[left_bytes[0]] == left
         b: cython.bint = right_size == 1 and self.byte_ids[right_bytes[0]] == right
+        if left_size + right_size == 3 and (a or b):
+            self.note_triple(left, left_bytes, left_size, right, right_bytes, ~rank, id)
         if a and b and pair.rank == 0 and pair.id != NO_ID:
             pair.rank = ~rank
             pair.id = id
@@ -122,10 +129,40 @@ class Merger:
             pair.before = ~rank
         if a and pair.after == 0:
             pair.after = ~rank
-        if left_size == 2:
-            _take_part(self.byte_pairs, left_bytes)
-        if right_size == 2:
-            _take_part(self.byte_pairs, right_bytes)
+        self.take_part(left_bytes, left_size, LEFT)
+        self.take_part(right_bytes, right_size, RIGHT)
+
+    def take_part(self, token, size, side):
+        triple: cython.pointer(ByteTriple)
+        pair: cython.pointer(BytePair)
+        if size == 2:
+            pair = self.byte_pairs + (token[0] << 8 | token[1])
+            pair.id = NO_ID if pair.rank == 0 else pair.id | side
+        elif size == 3:
+            triple = _triple(self.triples, token)
+            if triple != cython.NULL and triple.id == 0:
+                triple.id = NO_ID
+
+    def note_triple(self, left, left_bytes, left_size, right, right_bytes, rank, id):
+        bytes: uint8_t[3]
+        triple: cython.pointer(ByteTriple)
+        pair: cython.pointer(BytePair)
+        first: cython.pointer(BytePair)
+        memcpy(bytes, left_bytes, left_size)
+        memcpy(bytes + left_size, right_bytes, 3 - left_size)
+        triple = _triple(self.triples, bytes)
+        if triple == cython.NULL or triple.id != 0:
+            return
+        first = self.byte_pairs + (bytes[0] << 8 | bytes[1])
+        pair = self.byte_pairs + (bytes[1] << 8 | bytes[2])
+        if left_size == 2 and first.id & ID_BITS == left and first.rank > pair.after and first.id & RIGHT == 0:
+            triple.left = first.rank
+            triple.right = rank
+            triple.id = id
+        elif left_size == 1 and pair.id & ID_BITS == right and pair.rank > first.before and pair.id & LEFT == 0:
+            triple.left = rank
+            triple.right = pair.rank
+            triple.id = id
 
     # ------------------------------------------------------------------ one pretoken
 
@@ -170,8 +207,9 @@ class Merger:
         return count
 
     def first_merges(self, pretoken, n, ids):
-        """The ids of a pretoken after the merges of all certain pairs of bytes. Returns their number."""
+        """The ids of a pretoken after the merges of all certain pairs of bytes, and characters of three. Returns their number."""
         i: cython.size_t = 0
+        triple: cython.pointer(ByteTriple)
         count: cython.Py_ssize_t = 0
         pair: cython.pointer(BytePair)
         before: uint32_t = 0
@@ -180,9 +218,18 @@ class Merger:
             return self.parts(pretoken, n, ids)
         while i + 1 < n:
             pair = self.byte_pairs + (pretoken[i] << 8 | pretoken[i + 1])
+            triple = _triple(self.triples, pretoken + i) if i + 2 < n else cython.NULL
+            if triple != cython.NULL:
+                after = self.byte_pairs[pretoken[i + 2] << 8 | pretoken[i + 3]].after if i + 3 < n else 0
+                if triple.left > before and triple.right > after:
+                    ids[count] = triple.id
+                    count += 1
+                    i += 3
+                    before = self.byte_pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
+                    continue
             after = self.byte_pairs[pretoken[i + 1] << 8 | pretoken[i + 2]].after if i + 2 < n else 0
             if pair.rank > before and pair.rank > after:
-                ids[count] = pair.id
+                ids[count] = pair.id & ID_BITS
                 i += 2
                 before = self.byte_pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
             else:
@@ -228,13 +275,14 @@ class Merger:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _take_part(pairs: cython.pointer(BytePair), token: cython.pointer(cython.const[uint8_t])) -> cython.void:
-    """Note that a token of two bytes takes part in a merge. If it is not made yet, its bytes are never certain."""
-    pair: cython.pointer(BytePair) = pairs + (token[0] << 8 | token[1])
-    if pair.rank == 0:
-        pair.id = NO_ID
+def _triple(triples: cython.pointer(ByteTriple), bytes: cython.pointer(cython.const[uint8_t])) -> cython.pointer(ByteTriple):
+    """The triple of a character; NULL if these are not the three bytes of one."""
+    if bytes[0] & 0xF0 != 0xE0 or (bytes[1] ^ 0x80 | bytes[2] ^ 0x80) >= 0x40:
+        return cython.NULL
+    return triples + ((bytes[0] & 0x0F) << 12 | (bytes[1] & 0x3F) << 6 | (bytes[2] & 0x3F))
 
 
 @cython.cfunc
