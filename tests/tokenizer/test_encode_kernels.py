@@ -237,6 +237,8 @@ def test_finder():
         rng = Random(seed)
         strings = {bytes(rng.choices(b"ab<|", k=rng.randint(1, 8))) for _ in range(rng.randint(1, 12))}
         text = bytes(rng.choices(b"ab<|", k=rng.randint(0, 30)))
-        found = [(at, -len(string), string) for string in strings for at in range(len(text)) if text.startswith(string, at)]
+        found = [
+            (at, -len(string), string) for string in strings for at in range(len(text)) if text.startswith(string, at)
+        ]
         finder = Finder({string: id for id, string in enumerate(strings)})
         assert finder.find(text) == (min(found)[2] if found else None), seed
