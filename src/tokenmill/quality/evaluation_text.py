@@ -25,7 +25,7 @@ from ..split import Splitter
 from ..tokenizer import Tokenizer
 from .documents import Sample, survey
 from .names import free_name, given_name, group_name, text_name
-from .usage import Usage, ids_of, measure_texts, measure_usage, require_same_split
+from .usage import Usage, measure_texts, measure_usage, require_same_split
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -202,14 +202,6 @@ class EvaluationText:
         source = self.sources[name]
         assert not isinstance(source, WordCounts)
         return iter(source) if isinstance(source, Texts) else (d.text for d in documents_of(source, self.read, read_on))
-
-    def added(self, tok: Tokenizer) -> np.ndarray:
-        """uint64, by id: how often the text contains each added token that is not special."""
-        by_id = np.zeros(ids_of(tok), np.uint64)
-        for name in self.names:
-            for id, times in self._counts(name, tok, None).added.items():
-                by_id[id] += np.uint64(times)
-        return by_id
 
     def words(self, name: str) -> int | None:
         """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""

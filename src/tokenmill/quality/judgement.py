@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
-from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, is_guest
 from .metrics import ratio, scripts_table
-from .replay import Replay, Swallowed, makes_each_token_once, replay, replay_of_encoding, swallowed_tokens
+from .replay import Swallowed, replay, swallowed_tokens
 from .tables import Table
 from .usage import Usage, ordinary_tokens
 
@@ -40,26 +39,15 @@ class Judgement:
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and find how often each of its merges happens."""
-    if is_guest(tok):  # no merges to replay, no pretokens
-        usages, counts = text.usages(tok, progress), []
-    else:
-        counts = text.counts(tok, progress)
-    replaying: Future[Replay] | None = None
+    counts = [] if is_guest(tok) else text.counts(tok, progress)  # a guest has no merges to replay, and no pretokens
+    swallowed: list[Swallowed] = []
     with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
-        if makes_each_token_once(tok.vocabulary):
-            pool.submit(text.sample)  # it also counts the words, which the usages ask for
-        elif counts:
-            single = text.together(tok, progress) if tok.vocabulary.has_superwords else WordCounts.merge(counts)
-            replaying = pool.submit(replay, tok.vocabulary, single, progress)
-        if counts:
-            usages = text.usages(tok, progress if replaying is None else None)
+        replaying = pool.submit(replay, tok.vocabulary, text.together(tok, progress), progress) if counts else None
+        usages = text.usages(tok, None if counts else progress)
         scripts = scripts_table(zip(counts, usages.values(), strict=False))
+        if replaying is not None:
+            swallowed = swallowed_tokens(tok.vocabulary, replaying.result())
     usage = reduce(add, usages.values())
     if not usage.tokens:
         raise UsageError(f"the text is empty ({', '.join(text.names)}): there is nothing to judge")
-    swallowed: list[Swallowed] = []
-    if counts:
-        own = usage.by_id - text.added(tok)
-        happened = replaying.result() if replaying else replay_of_encoding(tok.vocabulary, own)
-        swallowed = swallowed_tokens(tok.vocabulary, happened)
     return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)
