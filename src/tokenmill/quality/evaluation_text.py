@@ -97,35 +97,30 @@ class EvaluationText:
         self._surveying = threading.Lock()
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
-        named: list[tuple[str, list[Path | str]]] = []
+        """Add each source under its name; several of one language, such as "de=corpus/german.txt", are one domain."""
+        plain: list[tuple[str, list[Path | str]]] = []
         self.named = all(given_name(os.fspath(of))[0] for of in sources)
         for source in sources:
             name, path = given_name(os.fspath(source))
+            if Path(path).is_dir() and WordCounts.is_saved(path):
+                self.sources[free_name(name or text_name(path), self.sources)] = WordCounts.load(path)
+                continue
+            files = find_sources(path)
             if name is not None:
-                self._add_language(name, path)
-                continue
-            if Path(source).is_dir() and WordCounts.is_saved(source):
-                self.sources[text_name(source)] = WordCounts.load(source)
-                continue
-            files = find_sources(source)
-            if len(sources) == 1 and len(files) <= MOST_FILES:
-                named += [(text_name(file), [file]) for file in files]
+                known = self.sources.setdefault(name, [])
+                if not isinstance(known, list):
+                    raise UsageError(
+                        f"{name} is saved word counts; its other sources must have another name than {name}="
+                    )
+                known += files
+            elif len(sources) == 1 and len(files) <= MOST_FILES:
+                plain += [(text_name(file), [file]) for file in files]
             else:
-                named.append((text_name(source) if len(files) == 1 else group_name(source), files))
-        short = [label for label, _ in named]
-        for label, files in named:
+                plain.append((text_name(path) if len(files) == 1 else group_name(path), files))
+        short = [label for label, _ in plain]
+        for label, files in plain:
             clear = label if short.count(label) == 1 and label not in self.sources else _apart(files)
             self.sources[free_name(clear, self.sources)] = files
-
-    def _add_language(self, name: str, source: str) -> None:
-        """Add "de=corpus/german.txt"; several sources of one language are one domain."""
-        if Path(source).is_dir() and WordCounts.is_saved(source):
-            self.sources[free_name(name, self.sources)] = WordCounts.load(source)
-            return
-        known = self.sources.setdefault(name, [])
-        if not isinstance(known, list):
-            raise UsageError(f"{name} is saved word counts; its other sources must have another name than {name}=")
-        known += find_sources(source)
 
     @property
     def names(self) -> list[str]:

@@ -43,7 +43,7 @@ from .pruning import lasting_tokens
 from .removals import in_event_order
 from .replay import ENOUGH, events_of
 from .tables import Column, Table
-from .usage import Usage, bare, measure_usage, ordinary_tokens, segment
+from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, segment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +254,7 @@ def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Pr
     better = renumber(trained, id_map)
     kept = np.arange(tok.n_vocab, dtype=np.int32)
     kept[going] = -1
-    parts = bare(tok)
+    parts = one_pretoken(tok.vocabulary)
     rows = {place: parts.encode_bytes(spelt[id] or b"") for id, place in places.items()}
     return Replaced(Tokenizer(better, name=tok.name), kept, dict(sorted(rows.items())))
 

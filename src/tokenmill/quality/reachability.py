@@ -69,7 +69,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     broken = {id: islice(completions(token), TRIALS) for id, token in tokens.items() if id not in texts}
     searches = {id: _with_neighbours(text) for id, text in left if id not in reach} | broken
     tried = _search(tok, searches, reach, progress)
-    unsearched = Tokenizer(without_added(tok)) if vocabulary.added_tokens else tok
+    unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
     for id in tokens.keys() - reach.keys():
         if id in used:
             reason = ""

@@ -28,7 +28,7 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .replay import Replay, alphabet_of, replay
-from .usage import bare, ordinary_tokens
+from .usage import one_pretoken, ordinary_tokens
 
 
 class Removal(NamedTuple):
@@ -108,7 +108,7 @@ def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:
         found = Tokenizer(vocabulary.replace(order="events", events=merges, whole_pretokens=False), name=tok.name)
         if not vocabulary.whole_pretokens:
             return found
-        encode = bare(found).encode_bytes
+        encode = one_pretoken(found.vocabulary).encode_bytes
         stray = next((id for id, token in ordinary_tokens(tok.vocabulary).items() if encode(token) != [id]), None)
         if stray is None:
             return found
