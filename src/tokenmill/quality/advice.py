@@ -32,6 +32,14 @@ class Change:
     dropped: int
     tokens: float
 
+    @property
+    def cost(self) -> str:
+        """The effect on the number of tokens of this text."""
+        if not self.tokens:
+            return ", and this text keeps its tokens"
+        share = f"{100 * abs(self.tokens):.2f} %" if abs(self.tokens) >= 5e-5 else "less than 0.01 %"
+        return f", and this text takes {share} {'more' if self.tokens > 0 else 'fewer'} tokens"
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -86,10 +94,14 @@ class Subject:
         """`extend --reuse`."""
         return self._measured(lambda counts: replace(self.tok, counts))
 
-    @property
-    def unmeasured(self) -> bool:
-        """Whether there is more text than changes are measured on, and tokens can be removed."""
-        return self.text is not None and self.counts is None and can_lose_tokens(self.tok.vocabulary)
+    def pruning(self, options: str, change: Change | None) -> list[str]:
+        """What `prune` with these options does, if it does anything. Too much text is not measured."""
+        command = f"`tokenmill prune {self.path} {self.sources}{options}` drops"
+        if change is not None:
+            return [f"{command} {change.dropped:,} tokens{change.cost}."] if change.dropped else []
+        if self.text is not None and self.counts is None and can_lose_tokens(self.tok.vocabulary):
+            return [f"{command} them; for so much text it says the cost only when it runs."]
+        return []
 
     def _measured(self, change: Callable[[WordCounts], Pruned | Replaced]) -> Change | None:
         if self.counts is None:
@@ -101,9 +113,6 @@ class Subject:
         before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
         dropped = new.dropped if isinstance(new, Pruned) else int((new.id_map < 0).sum())
         return Change(dropped, after / max(1, before) - 1)
-
-
-_NOT_MEASURED = "; for so much text it says the cost only when it runs."
 
 
 def percent(share: float | None) -> str:
@@ -120,36 +129,16 @@ def against_swallowed(of: Subject) -> str:
         advice.append(
             f"A training with {how}{on} leaves fewer of them, not none; few tokens of a text are saved by that."
         )
-    if (change := of.without_swallowed) and change.dropped:
-        advice.append(
-            f"`tokenmill prune {of.path} {of.sources} --ios {JUNK} -o pruned` drops {change.dropped:,} tokens{_cost(change)}."
-        )
-    elif of.unmeasured:
-        advice.append(f"`tokenmill prune {of.path} {of.sources} --ios {JUNK} -o pruned` drops them{_NOT_MEASURED}")
+    advice += of.pruning(f" --ios {JUNK} -o pruned", of.without_swallowed)
     return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
 
 
 def against_unused(of: Subject) -> str:
     """Return advice on tokens that the text does not use."""
-    commands = []
-    if (change := of.without_unused) and change.dropped:
-        commands.append(
-            f"`tokenmill prune {of.path} {of.sources} -o smaller` drops {change.dropped:,} tokens{_cost(change)}."
-        )
-    elif of.unmeasured:
-        commands.append(f"`tokenmill prune {of.path} {of.sources} -o smaller` drops them{_NOT_MEASURED}")
+    commands = of.pruning(" -o smaller", of.without_unused)
     if (change := of.with_replaced) and change.tokens <= -GAIN:
         commands.append(
             f"`tokenmill extend {of.path} {of.sources} --reuse {change.dropped} -o better` gives {change.dropped:,} ids to new "
-            f"tokens{_cost(change)}."
+            f"tokens{change.cost}."
         )
     return " ".join(commands) or "They cannot be removed from this vocabulary."
-
-
-def _cost(change: Change) -> str:
-    """Return the effect of a change on the number of tokens of this text."""
-    if not change.tokens:
-        return ", and this text keeps its tokens"
-    more = "more" if change.tokens > 0 else "fewer"
-    share = f"{100 * abs(change.tokens):.2f} %"
-    return f", and this text takes {share if abs(change.tokens) >= 5e-5 else 'less than 0.01 %'} {more} tokens"

@@ -265,29 +265,33 @@ def compared(
     judged: Mapping[str, Judgement], figures: Mapping[str, Figures], differences: Mapping[str, Interval | None]
 ) -> list[Finding]:
     """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) for name, of in judged.items()}
+    swallowed = {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) or 0 for name, of in judged.items()}
     unused = {name: 1 - (ratio(used_tokens(of.tok, of.usage), of.size) or 0) for name, of in judged.items()}
     sizes = [of.size for of in judged.values()]
     alike = max(sizes) <= 1.25 * min(sizes)
-    shares = [
+    found = [
         _least(
             "swallowed",
+            "share of tokens that were almost always swallowed by longer ones",
             swallowed,
-            "tokens that were almost always swallowed by longer ones",
             "IoS is the share of a token's occurrences that one merge takes; such tokens are steps on the way to longer ones.",
             alike,
         ),
         _least(
             "unused",
+            "share of tokens that never occur in this text",
             unused,
-            "tokens that never occur in this text",
             "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
             alike,
         ),
     ]
-    if len(judged) == 1:
-        return by_cost(shares)
-    return by_cost([_fewest(judged, differences), _fairest(figures), *shares])
+    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
+    if len(judged) > 1:
+        found.append(_fewest(judged, differences))
+    if len(ginis) > 1:
+        same = "0 means that the same messages take the same number of tokens in every language."
+        found.append(_least("languages", "Gini coefficient over 20 languages of the public sample", ginis, same, True))
+    return by_cost(found)
 
 
 def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> str:
@@ -332,51 +336,24 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
     )
 
 
-def _fairest(figures: Mapping[str, Figures]) -> Finding | None:
-    values = {name: of.gini for name, of in figures.items() if of.gini is not None}
-    if len(values) < 2:
-        return None
+def _least(key: str, what: str, values: Mapping[str, float], meaning: str, alike: bool) -> Finding:
+    """The tokenizer with the least of something. alike: whether the vocabularies are of about the same size, so that it decides."""
     best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    difference = values[worst] - values[best]
-    if difference < ALIKE:
-        low, high = f"{values[best]:.2f}", f"{values[worst]:.2f}"
-        each = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
-        statement = f"No tokenizer is fairer to languages than the others: {each}"
-    else:
-        statement = f"{best} treats languages most evenly: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
-    return Finding(
-        "languages",
-        "good" if difference < ALIKE else "look",
-        f"{statement}, over 20 languages of the public sample.",
-        f"a difference of {ALIKE}",
-        "0 means that the same messages take the same number of tokens in every language.",
-        "" if difference < ALIKE else f"For several languages use {best}.",
-        difference,
-    )
-
-
-def _least(key: str, shares: Mapping[str, float | None], what: str, meaning: str, alike: bool) -> Finding:
-    """alike: whether the vocabularies are of about the same size, so that shares of them can be compared."""
-    known = {name: share or 0.0 for name, share in shares.items()}
-    best, worst = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
-    apart = known[worst] - known[best]
-    if len(known) == 1:
-        statement = f"{percent(known[best])} of the vocabulary of {best} are {what}."
+    apart = values[worst] - values[best]
+    shown = "{:.2f}".format if key == "languages" else percent
+    low, high = shown(values[best]), shown(values[worst])
+    statement = f"{best} has the smallest {what}: {low}; {worst} has {high}."
+    if len(values) == 1:
+        statement = f"The {what} is {low} for {best}."
     elif apart < ALIKE:
-        low, high = percent(known[best]), percent(known[worst])
-        statement = f"The tokenizers have about the same share of {what}: {low if low == high else f'{low} to {high}'}."
-    else:
-        statement = f"{best} has the smallest share of {what}: {percent(known[best])} of its vocabulary; {worst} has {percent(known[worst])}."
+        statement = f"The tokenizers have about the same {what}: {low if low == high else f'{low} to {high}'}."
+    advice = f"If all else is equal, use {best}." if apart >= ALIKE else ""
     return Finding(
         key,
         "look" if apart >= ALIKE and alike else "good",
         statement,
-        f"a difference of {percent(ALIKE)}",
+        f"a difference of {shown(ALIKE)}",
         meaning,
-        "The vocabularies differ in size, so this decides nothing."
-        if not alike
-        else f"If all else is equal, use {best}."
-        if apart >= ALIKE
-        else "",
+        advice if alike else "The vocabularies differ in size, so this decides nothing.",
         apart if alike else 0.0,
     )
