@@ -7,12 +7,13 @@ import threading
 from array import array
 from collections import deque
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
 from .pack import pack
-from .server import Server, bind, starter
+from .server import STARTER, Server, bind, starter
 
 if TYPE_CHECKING:
     from ..training.watching import TrainingEvent
@@ -33,8 +34,7 @@ class LiveTraining:
         self.stage: tuple[str, int, int | None] = ("Starting", 0, None)
         self.over = False
         self.tokenizer: dict[str, str] | None = None
-        name, vocabulary = starter()
-        self.server = Server([(name, pack(vocabulary, name))], bind(), live=self)
+        self.server = Server([(STARTER.stem, pack(*starter()))], bind(), live=self)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         ready(f"http://127.0.0.1:{self.server.server_port}/#view=training")
 
@@ -57,14 +57,7 @@ class LiveTraining:
             "counts": self.counts[first:].tolist(),
             "tokenizer": self.tokenizer,
             "latest": [
-                {
-                    "rank": event.rank,
-                    "token": event.token.hex(),
-                    "left": None if event.left is None else event.left.hex(),
-                    "right": None if event.right is None else event.right.hex(),
-                    "count": event.count,
-                    "ios": event.ios,
-                }
+                {name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(event).items()}
                 for event in list(self.latest)
             ],
         }
@@ -72,6 +65,6 @@ class LiveTraining:
     def publish(self, name: str, vocabulary: Vocabulary) -> None:
         """End the training on the page, and add the trained vocabulary to it, if the page can show it."""
         with contextlib.suppress(ConversionError):
-            self.server.files["/packs/trained.tmpack"] = "application/octet-stream", pack(vocabulary, name)
+            self.server.files["/packs/trained.tmpack"] = "application/octet-stream", pack(name, vocabulary)
             self.tokenizer = {"name": name, "pack": "packs/trained.tmpack"}
         self.over = True

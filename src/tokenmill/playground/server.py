@@ -25,7 +25,7 @@ from ..errors import TokenmillError, UsageError, printable
 from ..quality.names import COMMON, tokenizer_name
 from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
-from .pack import TokenCounts, pack
+from .pack import Shown, pack
 
 if TYPE_CHECKING:
     from .live import LiveTraining
@@ -281,7 +281,7 @@ def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) 
 def _pack_path(path: Path, split: str | None, name: str, source: str) -> tuple[str, bytes]:
     from ..formats import read
 
-    return name, pack(read(path, split), name, None, source)
+    return name, pack(name, read(path, split), None, source)
 
 
 def bind(port: int | None = None) -> socket.socket:
@@ -301,25 +301,18 @@ def bind(port: int | None = None) -> socket.socket:
 
 
 def serve(
-    tokenizers: Sequence[tuple[str, Vocabulary]],
+    tokenizers: Sequence[Shown],
     port: int | None = None,
     *,
-    counts: Mapping[str, TokenCounts] | None = None,
-    sources: Mapping[str, str] | None = None,
     allow_paths: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the playground on 127.0.0.1 until interrupted.
 
-    tokenizers: the names and vocabularies on the page at first.
-    counts: for some of the names, how often each token is used.
-    sources: for some of the names, the file or folder that it was read from.
+    tokenizers: those on the page at first.
     ready: called with the address once the server answers.
     """
-    packed = [
-        (name, pack(vocabulary, name, (counts or {}).get(name), (sources or {}).get(name, "")))
-        for name, vocabulary in tokenizers
-    ]
+    packed = [(each[0], pack(*each)) for each in tokenizers]
     with Server(packed, bind(port), allow_paths) as server, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it
         if ready is not None:
             ready(f"http://127.0.0.1:{server.server_port}/")

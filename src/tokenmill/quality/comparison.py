@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
 from ..sources.blocks import ReadOptions
@@ -13,7 +15,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
 from .charts import charts_of
-from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap
+from .documents import DRAWS, FEWEST, PART, Interval, bootstrap
 from .evaluation_text import EvaluationText, Text
 from .inspection import inspect
 from .judgement import Judgement, judge
@@ -92,18 +94,22 @@ def compare(
         for number, (name, tok) in enumerate(named.items()):
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
             figures[name] = on_sample(tok, part)
-        differences = _differences(named, domains.sample())
-        tables = _tables(judged, figures, differences, thresholds, domains.named)
-        size = next(iter(judged.values())).usage.bytes
+        (base, first), *others = named.items()
+        sample = domains.sample()
+        theirs = sample.tokens(first) if others else np.zeros(0, np.int64)
+        differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
+        tables = _tables(judged, figures, thresholds, domains.named)
+        if others:
+            tables.insert(1, _differences_table(base, differences, len(sample.units)))
         return Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
-            lead=f"Judged on {', '.join(domains.names)}: {size:,} bytes. Relative figures compare with the first tokenizer.",
+            lead=f"Judged on {', '.join(domains.names)}: {judged[base].usage.bytes:,} bytes. Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
             tiles=[_tile(key, heading, tables, len(named)) for key, heading in TILES],
             sections=SECTIONS,
             tables=tables,
-            findings=compared(judged, figures, {name: of for name, (_, of) in differences.items()}),
+            findings=compared(judged, figures, differences),
             summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
             provenance=reading.provenance(named),
@@ -131,13 +137,12 @@ def report(
     return compare(tokenizers, text, num_threads=num_threads, progress=progress)
 
 
-Differences = Mapping[str, tuple[int, Interval | None]]
+Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
 
 
 def _tables(
     judged: Mapping[str, Judgement],
     figures: Mapping[str, Figures],
-    differences: Differences,
     thresholds: Sequence[float],
     named: bool,
 ) -> list[Table]:
@@ -150,10 +155,8 @@ def _tables(
     density = {
         name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.items()} for name, of in usages.items()
     }
-    tables = [_compression(judged)]
-    if len(judged) > 1:
-        tables.append(_differences_table(next(iter(judged)), differences))
-    tables += [
+    tables = [
+        _compression(judged),
         _vocabularies(judged, thresholds),
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
@@ -192,24 +195,15 @@ def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     return named
 
 
-def _differences(named: Mapping[str, Tokenizer], sample: Sample) -> dict[str, tuple[int, Interval | None]]:
-    """For each tokenizer but the first: the documents sampled, and their tokens relative to the first's."""
-    (_, base), *others = named.items()
-    if not others or not sample.units:
-        return {name: (0, None) for name, _ in others}
-    theirs = sample.tokens(base)
-    return {name: (len(theirs), bootstrap(sample.tokens(tok), theirs)) for name, tok in others}
-
-
-def _differences_table(base: str, differences: Differences) -> Table:
+def _differences_table(base: str, differences: Differences, documents: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for name, (units, of) in differences.items():
+    for name, of in differences.items():
         if of is None:
-            rows.append((name, None, None, None, units, f"too few documents (at least {FEWEST})"))
+            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
         else:
             unsure = of.low <= 1 <= of.high
             words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
-            rows.append((name, of.ratio, of.low, of.high, units, words))
+            rows.append((name, of.ratio, of.low, of.high, documents, words))
     columns = (
         Column("tokenizer"),
         Column("tokens, relative", "share", f"tokens as a share of {base}'s"),

@@ -184,13 +184,14 @@ class EvaluationText:
             return measure_texts(tok, self.texts(name), words)
         text = self._counts(name, tok, None)
         usage = measure_usage(tok, text.counts, words, progress)
-        by_id = usage.by_id.copy()
         for id, times in text.added.items():
-            by_id[id] += np.uint64(times)
-        tokens = usage.tokens + sum(text.added.values())
-        nbytes = usage.bytes if text.nbytes is None else text.nbytes
-        characters = usage.characters if text.characters is None else text.characters
-        return replace(usage, by_id=by_id, tokens=tokens, bytes=nbytes, characters=characters)
+            usage.by_id[id] += np.uint64(times)
+        return replace(
+            usage,
+            tokens=usage.tokens + sum(text.added.values()),
+            bytes=usage.bytes if text.nbytes is None else text.nbytes,
+            characters=usage.characters if text.characters is None else text.characters,
+        )
 
     def texts(self, name: str, read_on: Callable[[int], None] | None = None) -> Iterator[str]:
         """The documents of a domain that is not word counts. read_on: see `documents_of`."""

@@ -13,7 +13,6 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
-from .advice import Subject
 from .charts import charts_of
 from .evaluation_text import EvaluationText, Text
 from .extending import worth_table
@@ -28,7 +27,7 @@ from .superwords import most_used_table, superwords_of
 from .tables import Table, Token
 from .token_lists import longest_table, rare_table, removed_table, unused_table
 from .usage import Usage, ordinary_tokens
-from .verdict import summary, verdict
+from .verdict import Subject, summary, verdict
 
 
 @dataclass(frozen=True, kw_only=True)

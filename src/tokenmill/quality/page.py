@@ -279,8 +279,6 @@ def _head(column: Column) -> str:
 def _cell(value: object, column: Column, best: bool) -> str:
     if isinstance(value, Token):
         return f'<td class="text" data-value="{value.id:010d}">{_token(value)}</td>'
-    if isinstance(value, tuple):
-        return '<td class="text">' + "<wbr>".join(map(_token, value)) + "</td>"
     if column.kind == "sample" and isinstance(value, str):
         return f'<td class="text sample"><span class="token">{_signs(value.encode())}</span></td>'
     if column.kind in NUMERIC:

@@ -15,6 +15,7 @@ Junk is found by a threshold on the IoS.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -107,6 +108,15 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
     merges, _ = merges_of_ranks(vocabulary.tokens)
     merges.flags.writeable = False  # it is shared
     return merges
+
+
+def parts_by_token(vocabulary: Vocabulary) -> dict[int, set[int]]:
+    """For each token the parts of all merges that make it."""
+    parts: dict[int, set[int]] = defaultdict(set)
+    for left, right, new in events_of(vocabulary).tolist():
+        if right >= 0:
+            parts[new] |= {left, right}
+    return parts
 
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:

@@ -75,10 +75,10 @@ def measure_usage(
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
     return Usage(
         by_id,
-        tokens=_dot(lengths, counts.counts),
-        pretokens=_dot(np.ones(len(counts), np.int64), counts.counts),
+        tokens=dot(lengths, counts.counts),
+        pretokens=dot(np.ones(len(counts), np.int64), counts.counts),
         bytes=counts.counted_bytes,
-        characters=_dot(characters_by_pretoken(counts), counts.counts),
+        characters=dot(characters_by_pretoken(counts), counts.counts),
         words=words,
         counts=counts.counts,
         ids=ids,
@@ -223,6 +223,6 @@ def texts_of_tokens(vocabulary: Vocabulary) -> dict[int, str]:
     return texts
 
 
-def _dot(values: np.ndarray, counts: np.ndarray) -> int:
+def dot(values: np.ndarray, counts: np.ndarray) -> int:
     """The sum of values * counts, exact below 2**64."""
     return int((values.astype(np.uint64) * counts).sum(dtype=np.uint64))
