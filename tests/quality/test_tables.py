@@ -42,7 +42,9 @@ def test_json():
     assert table["rows"] == [
         {"token": {"id": 7, "text": "a|`\n", "hex": "617c600a"}, "n": 1234, "share": 0.5, "why": "x"}
     ]
-    figures = Table("f", "F", (Column("what"), Column("value", "figure")), [("bytes", Figure(3.25, "3.3"))])
+    figures = Table(
+        "f", "F", (Column("what"), Column("value", "figure")), [("bytes", Figure(3.25, Column("", "number")))]
+    )
     assert figures.to_json()["rows"] == [{"what": "bytes", "value": 3.25}]
 
 

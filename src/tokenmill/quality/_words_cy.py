@@ -16,19 +16,14 @@ def _space(data: cython.pointer(cython.const[cython.uchar]), left: cython.size_t
         return 1
     if first < 0xC2 or first > 0xE3 or left < 2:
         return 0
-    second: cython.uchar = data[1]
     if first == 0xC2:
-        return 2 if second == 0x85 or second == 0xA0 else 0
+        return 2 if data[1] == 0x85 or data[1] == 0xA0 else 0
     if left < 3 or first < 0xE1:
         return 0
-    third: cython.uchar = data[2]
-    if first == 0xE1:
-        return 3 if second == 0x9A and third == 0x80 else 0
-    if first == 0xE3:
-        return 3 if second == 0x80 and third == 0x80 else 0
-    if second == 0x80:
-        return 3 if third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
-    return 3 if second == 0x81 and third == 0x9F else 0
+    code: cython.int = (first & 0x0F) << 12 | (data[1] & 0x3F) << 6 | (data[2] & 0x3F)
+    if 0x2000 <= code <= 0x200A or code == 0x2028 or code == 0x2029 or code == 0x202F or code == 0x205F:
+        return 3
+    return 3 if code == 0x1680 or code == 0x3000 else 0
 
 
 @cython.boundscheck(False)

@@ -38,20 +38,6 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure in a table whose rows differ in kind: the value for programs, the text for people."""
-
-    value: int | float | None
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-Cell = str | int | float | Token | Figure | None
-
-
-@dataclass(frozen=True, slots=True)
 class Column:
     """The name of a column and the type of its cells, each of which may be None.
 
@@ -75,6 +61,20 @@ class Column:
         plain = re.sub(r"\W+", "_", self.name.lower().replace("é", "e")).strip("_")
         share = self.kind == "share" and not plain.endswith("share")
         return self.json_key or plain + "_share" * share
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure in a table whose rows differ in kind. column: how it is shown."""
+
+    value: int | float | None
+    column: Column
+
+    def __str__(self) -> str:
+        return "unknown" if self.value is None else cell_text(self.value, self.column)
+
+
+Cell = str | int | float | Token | Figure | None
 
 
 @dataclass(slots=True, repr=False)

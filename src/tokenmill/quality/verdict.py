@@ -94,21 +94,6 @@ class Subject:
         counts = self.text.together(self.tok)
         return counts if len(counts) <= MOST_MEASURED else None
 
-    @lazy
-    def without_swallowed(self) -> Change | None:
-        """`prune --ios`."""
-        return self._measured(lambda counts: prune(self.tok, ios=JUNK, counts=counts))
-
-    @lazy
-    def without_unused(self) -> Change | None:
-        """`prune` to the tokens that the text uses."""
-        return self._measured(lambda counts: shrink(self.tok, text=counts))
-
-    @lazy
-    def with_replaced(self) -> Change | None:
-        """`extend --reuse`."""
-        return self._measured(lambda counts: replace(self.tok, counts))
-
     def pruning(self, options: str, change: Change | None) -> list[str]:
         """What `prune` with these options does, if it does anything. Too much text is not measured."""
         command = f"`tokenmill prune {self.path} {self.sources}{options}` drops"
@@ -118,12 +103,13 @@ class Subject:
             return [f"{command} them; for so much text it says the cost only when it runs."]
         return []
 
-    def _measured(self, change: Callable[[WordCounts], Pruned | Replaced]) -> Change | None:
+    def measured(self, change: Callable[[WordCounts], Pruned | Replaced]) -> Change | None:
+        """The result of a change on the text; None where there is no text, or too much of it, or the vocabulary does not take it."""
         if self.counts is None:
             return None
         try:
             new = change(self.counts)
-        except UsageError:  # not for such a vocabulary
+        except UsageError:
             return None
         before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
         dropped = new.dropped if isinstance(new, Pruned) else int((new.id_map < 0).sum())
@@ -144,14 +130,15 @@ def against_swallowed(of: Subject) -> str:
         advice.append(
             f"A training with {how}{on} leaves fewer of them, not none; few tokens of a text are saved by that."
         )
-    advice += of.pruning(f" --ios {JUNK} -o pruned", of.without_swallowed)
+    change = of.measured(lambda counts: prune(of.tok, ios=JUNK, counts=counts))
+    advice += of.pruning(f" --ios {JUNK} -o pruned", change)
     return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
 
 
-def against_unused(of: Subject) -> str:
-    """Return advice on tokens that the text does not use."""
-    commands = of.pruning(" -o smaller", of.without_unused)
-    if (change := of.with_replaced) and change.tokens <= -GAIN:
+def against_unused(of: Subject, without: Change | None) -> str:
+    """Return advice on tokens that the text does not use. without: the vocabulary without them."""
+    commands = of.pruning(" -o smaller", without)
+    if (change := of.measured(lambda counts: replace(of.tok, counts))) and change.tokens <= -GAIN:
         commands.append(
             f"`tokenmill extend {of.path} {of.sources} --reuse {change.dropped} -o better` gives {change.dropped:,} ids to new "
             f"tokens{change.cost}."
@@ -276,7 +263,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
 def _unused(of: Subject, judged: Judgement) -> Finding:
     unused = judged.size - used_tokens(of.tok, judged.usage)
     times = judged.usage.tokens / max(1, judged.size)
-    removable = of.without_unused if times >= SHORT else None
+    removable = of.measured(lambda counts: shrink(of.tok, text=counts)) if times >= SHORT else None
     spare = 0.0 if removable is None else (ratio(removable.dropped, judged.size) or 0.0)
     look = spare >= UNUSED
     stay = ""
@@ -286,7 +273,7 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if times < SHORT:
         advice = "Judge on more text before you act on this."
     else:
-        advice = against_unused(of) if look else ""
+        advice = against_unused(of, removable) if look else ""
     return Finding(
         "unused",
         "look" if look else "good",
@@ -305,6 +292,8 @@ def _languages(of: Subject) -> Finding | None:
     if standing is None:
         return None
     dearest = max(premiums, key=premiums.__getitem__)
+    tokens = sorted(sum(other.languages.values()) for other in of.figures.peers().values())
+    median = tokens[len(tokens) // 2] if tokens else 0
     fairest = min(references([of.figures]).items(), key=lambda item: item[1].gini or 1)
     advice = f"Where such languages matter, use a fairer one: {fairest[0]} has {fairest[1].gini:.2f}."
     if of.trained_here:
@@ -317,14 +306,8 @@ def _languages(of: Subject) -> Finding | None:
         "worse than three quarters of the published vocabularies of this size class",
         "Speakers of such languages pay more, wait longer, and fit less into a context.",
         "" if standing.level == "good" else advice,
-        _more_tokens(of.figures),
+        1 - min(1.0, median / max(1, sum(of.figures.languages.values()))) if tokens else 0.0,
     )
-
-
-def _more_tokens(figures: Figures) -> float:
-    """The share of the tokens of the languages that the median of the peers saves."""
-    peers = sorted(sum(of.languages.values()) for of in figures.peers().values())
-    return max(0.0, 1 - peers[len(peers) // 2] / max(1, sum(figures.languages.values()))) if peers else 0.0
 
 
 def _density(of: Subject) -> Finding | None:
