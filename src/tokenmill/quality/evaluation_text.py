@@ -92,8 +92,7 @@ class EvaluationText:
         if not self.sources:
             raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, CountedText] = {}
-        self._words: dict[str, int] = {}
-        self._sample: Sample | None = None
+        self._survey: tuple[dict[str, int], Sample] | None = None
         self._surveying = threading.Lock()
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
@@ -170,28 +169,27 @@ class EvaluationText:
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
         """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
-        counted = [] if is_guest(tok) else self._counted_for(tok, progress)
-        meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
-        return {
-            name: self._usage(name, tok, self.words(name) if words else None, progress and meter.part(number))
-            for number, name in enumerate(self.names)
-        }
-
-    def _usage(self, name: str, tok: Tokenizer, words: int | None, progress: Progress | None) -> Usage:
+        number_of_words = {name: self.words(name) if words else None for name in self.names}
         if is_guest(tok):
-            if isinstance(self.sources[name], WordCounts):
-                raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
-            return measure_texts(tok, self.texts(name), words)
-        text = self._counts(name, tok, None)
-        usage = measure_usage(tok, text.counts, words, progress)
-        for id, times in text.added.items():
-            usage.by_id[id] += np.uint64(times)
-        return replace(
-            usage,
-            tokens=usage.tokens + sum(text.added.values()),
-            bytes=usage.bytes if text.nbytes is None else text.nbytes,
-            characters=usage.characters if text.characters is None else text.characters,
-        )
+            for name, source in self.sources.items():
+                if isinstance(source, WordCounts):
+                    raise UsageError(
+                        f"{name} contains word counts, which only byte-pair tokenizers encode; give the text"
+                    )
+            return {name: measure_texts(tok, self.texts(name), number_of_words[name]) for name in self.names}
+        usages, counted = {}, self._counted_for(tok, progress)
+        meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
+        for place, (name, text) in enumerate(zip(self.names, counted, strict=True)):
+            usage = measure_usage(tok, text.counts, number_of_words[name], progress and meter.part(place))
+            for id, times in text.added.items():
+                usage.by_id[id] += np.uint64(times)
+            usages[name] = replace(
+                usage,
+                tokens=usage.tokens + sum(text.added.values()),
+                bytes=usage.bytes if text.nbytes is None else text.nbytes,
+                characters=usage.characters if text.characters is None else text.characters,
+            )
+        return usages
 
     def texts(self, name: str, read_on: Callable[[int], None] | None = None) -> Iterator[str]:
         """The documents of a domain that is not word counts. read_on: see `documents_of`."""
@@ -201,26 +199,23 @@ class EvaluationText:
 
     def words(self, name: str) -> int | None:
         """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
-        self._survey()
-        return self._words.get(name)
+        return self._surveyed()[0].get(name)
 
     def sample(self) -> Sample:
         """An even sample of the documents; without units for word counts, which have none."""
-        self._survey()
-        assert self._sample is not None
-        return self._sample
+        return self._surveyed()[1]
 
-    def _survey(self) -> None:
+    def _surveyed(self) -> tuple[dict[str, int], Sample]:
         with self._surveying:
-            if self._sample is not None:
-                return
-            sample = Sample()
-            for name, source in self.sources.items():
-                if isinstance(source, Texts):
-                    self._words[name] = sum(len(text.split()) for text in source)
-                elif not isinstance(source, WordCounts) and all(map(can_read_again, source)):
-                    self._words[name] = survey(source, self.read, sample)
-            self._sample = sample
+            if self._survey is None:
+                words, sample = {}, Sample()
+                for name, source in self.sources.items():
+                    if isinstance(source, Texts):
+                        words[name] = sum(len(text.split()) for text in source)
+                    elif not isinstance(source, WordCounts) and all(map(can_read_again, source)):
+                        words[name] = survey(source, self.read, sample)
+                self._survey = words, sample
+            return self._survey
 
     def _count_sections(self, name: str, tok: Tokenizer, splitter: Splitter, progress: Progress | None) -> CountedText:
         """Count text that is normalized or searched for added tokens before it is split, one whole document at a time.

@@ -99,9 +99,11 @@ def inspect(
     with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
         tables = [overview_table(tok)]
         judged = usage = None
+        lead = "Judged without a text, from the vocabulary alone."
         if domains is not None:
             judged = judge(tok, domains, show)
             usage = judged.usage
+            lead = f"Judged on {', '.join(judged.usages)}: {usage.bytes:,} bytes, {usage.tokens:,} tokens."
             tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
             tables += [
@@ -122,7 +124,7 @@ def inspect(
             name=name,
             judgement=judged,
             title=f"Inspection of {name}",
-            lead=_lead(judged),
+            lead=lead,
             about={
                 "tokenizer": name,
                 "fingerprint": tok.vocabulary.fingerprint(),
@@ -140,12 +142,6 @@ def inspect(
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
             provenance=reading.provenance({name: tok}),
         )
-
-
-def _lead(judged: Judgement | None) -> str:
-    if judged is None:
-        return "Judged without a text, from the vocabulary alone."
-    return f"Judged on {', '.join(judged.usages)}: {judged.usage.bytes:,} bytes, {judged.usage.tokens:,} tokens."
 
 
 def _tiles(tok: Tokenizer, judged: Judgement | None, tables: list[Table]) -> list[Tile]:

@@ -29,7 +29,6 @@ from fractions import Fraction
 from functools import reduce
 from numbers import Integral
 from operator import add
-from typing import NamedTuple
 
 import numpy as np
 
@@ -178,22 +177,15 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
     """`tok` without the tokens `removing`, apart from those that others need and those of `made`."""
     vocabulary = tok.vocabulary
     if vocabulary.order == "events":
-        return _without_removed(
-            tok, with_removals(vocabulary, removing & ordinary_tokens(tok.vocabulary).keys()), removing
-        )
+        return _pruned(tok, with_removals(vocabulary, removing & ordinary_tokens(vocabulary).keys()), removing, [])
     staying = (all_ids(vocabulary) - removing).union(made)
     needed = sorted((parts_of(vocabulary, staying).union(made)) & removing)
-    return _pruned(tok, vocabulary, sorted(staying.union(needed)), needed)
+    return _pruned(tok, vocabulary, removing.difference(needed), needed)
 
 
-def _without_removed(tok: Tokenizer, cleaned: Vocabulary, removing: Collection[int] = ()) -> Pruned:
-    """`cleaned` with new ids: the present tokens first, then the removed ones. `removing`: added tokens to leave out."""
-    removed = sorted(cleaned.removed)
-    return _pruned(tok, cleaned, [*sorted(all_ids(cleaned) - cleaned.removed - {*removing}), *removed], [])
-
-
-def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: list[int]) -> Pruned:
-    """The tokens `kept` of a changed vocabulary of `tok` with the ids 0, 1, ... in this order."""
+def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], needed: list[int]) -> Pruned:
+    """A changed vocabulary of `tok` without the ids `gone`, numbered anew: the present tokens first, then the removed ones."""
+    kept = [*sorted(all_ids(vocabulary) - vocabulary.removed - {*gone}), *sorted(vocabulary.removed)]
     id_map = np.full(1 + max(all_ids(vocabulary), default=-1), -1, np.int32)
     id_map[kept] = np.arange(len(kept), dtype=np.int32)
     smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
@@ -211,7 +203,7 @@ def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Pr
         raise UsageError("ios is for plain tokenizers; this one encodes by events already")
     ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
     cleaned = insert_removals(ordered.vocabulary, text.together(tok, progress), ios, progress)
-    return _without_removed(tok, cleaned)
+    return _pruned(tok, cleaned, (), [])
 
 
 def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
@@ -244,15 +236,6 @@ def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
     return {id for id, text in texts_of_tokens(vocabulary).items() if wanted.fullmatch(text)}
 
 
-class Removal(NamedTuple):
-    """After the merge number `merge`, the token `id` is removed: it was used up by a merge with the IoS part / whole."""
-
-    merge: int
-    id: int
-    part: int
-    whole: int
-
-
 def insert_removals(
     vocabulary: Vocabulary, counts: WordCounts, threshold: float, progress: Progress | None = None
 ) -> Vocabulary:
@@ -267,25 +250,26 @@ def insert_removals(
     merges, limit = vocabulary.events, Fraction(str(threshold))
     lasting = alphabet_of(vocabulary, merges) | {token.id for token in vocabulary.added_tokens} | {vocabulary.unknown}
     known = len(vocabulary.event_counts) == len(merges) > 0
-    removals: list[Removal] = []
+    removals = np.zeros((0, 4), np.int64)
     while True:
-        after = np.array([removal.merge + 1 for removal in removals], np.int64)
-        gone = np.array([(removal.id, -1, -1) for removal in removals], np.int32).reshape(-1, 3)
-        numbers = np.array([(removal.part, removal.whole) for removal in removals], np.uint64).reshape(-1, 2)
+        gone = np.full((len(removals), 3), -1, np.int32)
+        gone[:, 0] = removals[:, 1]
+        after, numbers = removals[:, 0] + 1, removals[:, 2:].astype(np.uint64)
         found = vocabulary.replace(
             events=np.insert(merges, after, gone, axis=0),
             event_counts=np.insert(vocabulary.event_counts, after, numbers, axis=0) if known else (),
             refine=threshold,
         )
         due = _due(replay_events(found, counts, progress), limit, lasting)
-        if due == removals:
+        if np.array_equal(due, removals):
             return found
         removals = due
 
 
-def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> list[Removal]:
-    """The removals that are due according to a replay, in order: of one merge, the left part before the right.
+def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.ndarray:
+    """int64 rows, the removals that are due according to a replay, in order; of one merge, the left part before the right.
 
+    A row: the number of the merge after which the token goes, the token, and its IoS in the merge that used it up as two numbers.
     lasting: the tokens that are never removed.
     """
     merge = found.events[:, 1] >= 0
@@ -300,8 +284,9 @@ def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> list
             part, whole = (1 + (left == right)) * int(happened[place]), int(before[side, place])
             if id not in lasting and id not in used_up and part * limit.denominator >= whole * limit.numerator > 0:
                 used_up[id] = part, whole
-    due = [Removal(last[id], id, *numbers) for id, numbers in used_up.items()]
-    return sorted(due, key=lambda removal: (removal.merge, removal.id != events[removal.merge, 0]))
+    due = [(last[id], id, *numbers) for id, numbers in used_up.items()]
+    due.sort(key=lambda row: (row[0], row[1] != events[row[0], 0]))
+    return np.array(due, np.int64).reshape(-1, 4)
 
 
 def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:
