@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import sys
 import threading
@@ -161,18 +162,17 @@ def _in_words(event: TrainingEvent) -> str:
     return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
 
 
+@dataclasses.dataclass
 class _EventLog:
     """A progress callback that passes on the merges and removals of training: to a file, to a page, and to `latest` or else stderr.
 
     latest: for --verbose, which prints a line for each event where there are no bars.
     """
 
-    def __init__(
-        self, bar: Progress | None, file: IO[str] | None, latest: _LatestEvents | None, live: LiveTraining | None
-    ) -> None:
-        self.bar, self.file, self.latest, self.live = bar, file, latest, live
-        if file:
-            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
+    bar: Progress | None
+    file: IO[str] | None
+    latest: _LatestEvents | None
+    live: LiveTraining | None
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         if self.live is not None:
@@ -200,6 +200,8 @@ def _watching(
     from ..jobs.outputs import atomic_file
 
     with contextlib.nullcontext() if log is None else atomic_file(log, "w") as file:
+        if file is not None:
+            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
         yield bar if file is None and latest is None and live is None else _EventLog(bar, file, latest, live)
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
     from ..tokenizer import Tokenizer
 
-Encode = Callable[[str], list[int]]
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
@@ -188,17 +187,14 @@ class _Trial:
         self.tokenizer, self.other, self.num_threads = tokenizer, other, num_threads
         self.texts = self.bytes = self.tokens = self.refused = 0
         self.library = library
-        self.of_bytes: list[_Mode] = [(True, tokenizer.encode_bytes, other.encode_bytes)]
-        self.of_text: list[_Mode] = [(True, _with_specials(tokenizer), _with_specials(other))]
-        if library is not None:
-            own = _with_specials(tokenizer) if library.specials else tokenizer.encode_ordinary
-            self.of_text = [(library.specials, own, library.encode)]
-        if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
-            self.of_text.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
-        self.allowed = ("all", ())[: len(self.of_text)] if library is None else ()
         specials = [token.id for tok in (tokenizer, other) for token in tok.vocabulary.added_tokens if token.special]
         self.is_special = np.zeros(max(tokenizer.n_vocab, other.n_vocab), bool)
         self.is_special[specials] = True
+        allowed = (True, False)[: 1 + bool(specials)] if library is None else (library.specials,)
+        self.modes: list[_Mode] = [
+            (each, _encoder(tokenizer, each), _encoder(other, each) if library is None else library.encode)
+            for each in allowed
+        ]
 
     def run(
         self, stage: str, texts: Iterable[tuple[str, str | bytes]], total: int | None, progress: Progress | None
@@ -226,8 +222,10 @@ class _Trial:
         Text without control tokens has the same ids whether they are allowed or not.
         """
         tokens = 0
-        for allowed in self.allowed if isinstance(texts[0], str) else ():
-            special: dict[str, Any] = {"allowed_special": allowed, "disallowed_special": ()}
+        if self.library is not None or not isinstance(texts[0], str):
+            return 0
+        for specials, *_ in self.modes:
+            special: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
             both = (self.tokenizer, self.other)
             try:
                 (ids, ends), (other_ids, other_ends) = (
@@ -245,19 +243,15 @@ class _Trial:
     def try_one(self, source: str, text: str | bytes) -> Difference | int:
         """The shortest difference found on a text, or the number of its tokens."""
         ids: list[int] | None = None
-        for specials, encode, encode_other in self.of_text if isinstance(text, str) else self.of_bytes:
+        for specials, encode, encode_other in self.modes if isinstance(text, str) else self.modes[:1]:
             ids, other_ids = _try(encode, text), _try(encode_other, text)
-            if self.library is not None and ids is None and other_ids is not None and not self.holds(other_ids, text):
+            if self.library and ids is None and other_ids is not None and self.tokenizer.decode(other_ids) != text:
                 self.refused += 1
             elif ids != other_ids:
                 short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
                 ids, other_ids = _try(encode, short), _try(encode_other, short)
                 return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
         return len(ids or ())
-
-    def holds(self, ids: list[int], text: str | bytes) -> bool:
-        """Whether ids decode to the text that they are of."""
-        return self.tokenizer.decode(ids) == text
 
     def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
         """The byte at which the first different tokens begin."""
@@ -266,8 +260,10 @@ class _Trial:
         return sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
 
 
-def _with_specials(tokenizer: Tokenizer) -> Encode:
-    return lambda text: tokenizer.encode(text, allowed_special="all")
+def _encoder(tokenizer: Tokenizer, specials: bool) -> Callable[[Any], list[int]]:
+    """Encodes a text, where special tokens are allowed or not, or bytes."""
+    options: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
+    return lambda text: tokenizer.encode(text, **options) if isinstance(text, str) else tokenizer.encode_bytes(text)
 
 
 def _try(encode: Callable, text) -> list[int] | None:

@@ -26,7 +26,7 @@ from .reporting import Reading, Report, Tile, by_key
 from .superwords import most_used_table, superwords_of
 from .tables import Table, Token
 from .token_lists import longest_table, rare_table, removed_table, unused_table
-from .usage import Usage, ordinary_tokens
+from .usage import ordinary_tokens
 from .verdict import Subject, summary, verdict
 
 
@@ -116,9 +116,14 @@ def inspect(
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, partial_table(tok, reach, usage)]
         replaceable = tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords
-        if domains is not None and usage is not None and replaceable:
+        if usage is not None and replaceable:
             tables.append(worth_table(tok, usage, usage.by_id))
-        tables += _lists(name, tok, usage, options)
+        if tok.vocabulary.removed:
+            tables.append(removed_table(tok, usage))
+        if usage is not None:
+            tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
+            tables += [most_used_table(name, tok, usage)] if superwords_of(tok) else []
+        tables.append(longest_table(tok, usage))
         return Inspection(
             tok=tok,
             name=name,
@@ -154,13 +159,3 @@ def _tiles(tok: Tokenizer, judged: Judgement | None, tables: list[Table]) -> lis
     values["tokens that no text produces"] = f"{len(by_key(tables, 'unreachable', 'table').rows):,}"
     values["tokens that are not whole UTF-8"] = f"{len(by_key(tables, 'partial', 'table').rows):,}"
     return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
-
-
-def _lists(name: str, tok: Tokenizer, usage: Usage | None, options: InspectionOptions) -> list[Table]:
-    """The tables that list tokens."""
-    tables = [removed_table(tok, usage)] if tok.vocabulary.removed else []
-    if usage is not None:
-        tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
-        if superwords_of(tok):
-            tables.append(most_used_table(name, tok, usage))
-    return [*tables, longest_table(tok, usage)]

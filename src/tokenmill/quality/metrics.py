@@ -42,8 +42,8 @@ _SPACE = b"|".join(character.encode() for character in STRIPPED)
 _WORD_INITIAL = re.compile(b"(?s)(?:%b)(?!%b)." % (_SPACE, _SPACE))
 
 
-def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -> float | None:
-    """H_alpha of the usage over log(vocab_size): 1 if all tokens are used equally. None if nothing is used.
+def renyi_efficiency(by_id: np.ndarray, vocab_size: int) -> float | None:
+    """H_a of the usage over log(vocab_size): 1 if all tokens are used equally. None if nothing is used.
 
     >>> import numpy as np
     >>> renyi_efficiency(np.array([5, 5, 5, 5]), 4), renyi_efficiency(np.array([20, 0, 0, 0]), 4)
@@ -53,11 +53,7 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
     if total == 0 or vocab_size < 2:
         return None
     p = by_id[by_id > 0] / total
-    if alpha == 1:
-        entropy = float(-(p * np.log(p)).sum())
-    else:
-        entropy = float(np.log((p**alpha).sum()) / (1 - alpha))
-    return abs(entropy) / float(np.log(vocab_size))
+    return abs(float(np.log((p**ALPHA).sum()) / (1 - ALPHA) / np.log(vocab_size)))
 
 
 @lru_cache(maxsize=4)
