@@ -82,8 +82,7 @@ def _usage(tok: Tokenizer, counts: Path) -> TokenCounts:
 
     from ..counting import WordCounts
     from ..playground.pack import TokenCounts
-    from ..quality.evaluation_text import EvaluationText
-    from ..quality.judgement import judge
+    from ..quality.evaluation_text import EvaluationText, judge
 
     with progress_bar() as progress:
         judged = judge(tok, EvaluationText(WordCounts.load(counts)), progress)

@@ -21,7 +21,7 @@ from ._console import check_sample, cost_of_export, progress_bar, report, say, s
 if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..jobs.progress import Progress
-    from ..playground.live import LiveTraining
+    from ..playground.server import LiveTraining
     from ..tokenizer import Tokenizer
     from ..train_job import Trained
     from ..training.parity import LanguageReport
@@ -67,7 +67,7 @@ def train(
     latest = _LatestEvents() if verbosity.verbose else None
     live = None
     if watch:
-        from ..playground.live import LiveTraining
+        from ..playground.server import LiveTraining
         from .play import announce
 
         live = LiveTraining(lambda address: announce(address, what="The training is"))
@@ -235,8 +235,8 @@ def _tokens_used(tok: Tokenizer, counts: WordCounts | None) -> int:
 
 def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
     """Measure the sizes, and print or write the table; its rows for JSON."""
+    from ..quality.comparison import measure_sizes
     from ..quality.evaluation_text import EvaluationText
-    from ..quality.sizes import measure_sizes
     from ._tables import print_report
 
     note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."

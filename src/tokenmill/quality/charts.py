@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .judgement import Judgement
+from .evaluation_text import Judgement
 from .references import Figures, references
-from .superwords import LEFT_OUT, with_words_as_pretokens
+from .token_lists import LEFT_OUT, with_words_as_pretokens
 from .usage import ordinary_tokens
 
 SHOWN = 0.001  # a script with a smaller share of the text is left out of the chart

@@ -1,4 +1,4 @@
-"""The text that tokenizers are judged on: named domains, counted once for each way of splitting."""
+"""The text that tokenizers are judged on: named domains, counted once for each way of splitting. And a judgement on it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,12 @@ from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from .documents import Sample, survey
+from .metrics import ratio, scripts_table
 from .names import free_name, given_name, group_name, text_name
-from .usage import Usage, measure_texts, measure_usage, require_same_split
+from .replay import Swallowed, swallowed_tokens
+from .replay import replay as replay_events
+from .tables import Table
+from .usage import Usage, measure_texts, measure_usage, ordinary_tokens, require_same_split
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -264,3 +270,41 @@ def is_guest(tok: Tokenizer) -> bool:
 def _apart(files: list[Path | str]) -> str:
     """A name that distinguishes these files: their path, or their common folder."""
     return printable(os.path.commonpath(files) if len(files) > 1 else files[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """A tokenizer on a text.
+
+    size: the number of ordinary tokens. usages: by domain. usage: of all text.
+    scripts: the figures by script. swallowed: each token with its highest IoS.
+    """
+
+    tok: Tokenizer
+    size: int
+    usages: dict[str, Usage] = field(repr=False)
+    usage: Usage
+    scripts: Table
+    swallowed: list[Swallowed] = field(repr=False)
+
+    def fertility(self) -> dict[str, float | None]:
+        """Tokens per word by domain."""
+        return {domain: ratio(usage.tokens, usage.words) for domain, usage in self.usages.items()}
+
+
+def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
+    """Encode the text with `tok`, and find how often each of its merges happens."""
+    counts = [] if is_guest(tok) else text.counts(tok, progress)  # a guest has no merges to replay, and no pretokens
+    swallowed: list[Swallowed] = []
+    with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
+        replaying = (
+            pool.submit(replay_events, tok.vocabulary, text.together(tok, progress), progress) if counts else None
+        )
+        usages = text.usages(tok, None if counts else progress)
+        scripts = scripts_table(zip(counts, usages.values(), strict=False))
+        if replaying is not None:
+            swallowed = swallowed_tokens(tok.vocabulary, replaying.result())
+    usage = reduce(add, usages.values())
+    if not usage.tokens:
+        raise UsageError(f"the text is empty ({', '.join(text.names)}): there is nothing to judge")
+    return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)

@@ -14,18 +14,16 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
 from .charts import charts_of
-from .evaluation_text import EvaluationText, Text
+from .evaluation_text import EvaluationText, Judgement, Text, judge
 from .extending import worth_table
-from .judgement import Judgement, judge
 from .metrics import domains_table, languages_table, overview_table, text_table
 from .names import tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Reading, Report, Tile, by_key
-from .superwords import most_used_table, superwords_of
 from .tables import Table, Token
-from .token_lists import longest_table, rare_table, removed_table, unused_table
+from .token_lists import longest_table, most_used_table, rare_table, removed_table, superwords_of, unused_table
 from .usage import ordinary_tokens
 from .verdict import Subject, summary, verdict
 

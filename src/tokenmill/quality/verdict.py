@@ -20,15 +20,14 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
 from .documents import Interval
-from .evaluation_text import EvaluationText
+from .evaluation_text import EvaluationText, Judgement
 from .extending import Replaced, replace
-from .judgement import Judgement
 from .metrics import ratio, used_tokens
 from .pruning import Pruned, can_lose_tokens, lasting_tokens, prune, shrink
 from .references import CODE, JUNK, PROSE, Figures, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
-from .superwords import joins_words
+from .token_lists import joins_words
 from .usage import measure_usage, ordinary_tokens
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
