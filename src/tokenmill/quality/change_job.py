@@ -145,15 +145,9 @@ class Prune(Change):
     def check(self) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
             ids, script, ios = map(OptionName, ("ids", "script", "ios"))
-            what = (
-                "name what to keep, a text or a ",
-                script,
-                ", or what to remove with ",
-                ids,
-                ", or a text and ",
-                ios,
+            raise UsageError(
+                "name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", ios
             )
-            raise UsageError(*what)
         super().check()
 
     def run(self, *, progress: Progress | None = None) -> Changed:

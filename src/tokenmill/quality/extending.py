@@ -202,9 +202,9 @@ def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
     return worth
 
 
-def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
-    """Return the number of tokens that are worth replacing on the text of `usage`. uses: as for `worth_replacing`."""
-    worth, size = worth_replacing(tok, usage, uses), len(ordinary_tokens(tok.vocabulary))
+def worth_table(tok: Tokenizer, usage: Usage) -> Table:
+    """Return the number of tokens that are worth replacing on the text of `usage`."""
+    worth, size = worth_replacing(tok, usage, usage.by_id), len(ordinary_tokens(tok.vocabulary))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),

@@ -115,7 +115,7 @@ def inspect(
         tables += [references_table({name: figures}), unreachable, partial_table(tok, reach, usage)]
         replaceable = tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords
         if usage is not None and replaceable:
-            tables.append(worth_table(tok, usage, usage.by_id))
+            tables.append(worth_table(tok, usage))
         if tok.vocabulary.removed:
             tables.append(removed_table(tok, usage))
         if usage is not None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter, methodcaller
 
 from ..counting import WordCounts
 from ..errors import UsageError
@@ -173,20 +174,20 @@ class Standing:
         return "look" if self.level == "act" else self.level
 
     def __str__(self) -> str:
-        """The rank; without peers nothing, since the summary says so."""
+        """The rank in brackets; without peers nothing, since the summary says so."""
         if not self.peers:
             return ""
         if self.better_than == len(self.peers):
-            return f"as good as the best of {len(self.peers)} published ones of about this size"
+            return f" (as good as the best of {len(self.peers)} published ones of about this size)"
         rank = 1 + len(self.peers) - self.better_than
-        return f"rank {rank} of {len(self.peers) + 1} among published ones of about this size"
+        return f" (rank {rank} of {len(self.peers) + 1} among published ones of about this size)"
 
 
-def standing_of(figures: Figures, figure: str) -> Standing | None:
+def standing_of(figures: Figures, figure: Callable[[Figures], float | None], high: bool = False) -> Standing | None:
     """A figure of the sample among those of peers; None if the vocabulary lacks characters of the sample."""
-    if (own := getattr(figures, figure)) is None:
+    if (own := figure(figures)) is None:
         return None
-    return Standing(own, {name: getattr(of, figure) for name, of in figures.peers().items()})
+    return Standing(own, {name: figure(of) or 0.0 for name, of in figures.peers().items()}, high)
 
 
 def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
@@ -232,7 +233,7 @@ def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int])
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     swallowed = [token for token in judged.swallowed if token.ios >= JUNK]
     sure = sum(token.before >= ENOUGH for token in swallowed)
-    standing = standing_of(of.figures, "swallowed_share")
+    standing = standing_of(of.figures, attrgetter("swallowed_share"))
     level: Level = standing.level if standing else "good"
     share = ratio(len(swallowed), judged.size) or 0.0
     published = [other.swallowed_share or 0.0 for other in references().values()]
@@ -246,14 +247,13 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
             f"{len(swallowed):,} tokens ({percent(share)}) were almost always swallowed by a longer one; {sure:,} of them "
             f"occurred {ENOUGH} times or more."
         )
-    rank = f", {standing}" if standing and standing.peers else ""
     return Finding(
         "swallowed",
         level,
         statement,
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
         f"They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample: "
-        f"{percent(of.figures.swallowed_share)}{rank}.",
+        f"{percent(of.figures.swallowed_share)}{standing or ''}.",
         "" if level == "good" else against_swallowed(of),
         share,
     )
@@ -287,7 +287,7 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
 
 
 def _languages(of: Subject) -> Finding | None:
-    standing, premiums = standing_of(of.figures, "gini"), of.figures.premiums
+    standing, premiums = standing_of(of.figures, attrgetter("gini")), of.figures.premiums
     if standing is None:
         return None
     dearest = max(premiums, key=premiums.__getitem__)
@@ -301,7 +301,7 @@ def _languages(of: Subject) -> Finding | None:
         "languages",
         standing.for_some_uses,
         f"{dearest} takes {premiums[dearest]:.1f} times as many tokens as English for the same messages; the Gini coefficient "
-        f"over {len(premiums)} languages is {standing.value:.2f}{f', {standing}' if standing.peers else ''}.",
+        f"over {len(premiums)} languages is {standing.value:.2f}{standing}.",
         "worse than three quarters of the published vocabularies of this size class",
         "Speakers of such languages pay more, wait longer, and fit less into a context.",
         "" if standing.level == "good" else advice,
@@ -311,12 +311,10 @@ def _languages(of: Subject) -> Finding | None:
 
 def _density(of: Subject) -> Finding | None:
     """Compression on the sample."""
-    peers = of.figures.peers()
-    standings = {
-        domain: Standing(own, {name: other.bytes_per_token(domain) or 0.0 for name, other in peers.items()}, True)
-        for domain in (PROSE, CODE)
-        if (own := of.figures.bytes_per_token(domain)) is not None
+    found = {
+        domain: standing_of(of.figures, methodcaller("bytes_per_token", domain), high=True) for domain in (PROSE, CODE)
     }
+    standings = {domain: standing for domain, standing in found.items() if standing is not None}
     if not standings:
         return None
     worst = max(standings.items(), key=lambda item: _loss(item[1]))
@@ -330,8 +328,7 @@ def _density(of: Subject) -> Finding | None:
     meaning = "More bytes per token mean less compute for the same text."
     if best and _loss(worst[1]) > 0:
         meaning = f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
-    ranks = {name: f" ({standing})" if standing.peers else "" for name, standing in standings.items()}
-    held = [f"{standing.value:.2f} bytes of {name}{ranks[name]}" for name, standing in standings.items()]
+    held = [f"{standing.value:.2f} bytes of {name}{standing}" for name, standing in standings.items()]
     return Finding(
         "density",
         worst[1].for_some_uses if low else "good",
