@@ -8,8 +8,6 @@ Words are parsed here, not by a library: the import of one takes as long as to e
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
@@ -195,9 +193,12 @@ class Verb:
 
     def help(self, columns: int | None = None) -> str:
         """The description with examples, and the options in sections. columns: the width, by default that of the terminal."""
+        from shutil import get_terminal_size
         from textwrap import TextWrapper, wrap
 
-        wrapper = TextWrapper(min(columns or _columns(), 100), break_long_words=False, break_on_hyphens=False)
+        wrapper = TextWrapper(
+            min(columns or get_terminal_size().columns, 100), break_long_words=False, break_on_hyphens=False
+        )
         sections: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
         for field in self.fields.values():
             section = "Required" if is_required(field) else field.option.section
@@ -270,11 +271,3 @@ def _arguments_of(definition: Any, values: Mapping[str, Any]) -> dict[str, Any]:
         elif issubclass(field, Options):
             arguments[name] = field(**_arguments_of(field, values))
     return arguments
-
-
-def _columns() -> int:
-    """The width of the terminal."""
-    try:
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
-    except (OSError, ValueError):
-        return 80
