@@ -29,6 +29,11 @@ from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, Vocabulary
 
 NOTHING = 0xFFFFFF
+# What the page's encoder needs of a vocabulary as it is.
+FIELDS = (
+    "order", "whole_pretokens", "alphabet", "unknown", "normalizers", "space_mark", "byte_tokens", "add_prefix_space", "n_vocab",
+    "split_patterns",
+)  # fmt: skip
 MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one number
 
 
@@ -101,19 +106,10 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
         "name": name,
         "source": source,
         "fingerprint": vocabulary.fingerprint(),
-        "order": vocabulary.order,
+        **{field: getattr(vocabulary, field) for field in FIELDS},
         "superwords": len(vocabulary.superwords),
-        "whole_pretokens": vocabulary.whole_pretokens,
-        "alphabet": vocabulary.alphabet,
-        "unknown": vocabulary.unknown,
-        "normalizers": list(vocabulary.normalizers),
-        "space_mark": vocabulary.space_mark,
-        "byte_tokens": list(vocabulary.byte_tokens),
-        "add_prefix_space": vocabulary.add_prefix_space,
         "added_tokens": [token._asdict() for token in vocabulary.added_tokens],
-        "n_vocab": vocabulary.n_vocab,
         "size": len(vocabulary.tokens),
-        "split_patterns": list(vocabulary.split_patterns),
         "widths": widths,
         "counted": counts.source if counts else None,
     }

@@ -156,13 +156,11 @@ def _tables(
 ) -> list[Table]:
     toks = {name: of.tok for name, of in judged.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
+    density = {name: of.density() for name, of in judged.items()}
     alike = with_words_as_pretokens(judged)
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
     note = LEFT_OUT if len(alike) < len(judged) else ""
     usages = {name: of.usages for name, of in judged.items()}
-    density = {
-        name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.items()} for name, of in usages.items()
-    }
     tables = [
         _compression(judged),
         _vocabularies(judged, thresholds),

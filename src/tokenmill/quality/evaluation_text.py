@@ -175,18 +175,22 @@ class EvaluationText:
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
         """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
-        number_of_words = {name: self.words(name) if words else None for name in self.names}
         if is_guest(tok):
             for name, source in self.sources.items():
                 if isinstance(source, WordCounts):
                     raise UsageError(
                         f"{name} contains word counts, which only byte-pair tokenizers encode; give the text"
                     )
-            return {name: measure_texts(tok, self.texts(name), number_of_words[name]) for name in self.names}
+            usages = {name: measure_texts(tok, self.texts(name)) for name in self.names}
+        else:
+            usages = self._counted_usages(tok, progress)
+        return {name: replace(usage, words=self.words(name)) for name, usage in usages.items()} if words else usages
+
+    def _counted_usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
         usages, counted = {}, self._counted_for(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
         for place, (name, text) in enumerate(zip(self.names, counted, strict=True)):
-            usage = measure_usage(tok, text.counts, number_of_words[name], progress and meter.part(place))
+            usage = measure_usage(tok, text.counts, progress and meter.part(place))
             for id, times in text.added.items():
                 usage.by_id[id] += np.uint64(times)
             usages[name] = replace(
@@ -286,6 +290,10 @@ class Judgement:
     usage: Usage
     scripts: Table
     swallowed: list[Swallowed] = field(repr=False)
+
+    def density(self) -> dict[str, float | None]:
+        """Bytes per token by domain."""
+        return {domain: ratio(usage.bytes, usage.tokens) for domain, usage in self.usages.items()}
 
     def fertility(self) -> dict[str, float | None]:
         """Tokens per word by domain."""

@@ -58,12 +58,8 @@ class Usage:
         )
 
 
-def measure_usage(
-    tok: Tokenizer, counts: WordCounts, words: int | None = None, progress: Progress | None = None
-) -> Usage:
+def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> Usage:
     """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern.
-
-    words: the number of words of the text, passed on.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -79,14 +75,14 @@ def measure_usage(
         pretokens=dot(np.ones(len(counts), np.int64), counts.counts),
         bytes=counts.counted_bytes,
         characters=dot(characters_by_pretoken(counts), counts.counts),
-        words=words,
+        words=None,
         counts=counts.counts,
         ids=ids,
         tokens_by_pretoken=lengths,
     )
 
 
-def measure_texts(tok: Tokenizer, texts: Iterable[str], words: int | None = None) -> Usage:
+def measure_texts(tok: Tokenizer, texts: Iterable[str]) -> Usage:
     """Encode whole texts, for a tokenizer that another library runs: it has no merges to replay and no pretokens to count."""
     by_id = np.zeros(ids_of(tok), np.uint64)
     nbytes = characters = 0
@@ -97,7 +93,7 @@ def measure_texts(tok: Tokenizer, texts: Iterable[str], words: int | None = None
         nbytes += sum(len(text.encode("utf-8", "replace")) for text in some)
         characters += sum(map(len, some))
     none = np.zeros(0, np.int64)
-    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, words, none.astype(np.uint64), none, none)
+    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, none.astype(np.uint64), none, none)
 
 
 def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
