@@ -221,10 +221,10 @@ def _with_inside(inside: bytes) -> list[int]:
 
 
 def _codes(codes: np.ndarray) -> list[int]:
-    """The first of these that are characters of more than one byte: the assigned ones, or if there are none all."""
+    """The first of these that are characters of more than one byte, the assigned ones before the others."""
     codes = codes[(codes >= 0x80) & (codes < 0x110000) & ((codes < 0xD800) | (codes >= 0xE000))]
-    assigned = codes[_assigned()[codes]]
-    return (assigned if len(assigned) else codes)[:TRIALS].tolist()
+    assigned = _assigned()[codes]
+    return np.concatenate([codes[assigned], codes[~assigned]])[:TRIALS].tolist()
 
 
 @lru_cache(maxsize=1)
