@@ -59,7 +59,6 @@ def takes_several(field: Field) -> bool:
 
 
 def _convert(field: Field) -> Callable[[str], Any]:
-    """The function from text to a value."""
     if field.option.parse:
         return field.option.parse
     if str in field.kinds:
@@ -73,7 +72,6 @@ def _metavar(field: Field) -> str:
 
 
 def _help_of(field: Field) -> str:
-    """The help text with the default."""
     default, text = field.default, field.option.help
     if default in (None, "", ()) or default in (MISSING, False) or field.many or field.option.off or "default" in text:
         return text

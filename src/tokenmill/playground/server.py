@@ -230,7 +230,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _requested_path(body: bytes) -> Path:
-    """The path that the body of a request names."""
     try:
         path = json.loads(body)["path"]
         if not isinstance(path, str) or "\0" in path:

@@ -310,7 +310,6 @@ def _languages(of: Subject) -> Finding | None:
 
 
 def _density(of: Subject) -> Finding | None:
-    """Compression on the sample."""
     found = {
         domain: standing_of(of.figures, methodcaller("bytes_per_token", domain), high=True) for domain in (PROSE, CODE)
     }
