@@ -29,6 +29,7 @@ from .quality.checking import check as check
 from .quality.comparison import Comparison as Comparison
 from .quality.comparison import compare as compare
 from .quality.comparison import report as report
+from .quality.evaluation_text import Judgement as Judgement
 from .quality.export_loss import ExportLoss as ExportLoss
 from .quality.export_loss import export_loss as export_loss
 from .quality.extending import Replaced as Replaced
@@ -37,7 +38,6 @@ from .quality.extending import replace as replace
 from .quality.inspection import Inspection as Inspection
 from .quality.inspection import InspectionOptions as InspectionOptions
 from .quality.inspection import inspect as inspect
-from .quality.judgement import Judgement as Judgement
 from .quality.pruning import Pruned as Pruned
 from .quality.pruning import prune as prune
 from .quality.pruning import shrink as shrink

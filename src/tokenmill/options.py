@@ -238,23 +238,17 @@ def checked(field: Field, value: Any) -> Any:
     return value
 
 
-def whole_number(text: str) -> int:
-    """A whole number as people write it: 32768, 32_768, 32k (32,000), 1GB, 512MiB."""
+def whole_number(text: str | int) -> int:
+    """A whole number as people write it: 32768, 32_768, 32k (32,000), 4GB (powers of 1000) or 512MiB (powers of 1024).
+
+    >>> whole_number("1.5GB"), whole_number("2 MiB"), whole_number(10)
+    (1500000000, 2097152, 10)
+    """
     try:
         return int(text)
     except ValueError:
-        return parse_size(text)
-
-
-def parse_size(text: str | int) -> int:
-    """A number of bytes; text such as "4GB" (powers of 1000) or "512MiB" (powers of 1024).
-
-    >>> parse_size("1.5GB"), parse_size("2 MiB"), parse_size(10)
-    (1500000000, 2097152, 10)
-    """
-    if isinstance(text, int):
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)(B?)\s*", text.upper())
+        pass
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
     size = float(match[1]) * (1024 if match[3] else 1000) ** UNITS.index(match[2] or UNITS[0]) if match else 0.5
     if not match or (match[3] and not match[2]) or size != int(size):
         raise UsageError(f"{text!r} is not a whole number; write it like 32768, 32k, 1.5GB or 512MiB")

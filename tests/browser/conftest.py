@@ -29,7 +29,7 @@ class Local:
         from tokenmill.playground.pack import pack
         from tokenmill.playground.server import Server, bind
 
-        self.server = Server([(name, pack(v, name)) for name, v in tokenizers], bind(), allow_paths)
+        self.server = Server([(name, pack(name, v)) for name, v in tokenizers], bind(), allow_paths)
         self.port = self.server.server_port
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()

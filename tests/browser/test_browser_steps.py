@@ -163,7 +163,7 @@ def superwords(tmp_path_factory, serve):
     vocabulary = Vocabulary(tuple(tokens), (), "merges", np.array(rows, np.int32), whole_pretokens=False)
     folder = tmp_path_factory.mktemp("super") / "site"
     counts = TokenCounts(np.arange(len(tokens)), None, "some words")
-    export([("super", vocabulary)], folder, {"super": counts})
+    export([("super", vocabulary, counts, "")], folder)
     return serve(folder)
 
 

@@ -253,7 +253,7 @@ def test_an_example_shows_its_seam_or_its_fault_and_play_goes_by_words(open_page
 
 def test_a_training_that_runs_is_watched(open_page):
     import tokenmill
-    from tokenmill.playground.live import LiveTraining
+    from tokenmill.playground.server import LiveTraining
 
     addresses = []
     live = LiveTraining(addresses.append)

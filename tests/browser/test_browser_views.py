@@ -356,7 +356,7 @@ def test_the_static_site_is_the_same_page(open_page, site, saved, toks):
     for view in ("compare", "vocabulary", "training", "tokens"):
         page.click(f"#tab-{view}")
     _, tok = saved
-    packed = pack(tok.vocabulary, "packed")
+    packed = pack("packed", tok.vocabulary)
     assert drop_and_encode(page, {"packed.tmpack": packed}, "packed") == tok.encode_ordinary(TEXT)
 
 
@@ -400,9 +400,7 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks, ser
     size = len(vocabulary.tokens)
     ios = np.full(size, np.nan)
     ios[300] = 0.875
-    export(
-        [("merges", vocabulary)], tmp_path / "site", {"merges": TokenCounts(np.arange(size) * 10, ios, "some words")}
-    )
+    export([("merges", vocabulary, TokenCounts(np.arange(size) * 10, ios, "some words"), "")], tmp_path / "site")
     address = serve(tmp_path / "site")
     page = open_page(address, "#view=vocabulary")
     page.select_option("#search-kind", "id")

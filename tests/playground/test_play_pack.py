@@ -59,7 +59,7 @@ def unpack(packed):
 
 
 def test_a_packed_vocabulary_holds_the_vocabulary(vocabulary):
-    header, tokens, rows = unpack(pack(vocabulary, "mine"))
+    header, tokens, rows = unpack(pack("mine", vocabulary))
     assert tokens[: len(vocabulary.tokens)] == vocabulary.tokens
     assert rows.tolist() == vocabulary.events.tolist()
     assert header["fingerprint"] == vocabulary.fingerprint()
@@ -69,46 +69,46 @@ def test_a_packed_vocabulary_holds_the_vocabulary(vocabulary):
 
 def test_ranks_gaps_and_removals_survive():
     tokens = (None, b"b", b"a", b"ab", None, b"abab", b"xyz", b"\xff")
-    _, found, _ = unpack(pack(Vocabulary(tokens, ()), "ranks"))
+    _, found, _ = unpack(pack("ranks", Vocabulary(tokens, ())))
     assert found == tokens
     events = np.array([[0, 1, 2], [2, 0, 3], [2, -1, -1], [0, 1, 2]], np.int32)
     picky = Vocabulary((b"a", b"b", b"ab", b"aba"), (), "events", events)
-    _, found, rows = unpack(pack(picky, "picky"))
+    _, found, rows = unpack(pack("picky", picky))
     assert found == picky.tokens
     assert rows[2].tolist() == [2, 0xFFFFFF, 0] and rows[3].tolist() == [0, 1, 2]
 
 
 def test_the_same_vocabulary_gives_the_same_bytes(vocabulary):
-    assert pack(vocabulary, "mine") == pack(vocabulary, "mine")
+    assert pack("mine", vocabulary) == pack("mine", vocabulary)
 
 
 def test_a_packed_vocabulary_is_small(vocabulary, shared):
     from tokenmill import formats
 
-    assert len(pack(vocabulary, "mine")) < 8 * len(vocabulary.tokens) + 8000
+    assert len(pack("mine", vocabulary)) < 8 * len(vocabulary.tokens) + 8000
     published = formats.read(shared / "vocab" / "cl100k_base.tiktoken")
-    assert len(pack(published, "cl100k_base")) < 360_000  # the file has 1.7 MB
+    assert len(pack("cl100k_base", published)) < 360_000  # the file has 1.7 MB
 
 
 def test_what_the_page_cannot_do_is_refused(vocabulary):
 
     backreference = vocabulary.replace(split_patterns=(r"(a)\1|.",))
     with pytest.raises(ConversionError, match="split pattern of mine"):
-        pack(backreference, "mine")
+        pack("mine", backreference)
     lower = vocabulary.replace(normalizers=("Lowercase",))
     with pytest.raises(ConversionError, match="normalizer Lowercase"):
-        pack(lower, "mine")
+        pack("mine", lower)
     words = Vocabulary((b"a", b"b"), (), "library", library=LibraryModel(b"{}", "WordLevel"), unknown=0)
     with pytest.raises(ConversionError, match=r"kind of vocabulary \(WordLevel\)"):
-        pack(words, "mine")
+        pack("mine", words)
     huge = vocabulary.replace(added_tokens=(AddedToken("<far>", 1 << 22),))
     with pytest.raises(ConversionError, match="at most"):
-        pack(huge, "mine")
+        pack("mine", huge)
 
 
 def test_counts_go_along(vocabulary):
     counts = TokenCounts(np.arange(10, dtype=np.uint64), np.array([np.nan, 0.5]), "a corpus")
-    header, sections = read(pack(vocabulary, "mine", counts))
+    header, sections = read(pack("mine", vocabulary, counts))
     assert header["counted"] == "a corpus"
     assert np.frombuffer(sections["counts"], "<f8")[:12].tolist() == [*range(10), 0, 0]
     ios = np.frombuffer(sections["ios"], "<f8")

@@ -20,7 +20,7 @@ BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 
 def start(allow_paths):
-    server = playground.Server([("bytes", pack(BYTES, "bytes"))], playground.bind(), allow_paths)
+    server = playground.Server([("bytes", pack("bytes", BYTES))], playground.bind(), allow_paths)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
 
@@ -78,7 +78,7 @@ def test_the_page_and_its_files(port):
         assert status == 200 and headers["content-type"].startswith(kind) and body
     listing = json.loads(ask(port, "/catalog.json")[2])
     assert [one["name"] for one in listing["tokenizers"]] == ["bytes"]
-    assert ask(port, "/" + listing["tokenizers"][0]["pack"])[2] == pack(BYTES, "bytes")
+    assert ask(port, "/" + listing["tokenizers"][0]["pack"])[2] == pack("bytes", BYTES)
     assert ask(port, "/packs/1.tmpack")[0] == 404
     assert ask(port, Host=f"localhost:{port}")[0] == 200
 
@@ -179,7 +179,7 @@ def test_an_uploaded_tokenizer_comes_back_packed(port, tmp_path):
     assert json.loads(body)["splits"] == list(PATTERNS)  # it asks
     status, headers, body = ask(port, "/open?split=gpt2", "POST", frame({"../../x y.tiktoken": content}))
     assert status == 200 and headers["x-name"] == "x_y"
-    assert body == pack(BYTES, "x_y", None, "x_y.tiktoken")
+    assert body == pack("x_y", BYTES, None, "x_y.tiktoken")
     status, headers, _ = ask(port, "/open?split=gpt2&folder=my%2Ftok", "POST", frame({"x.tiktoken": content}))
     assert status == 200 and headers["x-name"] == "tok"
     status, _, body = ask(port, "/open?split=%28", "POST", frame({"x.tiktoken": content}))
@@ -201,7 +201,7 @@ def test_paths_open_only_where_allowed(port, open_port, tmp_path):
     body = json.dumps({"path": str(tmp_path / "mine.tiktoken")}).encode()
     assert ask(port, "/open-path", "POST", body)[0] == 403
     status, headers, answer = ask(open_port, "/open-path?split=gpt2", "POST", body)
-    assert (status, headers["x-name"]) == (200, "mine") and answer == pack(BYTES, "mine", None, "mine.tiktoken")
+    assert (status, headers["x-name"]) == (200, "mine") and answer == pack("mine", BYTES, None, "mine.tiktoken")
     status, _, answer = ask(open_port, "/open-path", "POST", json.dumps({"path": "/no/such"}).encode())
     assert status == 422 and b"no such file" in answer
     for wrong in (b"", b"[]", b'{"path": 3}', b'{"path": "a\\u0000b"}', b"x" * 100_000):

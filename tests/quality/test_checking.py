@@ -172,18 +172,11 @@ def test_control_tokens_that_normalization_makes_are_tried_too():
 @pytest.mark.parametrize(("text", "modes"), [("the thing", 1), ("the <|endoftext|>", 2), ("the ﬁn", 1)])
 def test_text_without_control_tokens_is_encoded_once(monkeypatch, text, modes):
     tokenizer, calls = Tokenizer(TH_THE), []
-    encode_documents = type(tokenizer._core).encode_documents
-
-    def counted(core, *arguments):
-        calls.append(core)
-        return encode_documents(core, *arguments)
-
-    monkeypatch.setattr(type(tokenizer._core), "encode_documents", counted)
-    tried = _Trial(tokenizer, tokenizer, None, 1).size_if_same(text)
-    assert tried == (
-        len(text.encode()),
-        len(tokenizer.encode(text, allowed_special="all" if modes == 1 else set(), disallowed_special=())),
-    )
+    encode = Tokenizer.encode_batch_to_numpy
+    counted = lambda *arguments, **options: (calls.append(text), encode(*arguments, **options))[1]  # noqa: E731
+    monkeypatch.setattr(Tokenizer, "encode_batch_to_numpy", counted)
+    ids = tokenizer.encode(text, allowed_special="all" if modes == 1 else set(), disallowed_special=())
+    assert _Trial(tokenizer, tokenizer, None, 1).tokens_if_same([text], 1) == len(ids)
     assert len(calls) == 2 * modes
 
 

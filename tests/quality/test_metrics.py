@@ -3,6 +3,7 @@
 import math
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tokenmill.quality import evaluation_text
 from tokenmill.quality import usage as usage_module
 from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.quality.metrics import (
+    ALPHA,
     mean_token_characters,
     renyi_efficiency,
     scripts_table,
@@ -33,7 +35,7 @@ COUNTS = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3, b" low": 4,
 
 
 def test_usage():
-    usage = measure_usage(Tokenizer(LOW), COUNTS, words=15)
+    usage = replace(measure_usage(Tokenizer(LOW), COUNTS), words=15)
     assert {id: n for id, n in enumerate(usage.by_id.tolist()) if n} == {
         257: 7, ord("e"): 2, ord("r"): 2, ord("h"): 3, 256: 3, 258: 4, 0xC3: 1, 0xA9: 1
     }  # fmt: skip
@@ -62,7 +64,7 @@ def test_pretokens_at_once_and_one_by_one(order, monkeypatch):
 
 
 def test_text_table():
-    figures = dict(text_table(Tokenizer(LOW), measure_usage(Tokenizer(LOW), COUNTS, words=15)).rows)
+    figures = dict(text_table(Tokenizer(LOW), replace(measure_usage(Tokenizer(LOW), COUNTS), words=15)).rows)
     assert figures["bytes per token"].value == 52 / 23
     assert figures["words per token"].value == 15 / 23
     assert figures["tokens per word"].value == 23 / 15
@@ -84,17 +86,15 @@ def test_vocabulary_figures():
     assert mean_token_characters(tok) == (192 + 2 + 2 + 2 + 1) / 260  # 64 bytes begin no character
 
 
-@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=30), st.floats(0.1, 5).filter(lambda a: abs(a - 1) > 1e-3))
-def test_renyi(counts, alpha):
+@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=30))
+def test_renyi(counts):
     total = sum(counts)
-    value = renyi_efficiency(np.array(counts, np.uint64), len(counts), alpha)
+    value = renyi_efficiency(np.array(counts, np.uint64), len(counts))
     if total == 0:
         assert value is None
         return
-    expected = math.log(sum((n / total) ** alpha for n in counts if n)) / (1 - alpha) / math.log(len(counts))
+    expected = math.log(sum((n / total) ** ALPHA for n in counts if n)) / (1 - ALPHA) / math.log(len(counts))
     assert value == pytest.approx(expected, abs=1e-9) and -1e-9 <= value <= 1 + 1e-9
-    near = [renyi_efficiency(np.array(counts, np.uint64), len(counts), a) for a in (1, 1 + 1e-6)]
-    assert near[0] == pytest.approx(near[1], abs=1e-4)
 
 
 def test_scripts():

@@ -165,3 +165,9 @@ def test_completions_reach_every_end():
     assert len(found) == len(set(found))
     assert {text[-1] for text in found} == {chr(c) for c in range(0xC0, 0x100)}
     assert "é À" in found and "中À" not in found
+
+
+def test_completions_hold_unassigned_characters_too():
+    """After the assigned ones: where a split pattern treats them otherwise, only they may produce the token."""
+    found = list(completions(b"\xf0\x9f\xab"))
+    assert {*found} == {chr(code) for code in range(0x1FAC0, 0x1FB00)} and found[-1] == chr(0x1FAFF)

@@ -11,8 +11,7 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.quality.pruning import prune
-from tokenmill.quality.removals import insert_removals
+from tokenmill.quality.pruning import insert_removals, prune
 from tokenmill.training.naive import count_tokens, merge_pretoken, replace, take_apart
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

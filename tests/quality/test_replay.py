@@ -9,12 +9,11 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from event_counts import count_events
 from naive_replay import replay_events
-from tokenmill import Tokenizer, WordCounts, count_iterator
+from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.formats import read
 from tokenmill.quality import replay as module
-from tokenmill.quality.replay import makes_each_token_once, replay, replay_of_encoding
-from tokenmill.quality.usage import measure_usage
+from tokenmill.quality.replay import replay
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -69,38 +68,6 @@ def test_kernel_is_the_definition(removals):
             for id in replay_events(list(pretoken), events):
                 final[id] += np.uint64(count)
         assert np.array_equal(result.final, final), seed
-
-
-def test_uses_tell_what_a_replay_would_find():
-    """Where each token is made once, out of tokens made before, the ids of the encoded text are enough."""
-    told = 0
-    for seed in range(300 * SWEEP):
-        rng = random.Random(seed)
-        letters = b"abcd"[: rng.randint(1, 4)]
-        tokens, events = random_events(rng, letters, rng.randint(0, 40 if len(letters) > 1 else 7), 0.0)
-        vocabulary = make_vocabulary(tokens, events, whole_pretokens=False)
-        once = len({new for *_, new in events}) == len(events)
-        assert makes_each_token_once(vocabulary) == once, seed
-        if once:
-            told += 1
-            counts = WordCounts.from_mapping(random_pretokens(rng, letters + b"x", rng.randint(1, 12)))
-            slow = replay(vocabulary, counts)
-            fast = replay_of_encoding(vocabulary, measure_usage(Tokenizer(vocabulary), counts).by_id)
-            assert rows_of(fast) == rows_of(slow) and fast.alphabet == slow.alphabet, seed
-            assert np.array_equal(fast.final, slow.final), seed
-    assert told > 50
-
-
-def test_uses_do_not_tell_of_other_vocabularies():
-    tokens = [*BYTES, b"ab", b"abc", b"bc"]
-    late = [(256, 99, 257), (97, 98, 256), (98, 99, 258)]  # abc before its part ab
-    assert not makes_each_token_once(make_vocabulary(tokens, late, whole_pretokens=False))
-    twice = [(97, 98, 256), (98, 99, 258), (256, 99, 257), (97, 258, 257)]
-    assert not makes_each_token_once(make_vocabulary(tokens, twice, whole_pretokens=False))
-    sound = twice[:3]
-    assert makes_each_token_once(make_vocabulary(tokens, sound, whole_pretokens=False))
-    assert not makes_each_token_once(make_vocabulary(tokens, sound, whole_pretokens=True))
-    assert not makes_each_token_once(make_vocabulary([*BYTES, b"ab"], [(97, 98, 256), (256, -1, -1)], "events"))
 
 
 def test_slices_do_not_show(monkeypatch):

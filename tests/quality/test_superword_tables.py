@@ -8,8 +8,8 @@ import tokenmill
 from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.quality.charts import places
-from tokenmill.quality.superwords import end_of, words_in
 from tokenmill.quality.tables import Token
+from tokenmill.quality.token_lists import end_of, words_in
 
 TEXT = "of the cat, in the house. It is of the end\n" * 40
 

@@ -42,7 +42,9 @@ def test_json():
     assert table["rows"] == [
         {"token": {"id": 7, "text": "a|`\n", "hex": "617c600a"}, "n": 1234, "share": 0.5, "why": "x"}
     ]
-    figures = Table("f", "F", (Column("what"), Column("value", "figure")), [("bytes", Figure(3.25, "3.3"))])
+    figures = Table(
+        "f", "F", (Column("what"), Column("value", "figure")), [("bytes", Figure(3.25, Column("", "number")))]
+    )
     assert figures.to_json()["rows"] == [{"what": "bytes", "value": 3.25}]
 
 
@@ -88,8 +90,8 @@ def test_visible_shows_everything(data):
 
 @given(st.lists(st.binary(max_size=8), min_size=1, max_size=4), st.text(max_size=8))
 def test_markdown_rows_keep_their_columns(tokens, text):
-    rows = [(Token(i, token), text, (Token(i, token),)) for i, token in enumerate(tokens)]
-    table = Table("t", text, (Column("a", "token"), Column("b", "sample"), Column("c", "tokens")), rows)
+    rows = [(Token(i, token), text, Token(i, token)) for i, token in enumerate(tokens)]
+    table = Table("t", text, (Column("a", "token"), Column("b", "sample"), Column("c", "token")), rows)
     lines = table.to_markdown().split("\n")[-len(rows) :]
     for line in lines:
         assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 4, line

@@ -12,7 +12,7 @@ import tokenmill
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import references
-from tokenmill.quality.superwords import superwords_of
+from tokenmill.quality.token_lists import superwords_of
 from tokenmill.quality.verdict import Standing, summary
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 400

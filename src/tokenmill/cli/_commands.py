@@ -8,8 +8,6 @@ Words are parsed here, not by a library: the import of one takes as long as to e
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
@@ -61,7 +59,6 @@ def takes_several(field: Field) -> bool:
 
 
 def _convert(field: Field) -> Callable[[str], Any]:
-    """The function from text to a value."""
     if field.option.parse:
         return field.option.parse
     if str in field.kinds:
@@ -75,7 +72,6 @@ def _metavar(field: Field) -> str:
 
 
 def _help_of(field: Field) -> str:
-    """The help text with the default."""
     default, text = field.default, field.option.help
     if default in (None, "", ()) or default in (MISSING, False) or field.many or field.option.off or "default" in text:
         return text
@@ -195,9 +191,12 @@ class Verb:
 
     def help(self, columns: int | None = None) -> str:
         """The description with examples, and the options in sections. columns: the width, by default that of the terminal."""
+        from shutil import get_terminal_size
         from textwrap import TextWrapper, wrap
 
-        wrapper = TextWrapper(min(columns or _columns(), 100), break_long_words=False, break_on_hyphens=False)
+        wrapper = TextWrapper(
+            min(columns or get_terminal_size().columns, 100), break_long_words=False, break_on_hyphens=False
+        )
         sections: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
         for field in self.fields.values():
             section = "Required" if is_required(field) else field.option.section
@@ -270,11 +269,3 @@ def _arguments_of(definition: Any, values: Mapping[str, Any]) -> dict[str, Any]:
         elif issubclass(field, Options):
             arguments[name] = field(**_arguments_of(field, values))
     return arguments
-
-
-def _columns() -> int:
-    """The width of the terminal."""
-    try:
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
-    except (OSError, ValueError):
-        return 80

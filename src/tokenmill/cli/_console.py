@@ -199,8 +199,7 @@ def cost_of_export(
         return {}
     with progress_bar() as progress:
         cost = export_loss(tok, text, read=read, progress=progress)
-    if cost is None:
-        return {}
+    assert cost is not None  # there are events
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
     if tok.vocabulary.removed and cost.other_tokens > max(cost.tokens, cost.longest_tokens):
         say(advice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
@@ -77,16 +78,11 @@ def _load(path: str, opening: EncoderOpening) -> Tokenizer:
 def difference_json(difference: Difference | None) -> dict[str, Any] | None:
     if difference is None:
         return None
-    text = difference.text
-    return {
-        "source": difference.source,
-        "text": text if isinstance(text, str) else text.decode("utf-8", "backslashreplace"),
-        "bytes": (text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hex(),
-        "offset": difference.offset,
-        "special_tokens_allowed": difference.specials,
-        "ids": difference.ids,
-        "other_ids": difference.other_ids,
-    }
+    text, rows = difference.text, asdict(difference)
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    readable = text if isinstance(text, str) else text.decode("utf-8", "backslashreplace")
+    allowed = rows.pop("specials")
+    return {**rows, "text": readable, "bytes": data.hex(), "special_tokens_allowed": allowed}
 
 
 def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokenizer, names: tuple[str, str]) -> None:
@@ -114,9 +110,7 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
     certificate["notes"] = list(result.notes)
     if result.again is not None:
         certificate["readers"] = {name: agreement_rows(agreement) for name, agreement in result.readers.items()}
-        for name, agreement in result.readers.items():
-            if json:
-                continue
+        for name, agreement in () if json else result.readers.items():
             if agreement.difference is not None:
                 names = job.tokenizer, f"{job.output}, read by {name}"
                 show_difference(agreement.difference, result.tok, result.again, names)

@@ -28,7 +28,6 @@ def clean(job: Clean, *, json: opt.Json = False) -> None:
 
 
 def _show(report: CleaningReport, output: Path, seconds: float) -> None:
-    """The report as a table on stderr."""
     from ..corpus.cleaning import report_path
 
     rows: dict[str, Any] = {"documents in": report.documents_in, "  kept": report.documents_kept}

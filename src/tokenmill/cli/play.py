@@ -16,7 +16,7 @@ from ..tokenizer.opening import Opening
 from ._console import progress_bar, report, say
 
 if TYPE_CHECKING:
-    from ..playground.pack import TokenCounts
+    from ..playground.pack import Shown, TokenCounts
     from ..tokenizer import Tokenizer
 
 
@@ -43,18 +43,16 @@ def play(
     from ..playground.server import serve, starter
     from ..quality.names import free_name, tokenizer_name
 
-    loaded: dict[str, Tokenizer] = {}
-    sources = {}
+    shown: dict[str, Shown] = {}
     for path in tokenizers:
-        name = free_name(tokenizer_name(path), loaded)
-        loaded[name] = opening.load(path)
-        sources[name] = printable(Path(path).name)
-    usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
-    vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()] or [starter()]
+        name, tok = free_name(tokenizer_name(path), shown), opening.load(path)
+        usage = None if counts is None else _usage(tok, counts)
+        shown[name] = name, tok.vocabulary, usage, printable(Path(path).name)
+    listed = list(shown.values()) or [starter()]
     if export is not None:
         from ..playground.export import export as write
 
-        sizes = write(vocabularies, export, usage, sources=sources, overwrite=overwrite)
+        sizes = write(listed, export, overwrite=overwrite)
         files = {name: f"{size:,}" for name, size in sizes.items()}
         report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
         if export.suffix == ".html":
@@ -64,14 +62,7 @@ def play(
         say("Then open http://127.0.0.1:8000/ in the browser.")
         return
 
-    serve(
-        vocabularies,
-        port,
-        counts=usage,
-        sources=sources,
-        allow_paths=paths,
-        ready=lambda address: announce(address, browser),
-    )
+    serve(listed, port, allow_paths=paths, ready=lambda address: announce(address, browser))
 
 
 def announce(address: str, browser: bool = True, what: str = "The playground is") -> None:
@@ -91,8 +82,7 @@ def _usage(tok: Tokenizer, counts: Path) -> TokenCounts:
 
     from ..counting import WordCounts
     from ..playground.pack import TokenCounts
-    from ..quality.evaluation_text import EvaluationText
-    from ..quality.judgement import judge
+    from ..quality.evaluation_text import EvaluationText, judge
 
     with progress_bar() as progress:
         judged = judge(tok, EvaluationText(WordCounts.load(counts)), progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import sys
 import threading
@@ -18,10 +19,8 @@ from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
-    from ..counting import WordCounts
     from ..jobs.progress import Progress
-    from ..playground.live import LiveTraining
-    from ..tokenizer import Tokenizer
+    from ..playground.server import LiveTraining
     from ..train_job import Trained
     from ..training.parity import LanguageReport
     from ..training.watching import TrainingEvent
@@ -66,7 +65,7 @@ def train(
     latest = _LatestEvents() if verbosity.verbose else None
     live = None
     if watch:
-        from ..playground.live import LiveTraining
+        from ..playground.server import LiveTraining
         from .play import announce
 
         live = LiveTraining(lambda address: announce(address, what="The training is"))
@@ -76,9 +75,6 @@ def train(
     for note in result.notes:
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, json, result.counts, job.read)
-    n_tokens = _tokens_used(tok, result.counts) if result.n_tokens is None else result.n_tokens
-    if "load" in result.seconds and job.min_count > 1:
-        n_tokens = 0  # the rare pretokens were not loaded
     vocabulary = tok.vocabulary
     rows: dict[str, Any] = {
         "tokenizer": str(job.output),
@@ -88,12 +84,10 @@ def train(
         "ids": tok.n_vocab,
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
-        "bytes_per_token": round(counted.weighted / n_tokens, 4) if n_tokens else None,
+        "bytes_per_token": _bytes_per_token(job, result),
         "seconds": {stage: round(seconds, 3) for stage, seconds in result.seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
-    if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
-        rows["bytes_per_token"] = _density(job, tok)
     if counted.mixture:
         from ..counting.weights import shares
 
@@ -161,18 +155,17 @@ def _in_words(event: TrainingEvent) -> str:
     return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
 
 
+@dataclasses.dataclass
 class _EventLog:
     """A progress callback that passes on the merges and removals of training: to a file, to a page, and to `latest` or else stderr.
 
     latest: for --verbose, which prints a line for each event where there are no bars.
     """
 
-    def __init__(
-        self, bar: Progress | None, file: IO[str] | None, latest: _LatestEvents | None, live: LiveTraining | None
-    ) -> None:
-        self.bar, self.file, self.latest, self.live = bar, file, latest, live
-        if file:
-            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
+    bar: Progress | None
+    file: IO[str] | None
+    latest: _LatestEvents | None
+    live: LiveTraining | None
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         if self.live is not None:
@@ -200,6 +193,8 @@ def _watching(
     from ..jobs.outputs import atomic_file
 
     with contextlib.nullcontext() if log is None else atomic_file(log, "w") as file:
+        if file is not None:
+            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
         yield bar if file is None and latest is None and live is None else _EventLog(bar, file, latest, live)
 
 
@@ -210,31 +205,30 @@ def _is_plain(job: Train) -> bool:
     return known and job.min_count == 1 and not unusual
 
 
-def _density(job: Train, tok: Tokenizer) -> float | None:
-    """Bytes per token of a sample: word counts do not record how often superwords are used."""
-    from ..quality.documents import Sample, survey
-    from ..sources.find import find_sources
+def _bytes_per_token(job: Train, result: Trained) -> float | None:
+    """Of the text, or of a sample where word counts do not record tokens that span words; None where rare pretokens were not loaded."""
+    vocabulary, counts, n_tokens = result.tok.vocabulary, result.counts, result.n_tokens
+    if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
+        from ..quality.documents import Sample, survey
+        from ..sources.find import find_sources
 
-    sample = Sample()
-    survey(find_sources(job.text or job.sources), job.read, sample, with_words=False)
-    density = sample.density(tok)
-    return density and round(density, 4)
+        sample = Sample()
+        survey(find_sources(job.text or job.sources), job.read, sample, with_words=False)
+        density = sample.density(result.tok)
+        return density and round(density, 4)
+    if "load" in result.seconds and job.min_count > 1:
+        return None
+    if n_tokens is None and counts is not None and vocabulary.split_patterns == counts.split_patterns:
+        from ..quality.usage import measure_usage
 
-
-def _tokens_used(tok: Tokenizer, counts: WordCounts | None) -> int:
-    """The number of tokens of the counted text; 0 if the word counts do not record it."""
-    from ..quality.usage import measure_usage
-
-    vocabulary = tok.vocabulary
-    if counts is None or vocabulary.split_patterns != counts.split_patterns or vocabulary.has_superwords:
-        return 0  # tokens that span words are not used in single words
-    return measure_usage(tok, counts).tokens
+        n_tokens = measure_usage(result.tok, counts).tokens
+    return round(result.counted.weighted / n_tokens, 4) if n_tokens else None
 
 
 def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
     """Measure the sizes, and print or write the table; its rows for JSON."""
+    from ..quality.comparison import measure_sizes
     from ..quality.evaluation_text import EvaluationText
-    from ..quality.sizes import measure_sizes
     from ._tables import print_report
 
     note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from ..errors import OptionName, UsageError
 from ..jobs.work import EXECUTION
 from ..kernels.machine import free_memory
-from ..options import Argument, Option, Options, parse_size
+from ..options import Argument, Option, Options, whole_number
 from ..sources.blocks import INPUT, ReadOptions
 from .weights import Weight, checked_weights
 
@@ -104,7 +104,7 @@ def memory_limit_of(limit: str | int | None) -> int:
     if limit is None:
         return max(LEAST_MEMORY, free_memory() // 2)
     try:
-        size = parse_size(limit)
+        size = whole_number(limit)
     except UsageError as error:
         raise UsageError(OptionName("memory_limit"), f": {error}") from None
     if size < LEAST_MEMORY:

@@ -6,52 +6,47 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError
 from ..jobs.outputs import atomic_file, atomic_folder, make_folder, open_output, refuse_existing, refuse_folder
-from ..vocabulary import Vocabulary
-from .pack import TokenCounts, pack, split_tables
+from .pack import Shown, pack, split_tables
 from .server import catalog, page_files
 
 _MARK = '"made_by":"tokenmill play"'
 
 
 def export(
-    tokenizers: Sequence[tuple[str, Vocabulary]],
+    tokenizers: Sequence[Shown],
     folder: str | os.PathLike[str],
-    counts: Mapping[str, TokenCounts] | None = None,
     *,
-    sources: Mapping[str, str] | None = None,
     overwrite: bool = False,
 ) -> dict[str, int]:
-    """Write the playground with `tokenizers` (names and vocabularies) as a static site. Returns the sizes of the files.
+    """Write the playground with `tokenizers` as a static site. Returns the sizes of the files.
 
     The site encodes in the browser, with the same ids as the library, and loads only its own files. It needs any web
     server, because browsers do not run such pages from files. A folder that holds anything but an earlier export is refused.
     folder: a name that ends in .html is one file, which browsers open without a server.
     overwrite: replace an earlier export. Without it that is an OutputError.
-    counts: for some of the names, how often each token is used.
-    sources: for some of the names, the file or folder that it was read from.
     """
     if not tokenizers:
         raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")
     target = Path(folder)
-    packs = [pack(vocab, name, (counts or {}).get(name), (sources or {}).get(name, "")) for name, vocab in tokenizers]
-    splits = split_tables([vocab for _, vocab in tokenizers])
+    packs = [(each[0], pack(*each)) for each in tokenizers]
+    splits = split_tables([vocabulary for _, vocabulary, *_ in tokenizers])
     if target.suffix == ".html":
         refuse_existing(folder, overwrite=overwrite)
-        page = _one_file([(name, packed) for (name, _), packed in zip(tokenizers, packs, strict=True)], splits)
+        page = _one_file(packs, splits)
         with atomic_file(folder) as file:
             file.write(page)
         return {target.name: len(page)}
     is_own = partial(_is_own, target)
     refuse_folder(folder, is_own, overwrite=overwrite)
-    files = page_files() | {f"packs/{i}.tmpack": packed for i, packed in enumerate(packs)}
+    files = page_files() | {f"packs/{i}.tmpack": packed for i, (_, packed) in enumerate(packs)}
     files["packs/splits.tmpack"] = splits[1]
-    listing = {"made_by": "tokenmill play", **catalog([name for name, _ in tokenizers])}
+    listing = {"made_by": "tokenmill play", **catalog([name for name, _ in packs])}
     listing["splits"] = {"names": splits[0], "source": "packs/splits.tmpack"}
     files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
     with atomic_folder(folder, is_own) as beside:

@@ -21,15 +21,19 @@ import gzip
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, Vocabulary
 
-if TYPE_CHECKING:
-    import numpy as np
-
 NOTHING = 0xFFFFFF
+# What the page's encoder needs of a vocabulary as it is.
+FIELDS = (
+    "order", "whole_pretokens", "alphabet", "unknown", "normalizers", "space_mark", "byte_tokens", "add_prefix_space", "n_vocab",
+    "split_patterns",
+)  # fmt: skip
 MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one number
 
 
@@ -45,15 +49,17 @@ class TokenCounts(NamedTuple):
     source: str
 
 
-def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, source: str = "") -> bytes:
+# What a page shows: the arguments of `pack`.
+Shown = tuple[str, Vocabulary] | tuple[str, Vocabulary, TokenCounts | None, str]
+
+
+def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, source: str = "") -> bytes:
     """The packed file of `vocabulary`; the same bytes for the same vocabulary.
 
     source: the name of the file or folder that it was read from.
     Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, more than two million
     ids, or a normalizer other than Unicode's forms and the space mark of SentencePiece.
     """
-    import numpy as np
-
     from ..split.alphabet import NotRegular
 
     if refused := _refused(vocabulary):
@@ -100,19 +106,10 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
         "name": name,
         "source": source,
         "fingerprint": vocabulary.fingerprint(),
-        "order": vocabulary.order,
+        **{field: getattr(vocabulary, field) for field in FIELDS},
         "superwords": len(vocabulary.superwords),
-        "whole_pretokens": vocabulary.whole_pretokens,
-        "alphabet": vocabulary.alphabet,
-        "unknown": vocabulary.unknown,
-        "normalizers": list(vocabulary.normalizers),
-        "space_mark": vocabulary.space_mark,
-        "byte_tokens": list(vocabulary.byte_tokens),
-        "add_prefix_space": vocabulary.add_prefix_space,
         "added_tokens": [token._asdict() for token in vocabulary.added_tokens],
-        "n_vocab": vocabulary.n_vocab,
         "size": len(vocabulary.tokens),
-        "split_patterns": list(vocabulary.split_patterns),
         "widths": widths,
         "counted": counts.source if counts else None,
     }
@@ -174,8 +171,6 @@ def _refused(vocabulary: Vocabulary) -> str:
 
 def _prefix_rows(tokens: tuple[bytes | None, ...]) -> np.ndarray:
     """Each token that two others of lower id make: (the longest prefix, the rest, the token)."""
-    import numpy as np
-
     ids: dict[bytes, int] = {}
     rows = []
     for id, token in enumerate(tokens):
@@ -213,22 +208,16 @@ def _automaton(pattern: str) -> tuple[int, dict[str, bytes]]:
 
 
 def _planes(column: np.ndarray) -> bytes:
-    import numpy as np
-
     return np.ascontiguousarray(column.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3].T).tobytes()
 
 
 def _differences(column: np.ndarray) -> np.ndarray:
     """Differences of adjacent numbers, the sign in the lowest bit: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..."""
-    import numpy as np
-
     steps = np.diff(column, prepend=0)
     return np.where(steps < 0, -2 * steps - 1, 2 * steps)
 
 
 def _padded(column: np.ndarray, size: int, fill: float = 0) -> np.ndarray:
-    import numpy as np
-
     whole = np.full(size, fill, np.float64)
     whole[: min(size, len(column))] = column[:size]
     return whole

@@ -15,26 +15,30 @@ import socket
 import sys
 import tempfile
 import threading
+from array import array
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from ..errors import TokenmillError, UsageError, printable
+from ..errors import ConversionError, TokenmillError, UsageError, printable
 from ..quality.names import COMMON, tokenizer_name
 from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
-from .pack import TokenCounts, pack
+from .pack import Shown, pack
 
 if TYPE_CHECKING:
-    from .live import LiveTraining
+    from ..training.watching import TrainingEvent
 
 STATIC = Path(__file__).parent / "static"
 STARTER = Path(__file__).parent / "starter.tiktoken"
 DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
+LATEST = 12  # events that the page lists
 _MOST_HEAD = 64 << 10
 _BINARY = "application/octet-stream"
 _JSON = "application/json"
@@ -226,7 +230,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _requested_path(body: bytes) -> Path:
-    """The path that the body of a request names."""
     try:
         path = json.loads(body)["path"]
         if not isinstance(path, str) or "\0" in path:
@@ -281,7 +284,7 @@ def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) 
 def _pack_path(path: Path, split: str | None, name: str, source: str) -> tuple[str, bytes]:
     from ..formats import read
 
-    return name, pack(read(path, split), name, None, source)
+    return name, pack(name, read(path, split), None, source)
 
 
 def bind(port: int | None = None) -> socket.socket:
@@ -301,26 +304,68 @@ def bind(port: int | None = None) -> socket.socket:
 
 
 def serve(
-    tokenizers: Sequence[tuple[str, Vocabulary]],
+    tokenizers: Sequence[Shown],
     port: int | None = None,
     *,
-    counts: Mapping[str, TokenCounts] | None = None,
-    sources: Mapping[str, str] | None = None,
     allow_paths: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the playground on 127.0.0.1 until interrupted.
 
-    tokenizers: the names and vocabularies on the page at first.
-    counts: for some of the names, how often each token is used.
-    sources: for some of the names, the file or folder that it was read from.
+    tokenizers: those on the page at first.
     ready: called with the address once the server answers.
     """
-    packed = [
-        (name, pack(vocabulary, name, (counts or {}).get(name), (sources or {}).get(name, "")))
-        for name, vocabulary in tokenizers
-    ]
+    packed = [(each[0], pack(*each)) for each in tokenizers]
     with Server(packed, bind(port), allow_paths) as server, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it
         if ready is not None:
             ready(f"http://127.0.0.1:{server.server_port}/")
         server.serve_forever()
+
+
+class LiveTraining:
+    """A local server with the page, and what the page asks for again and again while a training runs: see `state`.
+
+    ready: called with the address of the view that shows the training.
+    """
+
+    def __init__(self, ready: Callable[[str], None]) -> None:
+        self.latest: deque[TrainingEvent] = deque(maxlen=LATEST)
+        self.counts = array("Q")  # of the pairs that were merged
+        self.removals = 0
+        self.stage: tuple[str, int, int | None] = ("Starting", 0, None)
+        self.over = False
+        self.tokenizer: dict[str, str] | None = None
+        self.server = Server([(STARTER.stem, pack(*starter()))], bind(), live=self)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        ready(f"http://127.0.0.1:{self.server.server_port}/#view=training")
+
+    def event(self, event: TrainingEvent) -> None:
+        self.latest.append(event)
+        if event.count is None:
+            self.removals += 1
+        else:
+            self.counts.append(event.count)
+
+    def state(self, first: int) -> dict[str, Any]:
+        """The state as JSON, with the counts of the merges from the one with the number `first` on."""
+        stage, done, total = self.stage
+        return {
+            "stage": stage,
+            "done": done,
+            "total": total,
+            "over": self.over,
+            "removals": self.removals,
+            "counts": self.counts[first:].tolist(),
+            "tokenizer": self.tokenizer,
+            "latest": [
+                {name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(event).items()}
+                for event in list(self.latest)
+            ],
+        }
+
+    def publish(self, name: str, vocabulary: Vocabulary) -> None:
+        """End the training on the page, and add the trained vocabulary to it, if the page can show it."""
+        with contextlib.suppress(ConversionError):
+            self.server.files["/packs/trained.tmpack"] = _BINARY, pack(name, vocabulary)
+            self.tokenizer = {"name": name, "pack": "packs/trained.tmpack"}
+        self.over = True

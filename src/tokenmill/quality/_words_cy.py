@@ -4,37 +4,6 @@ from __future__ import annotations
 
 import cython
 
-WINDOW = cython.declare(cython.size_t, 64)  # bytes that are looked at together
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _begun(data: cython.pointer(cython.const[cython.uchar]), within: cython.bint) -> cython.int:
-    """The words that begin in a window; -1 if it may hold white space beyond ASCII. The loops become vector instructions."""
-    i: cython.size_t
-    byte: cython.uchar
-    words: cython.uchar
-    other: cython.uchar = 0
-    for i in range(WINDOW):
-        byte = data[i]
-        other |= (byte == 0xC2) | (byte == 0xE1) | (byte == 0xE2) | (byte == 0xE3)  # the first bytes of all of it
-    if other:
-        return -1
-    words = not within and not _ascii_space(data[0])
-    for i in range(1, WINDOW):
-        words += _ascii_space(data[i - 1]) & (_ascii_space(data[i]) ^ 1)
-    return words
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _ascii_space(byte: cython.uchar) -> cython.uchar:
-    return (byte == 0x20) | (cython.cast(cython.uchar, byte - 0x09) < 5)
-
 
 @cython.cfunc
 @cython.inline
@@ -47,19 +16,14 @@ def _space(data: cython.pointer(cython.const[cython.uchar]), left: cython.size_t
         return 1
     if first < 0xC2 or first > 0xE3 or left < 2:
         return 0
-    second: cython.uchar = data[1]
     if first == 0xC2:
-        return 2 if second == 0x85 or second == 0xA0 else 0
+        return 2 if data[1] == 0x85 or data[1] == 0xA0 else 0
     if left < 3 or first < 0xE1:
         return 0
-    third: cython.uchar = data[2]
-    if first == 0xE1:
-        return 3 if second == 0x9A and third == 0x80 else 0
-    if first == 0xE3:
-        return 3 if second == 0x80 and third == 0x80 else 0
-    if second == 0x80:
-        return 3 if third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
-    return 3 if second == 0x81 and third == 0x9F else 0
+    code: cython.int = (first & 0x0F) << 12 | (data[1] & 0x3F) << 6 | (data[2] & 0x3F)
+    if 0x2000 <= code <= 0x200A or code == 0x2028 or code == 0x2029 or code == 0x202F or code == 0x205F:
+        return 3
+    return 3 if code == 0x1680 or code == 0x3000 else 0
 
 
 @cython.boundscheck(False)
@@ -81,7 +45,6 @@ def count_words(
     documents: cython.size_t = ends.shape[0]
     end: cython.size_t
     size: cython.size_t
-    begun: cython.int
     within: cython.bint = inside
     if documents == 0 or data.shape[0] == 0:
         return 0, bool(inside)
@@ -92,12 +55,6 @@ def count_words(
                 within = False
             end = ends[document]
             while place < end:
-                begun = _begun(start + place, within) if end - place >= WINDOW else -1
-                if begun >= 0:
-                    words += begun
-                    place += WINDOW
-                    within = not _ascii_space(start[place - 1])
-                    continue
                 size = _space(start + place, end - place)
                 if size:
                     within = False

@@ -10,7 +10,7 @@ from ..counting import WordCounts
 from ..errors import TokenmillError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from .usage import ordinary_tokens, segment
+from .usage import dot, ordinary_tokens, segment
 
 
 @dataclass(frozen=True)
@@ -63,23 +63,22 @@ def certify(
             )
     tokens = {*ordinary_tokens(old.vocabulary).values(), *ordinary_tokens(new.vocabulary).values()}
     spelt = WordCounts.from_mapping(dict.fromkeys(sorted(tokens), 1), split_patterns=counts.split_patterns)
-    _, checked, _, _ = _compare(old, new, id_map, spelt, progress)
-    alike, distinct, old_tokens, new_tokens = _compare(old, new, id_map, counts, progress)
-    times = counts.counts
+    _compare(old, new, id_map, spelt, progress)
+    alike, old_tokens, new_tokens = _compare(old, new, id_map, counts, progress)
     return Certificate(
         ids=len(stays),
-        checked=checked + distinct,
-        pretokens=int(times.sum()),
-        alike=int(times[alike].sum()),
-        tokens=int((old_tokens.astype(np.uint64) * times).sum()),
-        new_tokens=int((new_tokens.astype(np.uint64) * times).sum()),
+        checked=len(spelt) + len(counts),
+        pretokens=int(counts.counts.sum()),
+        alike=int(counts.counts[alike].sum()),
+        tokens=dot(old_tokens, counts.counts),
+        new_tokens=dot(new_tokens, counts.counts),
     )
 
 
 def _compare(
     old: Tokenizer, new: Tokenizer, id_map: np.ndarray, counts: WordCounts, progress: Progress | None
-) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
-    """Which pretokens are encoded alike, how many there are, and the number of tokens of each before and after."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which pretokens are encoded alike, and the number of tokens of each before and after. Raises TokenmillError for a wrong one."""
     ids, before = segment(old, counts, progress)
     new_ids, after = segment(new, counts, progress)
     mapped = id_map[ids]
@@ -96,7 +95,7 @@ def _compare(
         raise TokenmillError(
             f"the text {text!r} uses only tokens that stay, and is encoded otherwise: do not use the output"
         )
-    return alike, len(counts), before, after
+    return alike, before, after
 
 
 def _all(holds: np.ndarray, lengths: np.ndarray) -> np.ndarray:

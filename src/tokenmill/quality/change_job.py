@@ -59,14 +59,10 @@ class Change(Options):
         check_output(self.output, overwrite=self.overwrite)
         refuse_existing(self.id_map_path, overwrite=self.overwrite)
 
-    def _count(
-        self, tok: Tokenizer, text: Sequence[str], progress: Progress | None, special: Collection[str] = ()
-    ) -> WordCounts | None:
+    def _count(self, tok: Tokenizer, progress: Progress | None, special: Collection[str] = ()) -> WordCounts:
         from .evaluation_text import EvaluationText
 
-        if not text:
-            return None
-        return EvaluationText(list(text), self.num_threads, self.read, special).together(tok, progress)
+        return EvaluationText(self.sources, self.num_threads, self.read, special).together(tok, progress)
 
     def _save(
         self,
@@ -149,15 +145,9 @@ class Prune(Change):
     def check(self) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
             ids, script, ios = map(OptionName, ("ids", "script", "ios"))
-            what = (
-                "name what to keep, a text or a ",
-                script,
-                ", or what to remove with ",
-                ids,
-                ", or a text and ",
-                ios,
+            raise UsageError(
+                "name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", ios
             )
-            raise UsageError(*what)
         super().check()
 
     def run(self, *, progress: Progress | None = None) -> Changed:
@@ -167,7 +157,7 @@ class Prune(Change):
 
         self.check()
         tok = self.opening.load(self.tokenizer)
-        counts = self._count(tok, self.sources, progress)
+        counts = self._count(tok, progress) if self.sources else None
         if self.ids is not None or self.unreachable or self.ios is not None:
             removing: Collection[int] | None = None if self.ids is None else read_ids(self.ids)
             if self.unreachable:
@@ -233,11 +223,11 @@ class Extend(MergeOptions, Change):
         tok = self.opening.load(self.tokenizer)
         if self.reuse is not None:
             return self._reuse(tok, progress)
+        counts = None
         if self.vocab_size is None:
-            larger, counts = tok.add_special_tokens(self.special_tokens), None
+            larger = tok.add_special_tokens(self.special_tokens)
         else:
-            counts = self._count(tok, self.sources, progress, [*tok.special_tokens_set, *self.special_tokens])
-            assert counts is not None  # there are sources
+            counts = self._count(tok, progress, [*tok.special_tokens_set, *self.special_tokens])
             options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(MergeOptions)}
             larger = extend(tok, counts, self.vocab_size, progress=progress, **options)
         larger.save(self.output, overwrite=self.overwrite)
@@ -246,8 +236,7 @@ class Extend(MergeOptions, Change):
     def _reuse(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         from .extending import replace
 
-        counts = self._count(tok, self.sources, progress)
-        assert counts is not None
+        counts = self._count(tok, progress)
         keep = list(self.keep) or None
         better = replace(tok, counts, number=self.reuse or None, keep=keep, read=self.read, progress=progress)
         lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())

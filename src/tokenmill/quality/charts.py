@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .judgement import Judgement
+from .evaluation_text import Judgement
 from .references import Figures, references
-from .superwords import LEFT_OUT, with_words_as_pretokens
+from .token_lists import LEFT_OUT, with_words_as_pretokens
 from .usage import ordinary_tokens
 
 SHOWN = 0.001  # a script with a smaller share of the text is left out of the chart
@@ -99,7 +99,9 @@ def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -
     made = [_parity(figures)]
     if judged:
         if len(next(iter(judged.values())).usages) > 1:
-            made.insert(0, _domains(judged))
+            density = {name: of.density() for name, of in judged.items()}
+            note = "Sources in the order given. Longer bars are better."
+            made.insert(0, _bars("domains", "Bytes per token, by source", note, Axis("bytes per token"), density))
         made += [_ios(judged), _scripts(judged), _rank_frequency(judged), _lengths(judged)]
     made.append(_beside(figures))  # high charts at both ends, so that two columns can be of the same height
     return [replace(chart, tokenizers=tuple(judged)) for chart in made if chart.series]
@@ -120,15 +122,6 @@ def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Map
     groups = list(known)[:MOST_BARS]
     series = [Series(name, groups, [of.get(group) for group in groups]) for name, of in figures.items() if groups]
     return Chart(key, title, note, "bars", Axis("group"), axis, series)
-
-
-def _domains(judged: Mapping[str, Judgement]) -> Chart:
-    figures = {
-        name: {domain: usage.bytes / usage.tokens for domain, usage in of.usages.items() if usage.tokens}
-        for name, of in judged.items()
-    }
-    note = "Sources in the order given. Longer bars are better."
-    return _bars("domains", "Bytes per token, by source", note, Axis("bytes per token"), figures)
 
 
 def _scripts(judged: Mapping[str, Judgement]) -> Chart:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import os
-from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import ConversionError, UsageError, suggests_options
 from ..formats.rank_merges import ranks_of
@@ -22,8 +23,6 @@ from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import open_source, read_documents
 from ..sources.find import Source, find_sources, report_skips
 from ..sources.text import FileSource
-from ..tokenizer.batches import map_batch
-from ..tokenizer.encoding._finder_cy import Finder
 from ..tokenizer.tokenizer import expect_tokenizers
 from ..vocabulary import Vocabulary
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts, texts_of_tokens
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
     from ..tokenizer import Tokenizer
 
-Encode = Callable[[str], list[int]]
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
@@ -189,74 +187,71 @@ class _Trial:
         self.tokenizer, self.other, self.num_threads = tokenizer, other, num_threads
         self.texts = self.bytes = self.tokens = self.refused = 0
         self.library = library
-        self.of_bytes: list[_Mode] = [(True, tokenizer.encode_bytes, other.encode_bytes)]
-        self.of_text: list[_Mode] = [(True, _with_specials(tokenizer), _with_specials(other))]
-        if library is not None:
-            own = _with_specials(tokenizer) if library.specials else tokenizer.encode_ordinary
-            self.of_text = [(library.specials, own, library.encode)]
-        if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
-            self.of_text.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
-        allowed = ("all", frozenset[str]())[: len(self.of_text)]
-        cores = (tokenizer._core, other._core)
-        # What the kernels of both sides do for each of `of_text`; none where one side is a library.
-        self.plans = [] if library else [(cores[0].plan(a, ()), cores[1].plan(a, ())) for a in allowed]
-        # Finds the control tokens of both sides: text without them has the same ids whether they are allowed or not.
-        # None where they are searched for in normalized text.
-        controls = {content.encode(): 0 for core in cores for content in core.added.special}
-        direct = all(core.whole_texts and core.added.simple for core in cores)
-        self.controls = Finder(controls) if controls and direct else None
+        specials = [token.id for tok in (tokenizer, other) for token in tok.vocabulary.added_tokens if token.special]
+        self.is_special = np.zeros(max(tokenizer.n_vocab, other.n_vocab), bool)
+        self.is_special[specials] = True
+        allowed = (True, False)[: 1 + bool(specials)] if library is None else (library.specials,)
+        self.modes: list[_Mode] = [
+            (each, _encoder(tokenizer, each), _encoder(other, each) if library is None else library.encode)
+            for each in allowed
+        ]
 
     def run(
         self, stage: str, texts: Iterable[tuple[str, str | bytes]], total: int | None, progress: Progress | None
     ) -> Difference | None:
         texts, done = iter(texts), 0
+        threads = self.num_threads if stage == "text" else 1  # starting threads takes longer than a generated text
         while some := list(itertools.islice(texts, _TOGETHER)):
-            threads = self.num_threads if stage == "text" else 1  # starting threads takes longer than a generated text
-            agreed = map_batch(self.size_if_same, [text for _, text in some], threads)
-            for (source, text), same in zip(some, agreed, strict=True):
-                tried = self.try_one(source, text) if same is None else same
+            together = self.tokens_if_same([text for _, text in some], threads)
+            for source, text in some:
+                tried = 0 if together else self.try_one(source, text)
                 if isinstance(tried, Difference):
                     return tried
                 self.texts += 1
-                self.bytes += tried[0]
-                self.tokens += tried[1]
+                self.bytes += len(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+                self.tokens += tried
+            self.tokens += together
             done += len(some)
             if progress is not None:
                 progress(stage, done, total)
         return None
 
-    def size_if_same(self, text: str | bytes) -> tuple[int, int] | None:
-        """The bytes and tokens where the kernels of both sides give the same ids; None if they do not, or cannot tell."""
-        if not self.plans or not isinstance(text, str):
-            return None
-        try:
-            data = text.encode()
-            ends = array("Q", [len(data)])
-            modes = 1 if self.controls is not None and self.controls.find(data) is None else len(self.plans)
-            for plan, other_plan in self.plans[:modes]:
-                ids = self.tokenizer._core.encode_documents(data, ends, plan)[0]
-                if ids != self.other._core.encode_documents(data, ends, other_plan)[0]:
-                    return None
-        except (UnicodeEncodeError, UsageError):
-            return None
-        return len(data), len(ids) // 4
+    def tokens_if_same(self, texts: list[Any], num_threads: int | None) -> int:
+        """The number of tokens of texts that both sides encode alike; 0 if they do not, or if that has to be tried one by one.
 
-    def try_one(self, source: str, text: str | bytes) -> Difference | tuple[int, int]:
-        """The shortest difference found on a text, or its bytes and tokens."""
+        Text without control tokens has the same ids whether they are allowed or not.
+        """
+        tokens = 0
+        if self.library is not None or not isinstance(texts[0], str):
+            return 0
+        for specials, *_ in self.modes:
+            special: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
+            both = (self.tokenizer, self.other)
+            try:
+                (ids, ends), (other_ids, other_ends) = (
+                    tok.encode_batch_to_numpy(texts, num_threads=num_threads, **special) for tok in both
+                )
+            except UsageError:
+                return 0
+            if not (np.array_equal(ids, other_ids) and np.array_equal(ends, other_ends)):
+                return 0
+            tokens = len(ids)
+            if not self.is_special[ids].any():
+                break
+        return tokens
+
+    def try_one(self, source: str, text: str | bytes) -> Difference | int:
+        """The shortest difference found on a text, or the number of its tokens."""
         ids: list[int] | None = None
-        for specials, encode, encode_other in self.of_text if isinstance(text, str) else self.of_bytes:
+        for specials, encode, encode_other in self.modes if isinstance(text, str) else self.modes[:1]:
             ids, other_ids = _try(encode, text), _try(encode_other, text)
-            if self.library is not None and ids is None and other_ids is not None and not self.holds(other_ids, text):
+            if self.library and ids is None and other_ids is not None and self.tokenizer.decode(other_ids) != text:
                 self.refused += 1
             elif ids != other_ids:
                 short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
                 ids, other_ids = _try(encode, short), _try(encode_other, short)
                 return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
-        return len(text.encode("utf-8", "replace") if isinstance(text, str) else text), len(ids or ())
-
-    def holds(self, ids: list[int], text: str | bytes) -> bool:
-        """Whether ids decode to the text that they are of."""
-        return self.tokenizer.decode(ids) == text
+        return len(ids or ())
 
     def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
         """The byte at which the first different tokens begin."""
@@ -265,8 +260,10 @@ class _Trial:
         return sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
 
 
-def _with_specials(tokenizer: Tokenizer) -> Encode:
-    return lambda text: tokenizer.encode(text, allowed_special="all")
+def _encoder(tokenizer: Tokenizer, specials: bool) -> Callable[[Any], list[int]]:
+    """Encodes a text, where special tokens are allowed or not, or bytes."""
+    options: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
+    return lambda text: tokenizer.encode(text, **options) if isinstance(text, str) else tokenizer.encode_bytes(text)
 
 
 def _try(encode: Callable, text) -> list[int] | None:

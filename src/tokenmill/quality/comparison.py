@@ -1,10 +1,15 @@
-"""Compare several tokenizers on the same text. The first is the baseline."""
+"""Compare several tokenizers on the same text, the first being the baseline; or several sizes of one training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from math import log2
+from operator import add
 from typing import Any
+
+import numpy as np
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
@@ -12,11 +17,10 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
-from .charts import charts_of
-from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap
-from .evaluation_text import EvaluationText, Text
+from .charts import Axis, Chart, Series, charts_of
+from .documents import DRAWS, FEWEST, PART, Interval, bootstrap
+from .evaluation_text import EvaluationText, Judgement, Text, judge
 from .inspection import inspect
-from .judgement import Judgement, judge
 from .metrics import (
     DENSITY,
     RENYI,
@@ -33,9 +37,15 @@ from .names import free_name, tokenizer_name
 from .references import JUNK, Figures, on_sample, references_table
 from .replay import THRESHOLDS
 from .reporting import Reading, Report, Tile, by_key
-from .superwords import LEFT_OUT, most_used_table, superwords_of, superwords_table, with_words_as_pretokens
 from .tables import Best, Cell, Column, Table, cell_text
-from .token_lists import exchanged_table
+from .token_lists import (
+    LEFT_OUT,
+    exchanged_table,
+    most_used_table,
+    superwords_of,
+    superwords_table,
+    with_words_as_pretokens,
+)
 from .usage import ordinary_tokens
 from .verdict import compared, compared_summary
 
@@ -92,18 +102,22 @@ def compare(
         for number, (name, tok) in enumerate(named.items()):
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
             figures[name] = on_sample(tok, part)
-        differences = _differences(named, domains.sample())
-        tables = _tables(judged, figures, differences, thresholds, domains.named)
-        size = next(iter(judged.values())).usage.bytes
+        (base, first), *others = named.items()
+        sample = domains.sample()
+        theirs = sample.tokens(first) if others else np.zeros(0, np.int64)
+        differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
+        tables = _tables(judged, figures, thresholds, domains.named)
+        if others:
+            tables.insert(1, _differences_table(base, differences, len(sample.units)))
         return Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
-            lead=f"Judged on {', '.join(domains.names)}: {size:,} bytes. Relative figures compare with the first tokenizer.",
+            lead=f"Judged on {', '.join(domains.names)}: {judged[base].usage.bytes:,} bytes. Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
             tiles=[_tile(key, heading, tables, len(named)) for key, heading in TILES],
             sections=SECTIONS,
             tables=tables,
-            findings=compared(judged, figures, {name: of for name, (_, of) in differences.items()}),
+            findings=compared(judged, figures, differences),
             summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
             provenance=reading.provenance(named),
@@ -131,29 +145,24 @@ def report(
     return compare(tokenizers, text, num_threads=num_threads, progress=progress)
 
 
-Differences = Mapping[str, tuple[int, Interval | None]]
+Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
 
 
 def _tables(
     judged: Mapping[str, Judgement],
     figures: Mapping[str, Figures],
-    differences: Differences,
     thresholds: Sequence[float],
     named: bool,
 ) -> list[Table]:
     toks = {name: of.tok for name, of in judged.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
+    density = {name: of.density() for name, of in judged.items()}
     alike = with_words_as_pretokens(judged)
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
     note = LEFT_OUT if len(alike) < len(judged) else ""
     usages = {name: of.usages for name, of in judged.items()}
-    density = {
-        name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.items()} for name, of in usages.items()
-    }
-    tables = [_compression(judged)]
-    if len(judged) > 1:
-        tables.append(_differences_table(next(iter(judged)), differences))
-    tables += [
+    tables = [
+        _compression(judged),
         _vocabularies(judged, thresholds),
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
@@ -192,24 +201,15 @@ def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     return named
 
 
-def _differences(named: Mapping[str, Tokenizer], sample: Sample) -> dict[str, tuple[int, Interval | None]]:
-    """For each tokenizer but the first: the documents sampled, and their tokens relative to the first's."""
-    (_, base), *others = named.items()
-    if not others or not sample.units:
-        return {name: (0, None) for name, _ in others}
-    theirs = sample.tokens(base)
-    return {name: (len(theirs), bootstrap(sample.tokens(tok), theirs)) for name, tok in others}
-
-
-def _differences_table(base: str, differences: Differences) -> Table:
+def _differences_table(base: str, differences: Differences, documents: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for name, (units, of) in differences.items():
+    for name, of in differences.items():
         if of is None:
-            rows.append((name, None, None, None, units, f"too few documents (at least {FEWEST})"))
+            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
         else:
             unsure = of.low <= 1 <= of.high
             words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
-            rows.append((name, of.ratio, of.low, of.high, units, words))
+            rows.append((name, of.ratio, of.low, of.high, documents, words))
     columns = (
         Column("tokenizer"),
         Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
@@ -274,3 +274,45 @@ def _overlap(named: Mapping[str, Tokenizer]) -> Table:
     )
     note = "The share of the row's tokens that the column's vocabulary also has."
     return Table("overlap", "Tokens in common", columns, rows, note)
+
+
+def measure_sizes(
+    tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
+) -> Report:
+    """Bytes per token of `tokenizers`, by ascending vocabulary size, and what each gains over the one before.
+
+    note: which text is measured.
+    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
+    sizes that are not doublings of each other compare too.
+    """
+    rows: list[tuple[int, int, float | None, float | None, float | None]] = []
+    for size, tok in sorted(tokenizers.items()):
+        usage = reduce(add, text.usages(tok, progress, words=False).values())
+        density = ratio(usage.bytes, usage.tokens)
+        gain = doubling = None
+        if rows and density and rows[-1][2]:
+            quotient = density / rows[-1][2]
+            gain, doubling = quotient - 1, quotient ** (1 / log2(size / rows[-1][0])) - 1
+        rows.append((size, usage.tokens, density, gain, doubling))
+    columns = (
+        Column("vocabulary size", "count"),
+        Column("tokens of the text", "count"),
+        Column("bytes per token", "number", digits=3),
+        Column("gain", "share", "increase in bytes per token over the previous size"),
+        Column("gain of a doubling", "share", "the gain as it would be for twice the size before"),
+    )
+    densities = [(size, density) for size, _, density, *_ in rows if density is not None]
+    line = Series("bytes per token", [size for size, _ in densities], [y for _, y in densities], range(len(densities)))
+    bend = "Bytes per token at each vocabulary size. The line bends where a doubling begins to gain less."
+    size_axis, density_axis = Axis("vocabulary size", "count", True), Axis("bytes per token")
+    chart = Chart("sizes", "Bytes per token by vocabulary size", bend, "lines", size_axis, density_axis, [line])
+    with Reading(text) as reading:
+        return Report(
+            title="Vocabulary sizes",
+            lead=note,
+            about={"text": note},
+            sections=[("Sizes", "", ["sizes"])],
+            tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
+            charts=[chart] if densities else [],
+            provenance=reading.provenance({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
+        )

@@ -1,4 +1,4 @@
-"""The text that tokenizers are judged on: named domains, counted once for each way of splitting."""
+"""The text that tokenizers are judged on: named domains, counted once for each way of splitting. And a judgement on it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,12 @@ from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from .documents import Sample, survey
+from .metrics import ratio, scripts_table
 from .names import free_name, given_name, group_name, text_name
-from .usage import Usage, ids_of, measure_texts, measure_usage, require_same_split
+from .replay import Swallowed, swallowed_tokens
+from .replay import replay as replay_events
+from .tables import Table
+from .usage import Usage, measure_texts, measure_usage, ordinary_tokens, require_same_split
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -92,40 +98,34 @@ class EvaluationText:
         if not self.sources:
             raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, CountedText] = {}
-        self._words: dict[str, int] = {}
-        self._sample: Sample | None = None
+        self._survey: tuple[dict[str, int], Sample] | None = None
         self._surveying = threading.Lock()
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
-        named: list[tuple[str, list[Path | str]]] = []
+        """Add each source under its name; several of one language, such as "de=corpus/german.txt", are one domain."""
+        plain: list[tuple[str, list[Path | str]]] = []
         self.named = all(given_name(os.fspath(of))[0] for of in sources)
         for source in sources:
             name, path = given_name(os.fspath(source))
+            if Path(path).is_dir() and WordCounts.is_saved(path):
+                self.sources[free_name(name or text_name(path), self.sources)] = WordCounts.load(path)
+                continue
+            files = find_sources(path)
             if name is not None:
-                self._add_language(name, path)
-                continue
-            if Path(source).is_dir() and WordCounts.is_saved(source):
-                self.sources[text_name(source)] = WordCounts.load(source)
-                continue
-            files = find_sources(source)
-            if len(sources) == 1 and len(files) <= MOST_FILES:
-                named += [(text_name(file), [file]) for file in files]
+                known = self.sources.setdefault(name, [])
+                if not isinstance(known, list):
+                    raise UsageError(
+                        f"{name} is saved word counts; its other sources must have another name than {name}="
+                    )
+                known += files
+            elif len(sources) == 1 and len(files) <= MOST_FILES:
+                plain += [(text_name(file), [file]) for file in files]
             else:
-                named.append((text_name(source) if len(files) == 1 else group_name(source), files))
-        short = [label for label, _ in named]
-        for label, files in named:
+                plain.append((text_name(path) if len(files) == 1 else group_name(path), files))
+        short = [label for label, _ in plain]
+        for label, files in plain:
             clear = label if short.count(label) == 1 and label not in self.sources else _apart(files)
             self.sources[free_name(clear, self.sources)] = files
-
-    def _add_language(self, name: str, source: str) -> None:
-        """Add "de=corpus/german.txt"; several sources of one language are one domain."""
-        if Path(source).is_dir() and WordCounts.is_saved(source):
-            self.sources[free_name(name, self.sources)] = WordCounts.load(source)
-            return
-        known = self.sources.setdefault(name, [])
-        if not isinstance(known, list):
-            raise UsageError(f"{name} is saved word counts; its other sources must have another name than {name}=")
-        known += find_sources(source)
 
     @property
     def names(self) -> list[str]:
@@ -175,27 +175,31 @@ class EvaluationText:
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
         """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
-        counted = [] if is_guest(tok) else self._counted_for(tok, progress)
-        meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
-        return {
-            name: self._usage(name, tok, self.words(name) if words else None, progress and meter.part(number))
-            for number, name in enumerate(self.names)
-        }
-
-    def _usage(self, name: str, tok: Tokenizer, words: int | None, progress: Progress | None) -> Usage:
         if is_guest(tok):
-            if isinstance(self.sources[name], WordCounts):
-                raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
-            return measure_texts(tok, self.texts(name), words)
-        text = self._counts(name, tok, None)
-        usage = measure_usage(tok, text.counts, words, progress)
-        by_id = usage.by_id.copy()
-        for id, times in text.added.items():
-            by_id[id] += np.uint64(times)
-        tokens = usage.tokens + sum(text.added.values())
-        nbytes = usage.bytes if text.nbytes is None else text.nbytes
-        characters = usage.characters if text.characters is None else text.characters
-        return replace(usage, by_id=by_id, tokens=tokens, bytes=nbytes, characters=characters)
+            for name, source in self.sources.items():
+                if isinstance(source, WordCounts):
+                    raise UsageError(
+                        f"{name} contains word counts, which only byte-pair tokenizers encode; give the text"
+                    )
+            usages = {name: measure_texts(tok, self.texts(name)) for name in self.names}
+        else:
+            usages = self._counted_usages(tok, progress)
+        return {name: replace(usage, words=self.words(name)) for name, usage in usages.items()} if words else usages
+
+    def _counted_usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
+        usages, counted = {}, self._counted_for(tok, progress)
+        meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
+        for place, (name, text) in enumerate(zip(self.names, counted, strict=True)):
+            usage = measure_usage(tok, text.counts, progress and meter.part(place))
+            for id, times in text.added.items():
+                usage.by_id[id] += np.uint64(times)
+            usages[name] = replace(
+                usage,
+                tokens=usage.tokens + sum(text.added.values()),
+                bytes=usage.bytes if text.nbytes is None else text.nbytes,
+                characters=usage.characters if text.characters is None else text.characters,
+            )
+        return usages
 
     def texts(self, name: str, read_on: Callable[[int], None] | None = None) -> Iterator[str]:
         """The documents of a domain that is not word counts. read_on: see `documents_of`."""
@@ -203,36 +207,25 @@ class EvaluationText:
         assert not isinstance(source, WordCounts)
         return iter(source) if isinstance(source, Texts) else (d.text for d in documents_of(source, self.read, read_on))
 
-    def added(self, tok: Tokenizer) -> np.ndarray:
-        """uint64, by id: how often the text contains each added token that is not special."""
-        by_id = np.zeros(ids_of(tok), np.uint64)
-        for name in self.names:
-            for id, times in self._counts(name, tok, None).added.items():
-                by_id[id] += np.uint64(times)
-        return by_id
-
     def words(self, name: str) -> int | None:
         """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
-        self._survey()
-        return self._words.get(name)
+        return self._surveyed()[0].get(name)
 
     def sample(self) -> Sample:
         """An even sample of the documents; without units for word counts, which have none."""
-        self._survey()
-        assert self._sample is not None
-        return self._sample
+        return self._surveyed()[1]
 
-    def _survey(self) -> None:
+    def _surveyed(self) -> tuple[dict[str, int], Sample]:
         with self._surveying:
-            if self._sample is not None:
-                return
-            sample = Sample()
-            for name, source in self.sources.items():
-                if isinstance(source, Texts):
-                    self._words[name] = sum(len(text.split()) for text in source)
-                elif not isinstance(source, WordCounts) and all(map(can_read_again, source)):
-                    self._words[name] = survey(source, self.read, sample)
-            self._sample = sample
+            if self._survey is None:
+                words, sample = {}, Sample()
+                for name, source in self.sources.items():
+                    if isinstance(source, Texts):
+                        words[name] = sum(len(text.split()) for text in source)
+                    elif not isinstance(source, WordCounts) and all(map(can_read_again, source)):
+                        words[name] = survey(source, self.read, sample)
+                self._survey = words, sample
+            return self._survey
 
     def _count_sections(self, name: str, tok: Tokenizer, splitter: Splitter, progress: Progress | None) -> CountedText:
         """Count text that is normalized or searched for added tokens before it is split, one whole document at a time.
@@ -281,3 +274,45 @@ def is_guest(tok: Tokenizer) -> bool:
 def _apart(files: list[Path | str]) -> str:
     """A name that distinguishes these files: their path, or their common folder."""
     return printable(os.path.commonpath(files) if len(files) > 1 else files[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """A tokenizer on a text.
+
+    size: the number of ordinary tokens. usages: by domain. usage: of all text.
+    scripts: the figures by script. swallowed: each token with its highest IoS.
+    """
+
+    tok: Tokenizer
+    size: int
+    usages: dict[str, Usage] = field(repr=False)
+    usage: Usage
+    scripts: Table
+    swallowed: list[Swallowed] = field(repr=False)
+
+    def density(self) -> dict[str, float | None]:
+        """Bytes per token by domain."""
+        return {domain: ratio(usage.bytes, usage.tokens) for domain, usage in self.usages.items()}
+
+    def fertility(self) -> dict[str, float | None]:
+        """Tokens per word by domain."""
+        return {domain: ratio(usage.tokens, usage.words) for domain, usage in self.usages.items()}
+
+
+def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
+    """Encode the text with `tok`, and find how often each of its merges happens."""
+    counts = [] if is_guest(tok) else text.counts(tok, progress)  # a guest has no merges to replay, and no pretokens
+    swallowed: list[Swallowed] = []
+    with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
+        replaying = (
+            pool.submit(replay_events, tok.vocabulary, text.together(tok, progress), progress) if counts else None
+        )
+        usages = text.usages(tok, None if counts else progress)
+        scripts = scripts_table(zip(counts, usages.values(), strict=False))
+        if replaying is not None:
+            swallowed = swallowed_tokens(tok.vocabulary, replaying.result())
+    usage = reduce(add, usages.values())
+    if not usage.tokens:
+        raise UsageError(f"the text is empty ({', '.join(text.names)}): there is nothing to judge")
+    return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)

@@ -18,11 +18,11 @@ others, so there any token can be removed: its removal follows the other events.
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,11 +39,10 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
-from .pruning import lasting_tokens
-from .removals import in_event_order
-from .replay import ENOUGH, events_of
+from .pruning import in_event_order, lasting_tokens
+from .replay import ENOUGH, events_of, parts_by_token
 from .tables import Column, Table
-from .usage import Usage, bare, measure_usage, ordinary_tokens, segment
+from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, segment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +80,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     with drawn(given.progress) as show:
         counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, show)
         counts = counts.cut_out(token.encode() for token in special)
-        ids, numbers = segment(tok, counts, show)
-        offsets = np.zeros(len(counts) + 1, np.uint64)
-        np.cumsum(numbers, out=offsets[1:])
-        larger = extend_vocabulary(counts, given.vocab_size, tok.vocabulary, ids, offsets, progress=show, **options)
+        larger = _continued(tok, counts, given.vocab_size, show, **options)
     return Tokenizer(larger, name=tok.name)
 
 
@@ -166,7 +162,8 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
     uses: by id. Of equally used tokens, the one with the highest id is first. A token comes after those that are merged from
     it, and inherits their uses.
     """
-    parts = _parts(tok.vocabulary)
+    # Where events decide, a part can be made and removed again: nothing has to stay for it.
+    parts = {} if tok.vocabulary.order == "events" else parts_by_token(tok.vocabulary)
     children = Counter(part for several in parts.values() for part in several)
     removable = ordinary_tokens(tok.vocabulary).keys() - lasting_tokens(tok.vocabulary)
     used = dict(enumerate(uses.tolist()))
@@ -205,9 +202,9 @@ def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
     return worth
 
 
-def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
-    """Return the number of tokens that are worth replacing on the text of `usage`. uses: as for `worth_replacing`."""
-    worth, size = worth_replacing(tok, usage, uses), len(ordinary_tokens(tok.vocabulary))
+def worth_table(tok: Tokenizer, usage: Usage) -> Table:
+    """Return the number of tokens that are worth replacing on the text of `usage`."""
+    worth, size = worth_replacing(tok, usage, usage.by_id), len(ordinary_tokens(tok.vocabulary))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),
@@ -222,23 +219,19 @@ def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
     return Table("worth_replacing", "Tokens worth replacing on this text", columns, [row], note)
 
 
-def _parts(vocabulary: Vocabulary) -> dict[int, set[int]]:
-    """The parts of each token that must stay while it does; none where a part can be made and removed."""
-    parts: dict[int, set[int]] = defaultdict(set)
-    if vocabulary.order != "events":
-        for left, right, new in events_of(vocabulary).tolist():
-            parts[new] |= {left, right}
-    return parts
+def _continued(tok: Tokenizer, counts: WordCounts, size: int, progress: Progress | None, **options: Any) -> Vocabulary:
+    """The vocabulary of `tok`, trained further on `counts` to `size` ids."""
+    ids, numbers = segment(tok, counts, progress)
+    offsets = np.zeros(len(counts) + 1, np.uint64)
+    np.cumsum(numbers, out=offsets[1:])
+    return extend_vocabulary(counts, size, tok.vocabulary, ids, offsets, progress=progress, **options)
 
 
 def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Progress | None) -> Replaced:
     """`tok` with new tokens, trained on `counts`, under the ids `going`."""
     remaining = Tokenizer(_without(tok.vocabulary, going))
-    ids, numbers = segment(remaining, counts, progress)
-    offsets = np.zeros(len(counts) + 1, np.uint64)
-    np.cumsum(numbers, out=offsets[1:])
     first = remaining.vocabulary.n_vocab
-    trained = extend_vocabulary(counts, first + len(going), remaining.vocabulary, ids, offsets, progress=progress)
+    trained = _continued(remaining, counts, first + len(going), progress)
 
     old_ids = {tok.vocabulary.tokens[id]: id for id in going}
     spelt = dict(enumerate(trained.tokens[first : trained.n_vocab], first))
@@ -254,7 +247,7 @@ def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Pr
     better = renumber(trained, id_map)
     kept = np.arange(tok.n_vocab, dtype=np.int32)
     kept[going] = -1
-    parts = bare(tok)
+    parts = one_pretoken(tok.vocabulary)
     rows = {place: parts.encode_bytes(spelt[id] or b"") for id, place in places.items()}
     return Replaced(Tokenizer(better, name=tok.name), kept, dict(sorted(rows.items())))
 

@@ -13,22 +13,19 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
-from .advice import Subject
 from .charts import charts_of
-from .evaluation_text import EvaluationText, Text
+from .evaluation_text import EvaluationText, Judgement, Text, judge
 from .extending import worth_table
-from .judgement import Judgement, judge
 from .metrics import domains_table, languages_table, overview_table, text_table
 from .names import tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Reading, Report, Tile, by_key
-from .superwords import most_used_table, superwords_of
 from .tables import Table, Token
-from .token_lists import longest_table, rare_table, removed_table, unused_table
-from .usage import Usage, ordinary_tokens
-from .verdict import summary, verdict
+from .token_lists import longest_table, most_used_table, rare_table, removed_table, superwords_of, unused_table
+from .usage import ordinary_tokens
+from .verdict import Subject, summary, verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +97,11 @@ def inspect(
     with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
         tables = [overview_table(tok)]
         judged = usage = None
+        lead = "Judged without a text, from the vocabulary alone."
         if domains is not None:
             judged = judge(tok, domains, show)
             usage = judged.usage
+            lead = f"Judged on {', '.join(judged.usages)}: {usage.bytes:,} bytes, {usage.tokens:,} tokens."
             tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
             tables += [
@@ -115,15 +114,20 @@ def inspect(
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, partial_table(tok, reach, usage)]
         replaceable = tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords
-        if domains is not None and usage is not None and replaceable:
-            tables.append(worth_table(tok, usage, usage.by_id))
-        tables += _lists(name, tok, usage, options)
+        if usage is not None and replaceable:
+            tables.append(worth_table(tok, usage))
+        if tok.vocabulary.removed:
+            tables.append(removed_table(tok, usage))
+        if usage is not None:
+            tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
+            tables += [most_used_table(name, tok, usage)] if superwords_of(tok) else []
+        tables.append(longest_table(tok, usage))
         return Inspection(
             tok=tok,
             name=name,
             judgement=judged,
             title=f"Inspection of {name}",
-            lead=_lead(judged),
+            lead=lead,
             about={
                 "tokenizer": name,
                 "fingerprint": tok.vocabulary.fingerprint(),
@@ -143,12 +147,6 @@ def inspect(
         )
 
 
-def _lead(judged: Judgement | None) -> str:
-    if judged is None:
-        return "Judged without a text, from the vocabulary alone."
-    return f"Judged on {', '.join(judged.usages)}: {judged.usage.bytes:,} bytes, {judged.usage.tokens:,} tokens."
-
-
 def _tiles(tok: Tokenizer, judged: Judgement | None, tables: list[Table]) -> list[Tile]:
     values = {"ordinary tokens": f"{len(ordinary_tokens(tok.vocabulary)):,}"}
     if judged is not None:
@@ -159,13 +157,3 @@ def _tiles(tok: Tokenizer, judged: Judgement | None, tables: list[Table]) -> lis
     values["tokens that no text produces"] = f"{len(by_key(tables, 'unreachable', 'table').rows):,}"
     values["tokens that are not whole UTF-8"] = f"{len(by_key(tables, 'partial', 'table').rows):,}"
     return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
-
-
-def _lists(name: str, tok: Tokenizer, usage: Usage | None, options: InspectionOptions) -> list[Table]:
-    """The tables that list tokens."""
-    tables = [removed_table(tok, usage)] if tok.vocabulary.removed else []
-    if usage is not None:
-        tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
-        if superwords_of(tok):
-            tables.append(most_used_table(name, tok, usage))
-    return [*tables, longest_table(tok, usage)]

@@ -29,7 +29,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
-from .tables import Best, Cell, Column, Figure, Table, cell_text
+from .tables import Best, Cell, Column, Figure, Table
 from .usage import SLICE, Usage, characters_by_pretoken, code_points, ordinary_tokens, slices
 
 ALPHA = 2.5
@@ -42,8 +42,8 @@ _SPACE = b"|".join(character.encode() for character in STRIPPED)
 _WORD_INITIAL = re.compile(b"(?s)(?:%b)(?!%b)." % (_SPACE, _SPACE))
 
 
-def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -> float | None:
-    """H_alpha of the usage over log(vocab_size): 1 if all tokens are used equally. None if nothing is used.
+def renyi_efficiency(by_id: np.ndarray, vocab_size: int) -> float | None:
+    """H_a of the usage over log(vocab_size): 1 if all tokens are used equally. None if nothing is used.
 
     >>> import numpy as np
     >>> renyi_efficiency(np.array([5, 5, 5, 5]), 4), renyi_efficiency(np.array([20, 0, 0, 0]), 4)
@@ -53,11 +53,7 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
     if total == 0 or vocab_size < 2:
         return None
     p = by_id[by_id > 0] / total
-    if alpha == 1:
-        entropy = float(-(p * np.log(p)).sum())
-    else:
-        entropy = float(np.log((p**alpha).sum()) / (1 - alpha))
-    return abs(entropy) / float(np.log(vocab_size))
+    return abs(float(np.log((p**ALPHA).sum()) / (1 - ALPHA) / np.log(vocab_size)))
 
 
 @lru_cache(maxsize=4)
@@ -140,19 +136,19 @@ def overview_table(tok: Tokenizer) -> Table:
     tokens = ordinary_tokens(tok.vocabulary).values()
     count, number = Column("", "count"), Column("", "number", digits=3)
     rows: list[tuple[Cell, ...]] = [
-        ("ordinary tokens", _figure(len(tokens), count)),
-        ("added tokens", _figure(len(vocabulary.added_tokens), count)),
-        ("ids (rows of an embedding table)", _figure(vocabulary.n_vocab, count)),
-        ("removed tokens", _figure(len(vocabulary.removed), count)),
+        ("ordinary tokens", Figure(len(tokens), count)),
+        ("added tokens", Figure(len(vocabulary.added_tokens), count)),
+        ("ids (rows of an embedding table)", Figure(vocabulary.n_vocab, count)),
+        ("removed tokens", Figure(len(vocabulary.removed), count)),
         (
             "merging",
             ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if vocabulary.has_superwords else ""),
         ),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
-        ("mean bytes of a token", _figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
-        ("mean characters of a token", _figure(mean_token_characters(tok), number)),
-        ("word-initial tokens", _figure(word_initial_share(tok), Column("", "share"))),
+        ("mean bytes of a token", Figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
+        ("mean characters of a token", Figure(mean_token_characters(tok), number)),
+        ("word-initial tokens", Figure(word_initial_share(tok), Column("", "share"))),
         ("fingerprint", vocabulary.fingerprint()),
     ]
     return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
@@ -162,7 +158,7 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
     """The figures of a text, in one column. Pretokens are counted where the split pattern alone decides what they are."""
     pretokens = bool(tok.vocabulary.split_patterns) and not tok.vocabulary.has_superwords and usage.pretokens > 0
     shown = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
-    rows = [(column.name, _figure(of(tok, usage), column)) for column, of in shown]
+    rows = [(column.name, Figure(of(tok, usage), column)) for column, of in shown]
     unknown = " Word counts alone do not record how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
@@ -301,7 +297,3 @@ def _scripts(codes: np.ndarray) -> list[int]:
 
 def ratio(above: float | None, below: float | None) -> float | None:
     return None if above is None or not below else above / below
-
-
-def _figure(value: float | None, column: Column) -> Figure:
-    return Figure(value, "unknown" if value is None else cell_text(value, column))

@@ -26,7 +26,6 @@ LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
 LABEL = 26  # characters; a label beside a value up to this is wrapped only on narrow screens
 MOST_SERIES = 4  # lines that can be distinguished in one chart
-LEVELS = {"act": "Act", "look": "Look", "good": "Good"}
 
 # Terms that a reader may not know; the page explains them where they first occur in a heading or a finding, and at its end.
 GLOSSARY = {
@@ -175,7 +174,7 @@ def _tiles(report: Report) -> str:
 
 def _verdict(report: Report) -> str:
     items = "".join(
-        f'<li class="{of.level}"><span class="level">{LEVELS[of.level]}</span><div><p class="statement">{_explained(of.statement)}</p>'
+        f'<li class="{of.level}"><span class="level">{of.level.capitalize()}</span><div><p class="statement">{_explained(of.statement)}</p>'
         f"<p>{_explained(of.meaning)} {_explained(of.advice) if of.level == 'good' else _strong(of.advice)}</p>"
         f'<p class="threshold">Threshold: {_explained(of.threshold)}.</p></div></li>'
         for of in report.findings
@@ -268,8 +267,8 @@ def _table(table: Table) -> str:
 
 
 def _head(column: Column) -> str:
-    name = ["short"] if len(column.name) <= SHORT and " " not in column.name else []
-    kinds = (["num"] if column.kind in NUMERIC else []) + name
+    short = len(column.name) <= SHORT and " " not in column.name
+    kinds = ["num"] * (column.kind in NUMERIC) + ["short"] * short
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
     help = column.help or next((_EXPLANATIONS[match[1].lower()] for match in _TERM.finditer(column.name)), "")
     tip = f' data-tip="{escape(help)}"' if help else ""
@@ -279,8 +278,6 @@ def _head(column: Column) -> str:
 def _cell(value: object, column: Column, best: bool) -> str:
     if isinstance(value, Token):
         return f'<td class="text" data-value="{value.id:010d}">{_token(value)}</td>'
-    if isinstance(value, tuple):
-        return '<td class="text">' + "<wbr>".join(map(_token, value)) + "</td>"
     if column.kind == "sample" and isinstance(value, str):
         return f'<td class="text sample"><span class="token">{_signs(value.encode())}</span></td>'
     if column.kind in NUMERIC:

@@ -4,6 +4,20 @@ Every remaining token can still be built. A token needs the parts of its merges,
 be removed stays if a remaining token needs it. A vocabulary of events is an exception: its removed tokens are made on the way
 to other tokens and removed by a later event. The remaining ids become consecutive in their old
 order, which keeps the order of the ranks. `id_map` says which rows of an embedding table to keep.
+
+With a threshold, removals are inserted into the merges of a plain vocabulary, where the IoS of a token passes it. Picky BPE
+removes tokens while it trains. Here the merges are given: they are replayed on word counts, and none is added.
+
+    A token is *used up* by a merge if its IoS there (see `replay`) is at least T, before the removals of that merge.
+    The token is removed after the last merge that has it as a part, if any of its merges up to there used it up. What
+    remains of it is replaced by its parts, as in Picky BPE.
+    The alphabet, the unknown token and the added tokens stay.
+
+So every other token is still made. To remove a token directly after the merge that used it up, as training does, would make
+the tokens of its later merges impossible (docs/experiments/picky.md compares the two).
+
+A text whose old ids are all of tokens that stay keeps its segmentation: a token that is removed would be among these ids if it
+occurred in the text when it is removed, because no later merge takes it.
 """
 
 from __future__ import annotations
@@ -11,13 +25,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import reduce
 from numbers import Integral
 from operator import add
 
 import numpy as np
 
+from ..counting import WordCounts
 from ..errors import OptionName, UsageError, suggests_options
+from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -25,10 +42,9 @@ from ..tokenizer.tokenizer import expect_tokenizers
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
-from .removals import in_event_order, insert_removals
-from .replay import alphabet_of, events_of
+from .replay import Replay, alphabet_of, events_of, parts_by_token
 from .replay import replay as replay_events
-from .usage import ordinary_tokens, texts_of_tokens
+from .usage import one_pretoken, ordinary_tokens, texts_of_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +79,7 @@ def prune(
 
     ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
     ios, counts: remove the tokens of a plain vocabulary whose IoS reaches this threshold when its merges are replayed on
-        `counts` (files, folders, globs or word counts); see `removals`. The result encodes by events.
+        `counts` (files, folders, globs or word counts); see above. The result encodes by events.
     read: how text files are cut into documents, and which field or column contains the text.
 
     >>> smaller = prune(tok, ios=0.9, counts="corpus/*.txt")
@@ -77,7 +93,11 @@ def prune(
         with drawn(progress) as show:
             return _prune_by_ios(tok, ios, EvaluationText(counts, num_threads, read), show)  # type: ignore[arg-type]
     removing = set(ids)
-    check_removable(tok.vocabulary, removing)
+    if strangers := sorted(removing - all_ids(tok.vocabulary)):
+        raise UsageError(f"{strangers[0]} is not an id of this vocabulary")
+    if fixed := sorted(removing & lasting_tokens(tok.vocabulary)):
+        token = tok.vocabulary.tokens[fixed[0]]
+        raise UsageError(f"token {fixed[0]} is {token!r}, a part of the alphabet, and cannot be removed")
     return _without(tok, removing)
 
 
@@ -124,16 +144,6 @@ def shrink(
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
 
 
-def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:
-    """Raise UsageError for an id that is not of this vocabulary, or of a token that cannot be removed."""
-    if strangers := sorted(removing - all_ids(vocabulary)):
-        raise UsageError(f"{strangers[0]} is not an id of this vocabulary")
-    if fixed := sorted(removing & lasting_tokens(vocabulary)):
-        raise UsageError(
-            f"token {fixed[0]} is {vocabulary.tokens[fixed[0]]!r}, a part of the alphabet, and cannot be removed"
-        )
-
-
 def can_lose_tokens(vocabulary: Vocabulary) -> bool:
     """Whether `prune`, `shrink` and `replace` take this vocabulary."""
     return vocabulary.library is None and not vocabulary.has_superwords
@@ -152,10 +162,7 @@ def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
 
 def parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
     """All tokens that the tokens in `staying` are merged from, directly or indirectly."""
-    parts: dict[int, set[int]] = {}
-    for left, right, new in events_of(vocabulary).tolist():
-        if right >= 0:
-            parts.setdefault(new, set()).update((left, right))
+    parts = parts_by_token(vocabulary)
     found: set[int] = set()
     todo = list(staying)
     while todo:
@@ -170,22 +177,15 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
     """`tok` without the tokens `removing`, apart from those that others need and those of `made`."""
     vocabulary = tok.vocabulary
     if vocabulary.order == "events":
-        return _without_removed(
-            tok, with_removals(vocabulary, removing & ordinary_tokens(tok.vocabulary).keys()), removing
-        )
+        return _pruned(tok, with_removals(vocabulary, removing & ordinary_tokens(vocabulary).keys()), removing, [])
     staying = (all_ids(vocabulary) - removing).union(made)
     needed = sorted((parts_of(vocabulary, staying).union(made)) & removing)
-    return _pruned(tok, vocabulary, sorted(staying.union(needed)), needed)
+    return _pruned(tok, vocabulary, removing.difference(needed), needed)
 
 
-def _without_removed(tok: Tokenizer, cleaned: Vocabulary, removing: Collection[int] = ()) -> Pruned:
-    """`cleaned` with new ids: the present tokens first, then the removed ones. `removing`: added tokens to leave out."""
-    removed = sorted(cleaned.removed)
-    return _pruned(tok, cleaned, [*sorted(all_ids(cleaned) - cleaned.removed - {*removing}), *removed], [])
-
-
-def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: list[int]) -> Pruned:
-    """The tokens `kept` of a changed vocabulary of `tok` with the ids 0, 1, ... in this order."""
+def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], needed: list[int]) -> Pruned:
+    """A changed vocabulary of `tok` without the ids `gone`, numbered anew: the present tokens first, then the removed ones."""
+    kept = [*sorted(all_ids(vocabulary) - vocabulary.removed - {*gone}), *sorted(vocabulary.removed)]
     id_map = np.full(1 + max(all_ids(vocabulary), default=-1), -1, np.int32)
     id_map[kept] = np.arange(len(kept), dtype=np.int32)
     smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
@@ -203,7 +203,7 @@ def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Pr
         raise UsageError("ios is for plain tokenizers; this one encodes by events already")
     ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
     cleaned = insert_removals(ordered.vocabulary, text.together(tok, progress), ios, progress)
-    return _without_removed(tok, cleaned)
+    return _pruned(tok, cleaned, (), [])
 
 
 def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
@@ -234,3 +234,96 @@ def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
     inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
     wanted = regex.compile(rf"[\P{{L}}{inside}]*")
     return {id for id, text in texts_of_tokens(vocabulary).items() if wanted.fullmatch(text)}
+
+
+def insert_removals(
+    vocabulary: Vocabulary, counts: WordCounts, threshold: float, progress: Progress | None = None
+) -> Vocabulary:
+    """`vocabulary`, of merges in event order, with its ids and the removals that are due on `counts`.
+
+    threshold: T, above 0 and at most 1, taken as the decimal number it is written as.
+
+    All removals that are due in a replay are inserted at once, and the result is replayed, until nothing changes. What is due
+    at a merge follows from the events before it, so each round settles at least one more removal; a few rounds are
+    usually enough.
+    """
+    merges, limit = vocabulary.events, Fraction(str(threshold))
+    lasting = alphabet_of(vocabulary, merges) | {token.id for token in vocabulary.added_tokens} | {vocabulary.unknown}
+    known = len(vocabulary.event_counts) == len(merges) > 0
+    removals = np.zeros((0, 4), np.int64)
+    while True:
+        gone = np.full((len(removals), 3), -1, np.int32)
+        gone[:, 0] = removals[:, 1]
+        after, numbers = removals[:, 0] + 1, removals[:, 2:].astype(np.uint64)
+        found = vocabulary.replace(
+            events=np.insert(merges, after, gone, axis=0),
+            event_counts=np.insert(vocabulary.event_counts, after, numbers, axis=0) if known else (),
+            refine=threshold,
+        )
+        due = _due(replay_events(found, counts, progress), limit, lasting)
+        if np.array_equal(due, removals):
+            return found
+        removals = due
+
+
+def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.ndarray:
+    """int64 rows, the removals that are due according to a replay, in order; of one merge, the left part before the right.
+
+    A row: the number of the merge after which the token goes, the token, and its IoS in the merge that used it up as two numbers.
+    lasting: the tokens that are never removed.
+    """
+    merge = found.events[:, 1] >= 0
+    events, happened = found.events[merge], found.happened[merge]
+    before = np.stack([found.left[merge], found.right[merge]])
+    last = {part: place for place, row in enumerate(events.tolist()) for part in row[:2]}
+    ios = np.nan_to_num(np.stack(found.ios())[:, merge])
+    used_up: dict[int, tuple[int, int]] = {}
+    for place in np.flatnonzero((ios >= float(limit) - 1e-9).any(axis=0)).tolist():
+        left, right, _ = events[place].tolist()
+        for side, id in enumerate(dict.fromkeys((left, right))):
+            part, whole = (1 + (left == right)) * int(happened[place]), int(before[side, place])
+            if id not in lasting and id not in used_up and part * limit.denominator >= whole * limit.numerator > 0:
+                used_up[id] = part, whole
+    due = [(last[id], id, *numbers) for id, numbers in used_up.items()]
+    due.sort(key=lambda row: (row[0], row[1] != events[row[0], 0]))
+    return np.array(due, np.int64).reshape(-1, 4)
+
+
+def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:
+    """A plain tokenizer in event order, with the same ids; UsageError if the ids would differ.
+
+    If each merge comes after the merges that make its parts, and each token is made once, then no merge makes an earlier
+    one possible again. The earliest merge that applies is then always a later one, as in event order.
+
+    instead: what to do without it, for the message.
+    """
+    vocabulary = tok.vocabulary
+    merges, stray = vocabulary.events, _out_of_order(vocabulary)
+    if vocabulary.order == "ranks":
+        merges, unbuilt = merges_of_ranks(vocabulary.tokens)
+        stray = unbuilt[0] if unbuilt else None
+    if stray is None:
+        found = Tokenizer(vocabulary.replace(order="events", events=merges, whole_pretokens=False), name=tok.name)
+        if not vocabulary.whole_pretokens:
+            return found
+        encode = one_pretoken(found.vocabulary).encode_bytes
+        stray = next((id for id, token in ordinary_tokens(tok.vocabulary).items() if encode(token) != [id]), None)
+        if stray is None:
+            return found
+    raise UsageError(
+        f"removals cannot be inserted into the merges of this tokenizer: replaying them in order does not give token {stray}, "
+        f"{vocabulary.tokens[stray]!r}. ",
+        *instead,
+    )
+
+
+def _out_of_order(vocabulary: Vocabulary) -> int | None:
+    """The first token that is made twice, or made after a merge has used it; None if there is none."""
+    made: set[int] = set()
+    parts: set[int] = set()
+    for left, right, new in vocabulary.events.tolist():
+        parts.update((left, right))
+        if new in made or new in parts:
+            return new
+        made.add(new)
+    return None

@@ -69,7 +69,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     broken = {id: islice(completions(token), TRIALS) for id, token in tokens.items() if id not in texts}
     searches = {id: _with_neighbours(text) for id, text in left if id not in reach} | broken
     tried = _search(tok, searches, reach, progress)
-    unsearched = Tokenizer(without_added(tok)) if vocabulary.added_tokens else tok
+    unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
     for id in tokens.keys() - reach.keys():
         if id in used:
             reason = ""
@@ -221,10 +221,10 @@ def _with_inside(inside: bytes) -> list[int]:
 
 
 def _codes(codes: np.ndarray) -> list[int]:
-    """The first of these that are characters of more than one byte: the assigned ones, or if there are none all."""
+    """The first of these that are characters of more than one byte, the assigned ones before the others."""
     codes = codes[(codes >= 0x80) & (codes < 0x110000) & ((codes < 0xD800) | (codes >= 0xE000))]
-    assigned = codes[_assigned()[codes]]
-    return (assigned if len(assigned) else codes)[:TRIALS].tolist()
+    assigned = _assigned()[codes]
+    return np.concatenate([codes[assigned], codes[~assigned]])[:TRIALS].tolist()
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ Junk is found by a threshold on the IoS.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -93,43 +94,6 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
 
-def replay_of_encoding(vocabulary: Vocabulary, by_id: np.ndarray) -> Replay:
-    """Return what `replay` finds over a text, from the uses of each token in its encoding: uint64 by id, without added tokens.
-
-    The vocabulary `makes_each_token_once`, so every use of a token is a use of both its parts as well.
-
-    >>> from tokenmill.vocabulary import Vocabulary
-    >>> tokens = (*(bytes([i]) for i in range(256)), b"ow", b"low")
-    >>> vocabulary = Vocabulary(tokens, (), "merges", np.array([[111, 119, 256], [108, 256, 257]], np.int32))
-    >>> by_id = np.bincount([257] * 7 + [104, 256] * 3, minlength=258).astype(np.uint64)
-    >>> replay_of_encoding(vocabulary, by_id).happened.tolist()
-    [10, 7]
-    """
-    events = vocabulary.events
-    uses = by_id.tolist()
-    for left, right, new in reversed(events.tolist()):
-        uses[left] += uses[new]
-        uses[right] += uses[new]
-    uses.append(0)  # symbols without a token
-    all_uses = np.array(uses, np.uint64)
-    happened, alphabet = all_uses[events[:, 2]], alphabet_of(vocabulary, events)
-    start = np.where(np.isin(np.arange(len(uses)), list(alphabet)), all_uses, np.uint64(0))
-    left, right = _frequencies(events, None, happened, start)
-    return Replay(events, happened, left, right, by_id[: len(vocabulary.tokens)], alphabet)
-
-
-@lru_cache(maxsize=4)
-def makes_each_token_once(vocabulary: Vocabulary) -> bool:
-    """Whether bytes are merged by rank, and each token is made by one merge, out of tokens made before."""
-    if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.whole_pretokens:
-        return False
-    events = vocabulary.events
-    made_by = np.full(len(vocabulary.tokens), -1, np.int64)  # the last event that makes a token
-    made_by[events[:, 2]] = places = np.arange(len(events))
-    parts_before = (made_by[events[:, :2]] < places[:, None]).all()
-    return bool(parts_before and (made_by[events[:, 2]] == places).all())
-
-
 @lru_cache(maxsize=4)
 def _prepared(vocabulary: Vocabulary) -> tuple[np.ndarray, EventTable]:
     events = events_of(vocabulary)
@@ -146,6 +110,15 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
     return merges
 
 
+def parts_by_token(vocabulary: Vocabulary) -> dict[int, set[int]]:
+    """For each token the parts of all merges that make it."""
+    parts: dict[int, set[int]] = defaultdict(set)
+    for left, right, new in events_of(vocabulary).tolist():
+        if right >= 0:
+            parts[new] |= {left, right}
+    return parts
+
+
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
     """The tokens that no event makes."""
     unmade = np.ones(len(vocabulary.tokens), bool)
@@ -158,45 +131,38 @@ def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) 
     begin, end = int(counts.offsets[first]), int(counts.offsets[stop])
     data = counts.arena[begin:end]
     ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
+    ids = _ids_of_alphabet(vocabulary)
     if vocabulary.alphabet == "bytes":
-        return _id_of_bytes(vocabulary)[data], np.ascontiguousarray(ends, np.uint64)
+        return ids[data], np.ascontiguousarray(ends, np.uint64)
     codes, sizes = code_points(data)
-    return _id_of_characters(vocabulary)[codes], np.searchsorted(np.cumsum(sizes), ends, "right").astype(np.uint64)
+    return ids[codes], np.searchsorted(np.cumsum(sizes), ends, "right").astype(np.uint64)
 
 
 @lru_cache(maxsize=4)
-def _id_of_characters(vocabulary: Vocabulary) -> np.ndarray:
-    """uint32, by code point: the id of each character; one that is not in use for those without a token."""
-    unknown = len(vocabulary.tokens) if vocabulary.unknown is None else vocabulary.unknown
-    ids = np.full(0x110000, unknown, np.uint32)
+def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
+    """uint32, by byte or code point: the id of each; for those without a token the unknown one, or one that is not in use."""
+    in_bytes = vocabulary.alphabet == "bytes"
+    unknown = len(vocabulary.tokens) if in_bytes or vocabulary.unknown is None else vocabulary.unknown
+    ids = np.full(256 if in_bytes else 0x110000, unknown, np.uint32)
     for id, token in enumerate(vocabulary.tokens):
-        if token and len(token) <= 4 and len(text := token.decode("utf-8", "surrogateescape")) == 1:
-            ids[ord(text)] = id
-    return ids
-
-
-@lru_cache(maxsize=4)
-def _id_of_bytes(vocabulary: Vocabulary) -> np.ndarray:
-    """uint32: the id of each single byte; one that is not in use for a byte without a token."""
-    ids = np.full(256, len(vocabulary.tokens), np.uint32)
-    for id, token in enumerate(vocabulary.tokens):
-        if token is not None and len(token) == 1:
-            ids[token[0]] = id
+        if token and len(token) <= 4:
+            symbol = token if in_bytes else token.decode("utf-8", "surrogateescape")
+            if len(symbol) == 1:
+                ids[ord(symbol)] = id
     return ids
 
 
 def _frequencies(
-    events: np.ndarray, table: EventTable | None, happened: np.ndarray, start: np.ndarray
+    events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """f of both tokens of each event before it, from f at the start and how often each event happened.
 
     Each event changes f of a few tokens. The changes are sorted by token, then by event, and added up.
-    table: tells which parts a removal sets free.
     """
     n, places = len(events), np.arange(len(events), dtype=np.int64)
     a, b, new = events.astype(np.int64).T
     merge = b >= 0
-    parts = [] if table is None else [(part, n) for n in places[~merge].tolist() for part in table.parts_of(n)]
+    parts = [(part, n) for n in places[~merge].tolist() for part in table.parts_of(n)]  # that a removal sets free
     again, when = np.array(parts, np.int64).reshape(-1, 2).T
     ids = np.concatenate([a, b[merge], new[merge], again])
     at = np.concatenate([places, places[merge], places[merge], when])
@@ -208,14 +174,9 @@ def _frequencies(
     keys = keys[order]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(changes[order], dtype=np.uint64)])
 
-    moved = np.zeros(len(start), bool)
-    moved[ids[changed]] = True
-
     def before(id: np.ndarray) -> np.ndarray:
-        frequency, rows = start[id], np.flatnonzero(moved[id])
-        first = id[rows] * n
-        frequency[rows] += sums[np.searchsorted(keys, first + rows)] - sums[np.searchsorted(keys, first)]
-        return frequency
+        first = id * n
+        return start[id] + sums[np.searchsorted(keys, first + places)] - sums[np.searchsorted(keys, first)]
 
     return before(a), np.where(merge, before(np.where(merge, b, 0)), np.uint64(0))
 

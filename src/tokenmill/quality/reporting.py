@@ -6,11 +6,12 @@ import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..counting import WordCounts
 from ..errors import UsageError
@@ -127,23 +128,26 @@ class Reading:
                 self._found.append(Measured(name, 1, 0, ""))
 
     def _measure(self, name: str, part: Source) -> Measured:
-        hash, nbytes = hashlib.sha256(), 0
+        hash, nbytes, files = hashlib.sha256(), 0, 1
+        chunks: Iterable[Any]
         if isinstance(part, WordCounts):
-            for column in (part.arena, part.offsets, part.counts):
-                hash.update(memoryview(column).cast("B"))  # type: ignore[arg-type]
-                nbytes += column.nbytes
-            return Measured(name, 1, nbytes, hash.hexdigest())
-        if isinstance(part, Texts):
-            data = "".join(part).encode("utf-8", "replace")
-            return Measured(name, 1, len(data), hashlib.sha256(data).hexdigest())
-        if not all(can_read_again(path) and not is_url(path) for path in part):
+            chunks = (memoryview(column).cast("B") for column in (part.arena, part.offsets, part.counts))  # type: ignore[arg-type]
+        elif isinstance(part, Texts):
+            chunks = ["".join(part).encode("utf-8", "replace")]
+        elif all(can_read_again(path) and not is_url(path) for path in part):
+            chunks, files = self._chunks(part), len(part)
+        else:
             return Measured(name, len(part), 0, "")
-        for path in part:
+        for chunk in chunks:
+            hash.update(chunk)
+            nbytes += len(chunk)
+        return Measured(name, files, nbytes, hash.hexdigest())
+
+    def _chunks(self, paths: Sequence[Path | str]) -> Iterator[bytes]:
+        for path in paths:
             with open(path, "rb") as file:
-                while (data := file.read(CHUNK)) and not self._stopped:
-                    hash.update(data)
-                    nbytes += len(data)
-        return Measured(name, len(part), nbytes, hash.hexdigest())
+                while not self._stopped and (data := file.read(CHUNK)):
+                    yield data
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -231,8 +235,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The page for a notebook, in a frame of its own, so that its style and script stay inside."""
-        from html import escape
-
         page = escape(self.to_html(top=NOTEBOOK_ROWS))
         return (
             f'<iframe sandbox="allow-scripts" title="{escape(self.title)}" srcdoc="{page}" '

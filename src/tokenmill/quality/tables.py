@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pandas
 
 Best = Literal["", "min", "max"]
-Kind = Literal["text", "sample", "figure", "token", "tokens", "id", "count", "number", "share", "ios"]
+Kind = Literal["text", "sample", "figure", "token", "count", "number", "share", "ios"]
 NOTEBOOK_ROWS = 20  # of a list in a notebook
-NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
+NUMERIC = frozenset(("count", "number", "share", "ios"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +38,11 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure in a table whose rows differ in kind: the value for programs, the text for people."""
-
-    value: int | float | None
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-Cell = str | int | float | Token | tuple[Token, ...] | Figure | None
-
-
-@dataclass(frozen=True, slots=True)
 class Column:
     """The name of a column and the type of its cells, each of which may be None.
 
-    kind: "text" str; "sample" str, shown with its white space; "figure" Figure or str; "token" Token; "tokens" a tuple
-        of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per cent; "ios" float from 0 to
-        1, shown as it is.
+    kind: "text" str; "sample" str, shown with its white space; "figure" Figure or str; "token" Token; "count" int;
+        "number" float; "share" float from 0 to 1, shown in per cent; "ios" float from 0 to 1, shown as it is.
     help: one line on what the column means.
     json_key: the name in JSON; by default `name` in snake_case, with "_share" for a share.
     best: which figure of the column is the best one, to be marked where several tokenizers are compared.
@@ -76,6 +61,20 @@ class Column:
         plain = re.sub(r"\W+", "_", self.name.lower().replace("é", "e")).strip("_")
         share = self.kind == "share" and not plain.endswith("share")
         return self.json_key or plain + "_share" * share
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure in a table whose rows differ in kind. column: how it is shown."""
+
+    value: int | float | None
+    column: Column
+
+    def __str__(self) -> str:
+        return "unknown" if self.value is None else cell_text(self.value, self.column)
+
+
+Cell = str | int | float | Token | Figure | None
 
 
 @dataclass(slots=True, repr=False)
@@ -177,8 +176,6 @@ def cell_text(value: Any, column: Column) -> str:
         return ""
     if column.kind == "sample":
         return quoted(value.encode())
-    if column.kind == "tokens":
-        return " ".join(map(str, value))
     if column.kind == "count":
         return f"{value:,}"
     if column.kind == "number":
@@ -214,19 +211,13 @@ def quoted(data: bytes) -> str:
 
 
 def _plain_cell(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [token.content for token in value]
     return value.content if isinstance(value, Token) else value.value if isinstance(value, Figure) else value
 
 
 def _json_cell(value: Any) -> Any:
     if isinstance(value, Token):
         return {"id": value.id, "text": value.content.decode("utf-8", "replace"), "hex": value.content.hex()}
-    if isinstance(value, Figure):
-        return value.value
-    if isinstance(value, tuple):
-        return [_json_cell(item) for item in value]
-    return value
+    return value.value if isinstance(value, Figure) else value
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
@@ -236,8 +227,6 @@ def _markdown_row(cells: Iterable[str]) -> str:
 def _markdown_cell(value: Any, column: Column) -> str:
     if isinstance(value, Token):
         return f"{_code(quoted(value.content))} {value.id}"
-    if isinstance(value, tuple):
-        return " ".join(_markdown_cell(item, column) for item in value)
     if column.kind == "sample" and value is not None:
         return _code(cell_text(value, column))
     return escape_markdown(cell_text(value, column))

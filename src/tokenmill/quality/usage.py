@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..vocabulary import Vocabulary
 from .tables import Token
 
 SLICE = 1 << 18  # about how many bytes of pretokens are taken at a time
+TOGETHER = 64  # texts encoded at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +58,8 @@ class Usage:
         )
 
 
-def measure_usage(
-    tok: Tokenizer, counts: WordCounts, words: int | None = None, progress: Progress | None = None
-) -> Usage:
+def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> Usage:
     """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern.
-
-    words: the number of words of the text, passed on.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -73,42 +71,29 @@ def measure_usage(
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
     return Usage(
         by_id,
-        tokens=_dot(lengths, counts.counts),
-        pretokens=_dot(np.ones(len(counts), np.int64), counts.counts),
+        tokens=dot(lengths, counts.counts),
+        pretokens=dot(np.ones(len(counts), np.int64), counts.counts),
         bytes=counts.counted_bytes,
-        characters=_dot(characters_by_pretoken(counts), counts.counts),
-        words=words,
+        characters=dot(characters_by_pretoken(counts), counts.counts),
+        words=None,
         counts=counts.counts,
         ids=ids,
         tokens_by_pretoken=lengths,
     )
 
 
-def measure_texts(tok: Tokenizer, texts: Iterable[str], words: int | None = None) -> Usage:
+def measure_texts(tok: Tokenizer, texts: Iterable[str]) -> Usage:
     """Encode whole texts, for a tokenizer that another library runs: it has no merges to replay and no pretokens to count."""
     by_id = np.zeros(ids_of(tok), np.uint64)
     nbytes = characters = 0
-    for some in batched_by_size(texts):
+    texts = iter(texts)
+    while some := list(islice(texts, TOGETHER)):
         ids, _ = tok.encode_batch_to_numpy(some, disallowed_special=())
         by_id += np.bincount(ids, minlength=len(by_id)).astype(np.uint64)
         nbytes += sum(len(text.encode("utf-8", "replace")) for text in some)
         characters += sum(map(len, some))
     none = np.zeros(0, np.int64)
-    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, words, none.astype(np.uint64), none, none)
-
-
-def batched_by_size(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of texts of about SLICE characters together."""
-    some: list[str] = []
-    total = 0
-    for text in texts:
-        some.append(text)
-        total += len(text)
-        if total >= SLICE:
-            yield some
-            some, total = [], 0
-    if some:
-        yield some
+    return Usage(by_id, int(by_id.sum()), 0, nbytes, characters, None, none.astype(np.uint64), none, none)
 
 
 def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
@@ -126,20 +111,19 @@ def ids_of(tok: Tokenizer) -> int:
     return max(len(tok.vocabulary.tokens), tok.n_vocab)
 
 
-def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
+@lru_cache(maxsize=2)
+def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
     """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalization."""
-    vocabulary = without_added(tok)
+    changes: dict[str, Any] = {"split_patterns": (), "normalizers": (), "add_prefix_space": False}
     if vocabulary.has_superwords:
         made = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))
         changes |= {"tokens": tuple(tokens), "superwords": ()}
-    plain = vocabulary.replace(split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
-    return Tokenizer(plain)
+    return Tokenizer(without_added(vocabulary).replace(**changes))
 
 
-def without_added(tok: Tokenizer) -> Vocabulary:
-    """The vocabulary of `tok` with none of its added tokens but the unknown token."""
-    vocabulary = tok.vocabulary
+def without_added(vocabulary: Vocabulary) -> Vocabulary:
+    """The vocabulary with none of its added tokens but the unknown token."""
     kept = tuple(token for token in vocabulary.added_tokens if token.id == vocabulary.unknown)
     return vocabulary.replace(added_tokens=kept)
 
@@ -160,12 +144,6 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
         if progress is not None:
             progress("segment", stop, len(counts))
     return np.concatenate(segments), numbers
-
-
-@lru_cache(maxsize=2)
-def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
-    """`bare`, kept: its tables are built once for the domains of a text."""
-    return bare(Tokenizer(vocabulary))
 
 
 def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
@@ -241,6 +219,6 @@ def texts_of_tokens(vocabulary: Vocabulary) -> dict[int, str]:
     return texts
 
 
-def _dot(values: np.ndarray, counts: np.ndarray) -> int:
+def dot(values: np.ndarray, counts: np.ndarray) -> int:
     """The sum of values * counts, exact below 2**64."""
     return int((values.astype(np.uint64) * counts).sum(dtype=np.uint64))

@@ -3,28 +3,147 @@
 A figure is red only where it is worse than that of every published vocabulary of the same size class, which is half to
 twice as many ids, and bad for every use. What is bad for some uses only, such as other languages or code, is never red: a
 vocabulary that was cut to one text has to be worse on others. Figures that nobody published on the same text are not graded.
+
+Advice on a text is measured: each change that a command can make is made in memory. A change that the vocabulary does not
+take, or that gains nothing on the text, is not advised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from operator import attrgetter, methodcaller
 
-from .advice import Subject, against_swallowed, against_unused, percent
+from ..counting import WordCounts
+from ..errors import UsageError
+from ..sources.blocks import ReadOptions
+from ..tokenizer import Tokenizer
+from ..vocabulary.lazy import lazy
 from .documents import Interval
-from .judgement import Judgement
+from .evaluation_text import EvaluationText, Judgement
+from .extending import Replaced, replace
 from .metrics import ratio, used_tokens
-from .pruning import can_lose_tokens, lasting_tokens, prune
+from .pruning import Pruned, can_lose_tokens, lasting_tokens, prune, shrink
 from .references import CODE, JUNK, PROSE, Figures, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
-from .usage import ordinary_tokens
+from .token_lists import joins_words
+from .usage import measure_usage, ordinary_tokens
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
 CLOSE = 0.97  # of the median's bytes per token: nobody feels less than that
 CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to English; languages named in the sentence
 ALIKE = 0.01  # a smaller difference is not worth a choice
+MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
+GAIN = 0.001  # of the tokens of the text; less is not worth new rows
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed vocabulary on the text. dropped: tokens removed or replaced. tokens: more (or fewer) of the text, as a share."""
+
+    dropped: int
+    tokens: float
+
+    @property
+    def cost(self) -> str:
+        """The effect on the number of tokens of this text."""
+        if not self.tokens:
+            return ", and this text keeps its tokens"
+        share = f"{100 * abs(self.tokens):.2f} %" if abs(self.tokens) >= 5e-5 else "less than 0.01 %"
+        return f", and this text takes {share} {'more' if self.tokens > 0 else 'fewer'} tokens"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The tokenizer, its figures, and the text, if there is one."""
+
+    tok: Tokenizer
+    figures: Figures
+    text: EvaluationText | None
+
+    @property
+    def path(self) -> str:
+        """The tokenizer in a command."""
+        return shlex.quote(self.tok.name) if self.tok.source is not None else "TOKENIZER"
+
+    @property
+    def sources(self) -> str:
+        """The text in a command, with the options that it is read with."""
+        if self.text is None or not self.text.given:
+            return "TEXT"
+        default = asdict(ReadOptions())
+        read = {name: value for name, value in asdict(self.text.read).items() if value != default[name]}
+        given: list[tuple[str, str]] = [(name, str(read[name])) for name in ("unit", "separator") if name in read]
+        given += [("field", name) for name in self.text.read.fields if "field" in read]
+        flags = [f"--{name}={shlex.quote(value)}" for name, value in given]
+        return " ".join([*map(shlex.quote, self.text.given), *flags, *["--skip-damaged"] * ("skip_damaged" in read)])
+
+    @property
+    def trained_here(self) -> bool:
+        """Whether its file shows that the user trained it. Pruning gives a published vocabulary events, but no event counts."""
+        return len(self.tok.vocabulary.event_counts) > 0
+
+    @lazy
+    def counts(self) -> WordCounts | None:
+        """The word counts that changes are measured on; None without text, or with too much of it."""
+        if self.text is None or self.tok.vocabulary.library is not None:
+            return None
+        counts = self.text.together(self.tok)
+        return counts if len(counts) <= MOST_MEASURED else None
+
+    def pruning(self, options: str, change: Change | None) -> list[str]:
+        """What `prune` with these options does, if it does anything. Too much text is not measured."""
+        command = f"`tokenmill prune {self.path} {self.sources}{options}` drops"
+        if change is not None:
+            return [f"{command} {change.dropped:,} tokens{change.cost}."] if change.dropped else []
+        if self.text is not None and self.counts is None and can_lose_tokens(self.tok.vocabulary):
+            return [f"{command} them; for so much text it says the cost only when it runs."]
+        return []
+
+    def measured(self, change: Callable[[WordCounts], Pruned | Replaced]) -> Change | None:
+        """The result of a change on the text; None where there is no text, or too much of it, or the vocabulary does not take it."""
+        if self.counts is None:
+            return None
+        try:
+            new = change(self.counts)
+        except UsageError:
+            return None
+        before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
+        dropped = new.dropped if isinstance(new, Pruned) else int((new.id_map < 0).sum())
+        return Change(dropped, after / max(1, before) - 1)
+
+
+def percent(share: float | None) -> str:
+    return f"{100 * (share or 0):.1f} %".replace("-", "\u2212")
+
+
+def against_swallowed(of: Subject) -> str:
+    """Return advice on swallowed tokens, from what `train` and `prune` accept for such a vocabulary."""
+    vocabulary, advice = of.tok.vocabulary, []
+    if of.trained_here:
+        superwords = not vocabulary.has_superwords and joins_words(vocabulary)
+        how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
+        on = " on text like yours" if vocabulary.removed else ""
+        advice.append(
+            f"A training with {how}{on} leaves fewer of them, not none; few tokens of a text are saved by that."
+        )
+    change = of.measured(lambda counts: prune(of.tok, ios=JUNK, counts=counts))
+    advice += of.pruning(f" --ios {JUNK} -o pruned", change)
+    return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
+
+
+def against_unused(of: Subject, without: Change | None) -> str:
+    """Return advice on tokens that the text does not use. without: the vocabulary without them."""
+    commands = of.pruning(" -o smaller", without)
+    if (change := of.measured(lambda counts: replace(of.tok, counts))) and change.tokens <= -GAIN:
+        commands.append(
+            f"`tokenmill extend {of.path} {of.sources} --reuse {change.dropped} -o better` gives {change.dropped:,} ids to new "
+            f"tokens{change.cost}."
+        )
+    return " ".join(commands) or "They cannot be removed from this vocabulary."
 
 
 @dataclass(frozen=True)
@@ -55,20 +174,20 @@ class Standing:
         return "look" if self.level == "act" else self.level
 
     def __str__(self) -> str:
-        """The rank; without peers nothing, since the summary says so."""
+        """The rank in brackets; without peers nothing, since the summary says so."""
         if not self.peers:
             return ""
         if self.better_than == len(self.peers):
-            return f"as good as the best of {len(self.peers)} published ones of about this size"
+            return f" (as good as the best of {len(self.peers)} published ones of about this size)"
         rank = 1 + len(self.peers) - self.better_than
-        return f"rank {rank} of {len(self.peers) + 1} among published ones of about this size"
+        return f" (rank {rank} of {len(self.peers) + 1} among published ones of about this size)"
 
 
-def standing_of(figures: Figures, figure: str) -> Standing | None:
+def standing_of(figures: Figures, figure: Callable[[Figures], float | None], high: bool = False) -> Standing | None:
     """A figure of the sample among those of peers; None if the vocabulary lacks characters of the sample."""
-    if (own := getattr(figures, figure)) is None:
+    if (own := figure(figures)) is None:
         return None
-    return Standing(own, {name: getattr(of, figure) for name, of in figures.peers().items()})
+    return Standing(own, {name: figure(of) or 0.0 for name, of in figures.peers().items()}, high)
 
 
 def by_cost(findings: Sequence[Finding | None]) -> list[Finding]:
@@ -114,7 +233,7 @@ def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int])
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     swallowed = [token for token in judged.swallowed if token.ios >= JUNK]
     sure = sum(token.before >= ENOUGH for token in swallowed)
-    standing = standing_of(of.figures, "swallowed_share")
+    standing = standing_of(of.figures, attrgetter("swallowed_share"))
     level: Level = standing.level if standing else "good"
     share = ratio(len(swallowed), judged.size) or 0.0
     published = [other.swallowed_share or 0.0 for other in references().values()]
@@ -128,14 +247,13 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
             f"{len(swallowed):,} tokens ({percent(share)}) were almost always swallowed by a longer one; {sure:,} of them "
             f"occurred {ENOUGH} times or more."
         )
-    rank = f", {standing}" if standing and standing.peers else ""
     return Finding(
         "swallowed",
         level,
         statement,
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
         f"They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample: "
-        f"{percent(of.figures.swallowed_share)}{rank}.",
+        f"{percent(of.figures.swallowed_share)}{standing or ''}.",
         "" if level == "good" else against_swallowed(of),
         share,
     )
@@ -144,7 +262,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
 def _unused(of: Subject, judged: Judgement) -> Finding:
     unused = judged.size - used_tokens(of.tok, judged.usage)
     times = judged.usage.tokens / max(1, judged.size)
-    removable = of.without_unused if times >= SHORT else None
+    removable = of.measured(lambda counts: shrink(of.tok, text=counts)) if times >= SHORT else None
     spare = 0.0 if removable is None else (ratio(removable.dropped, judged.size) or 0.0)
     look = spare >= UNUSED
     stay = ""
@@ -154,7 +272,7 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if times < SHORT:
         advice = "Judge on more text before you act on this."
     else:
-        advice = against_unused(of) if look else ""
+        advice = against_unused(of, removable) if look else ""
     return Finding(
         "unused",
         "look" if look else "good",
@@ -169,10 +287,12 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
 
 
 def _languages(of: Subject) -> Finding | None:
-    standing, premiums = standing_of(of.figures, "gini"), of.figures.premiums
+    standing, premiums = standing_of(of.figures, attrgetter("gini")), of.figures.premiums
     if standing is None:
         return None
     dearest = max(premiums, key=premiums.__getitem__)
+    tokens = sorted(sum(other.languages.values()) for other in of.figures.peers().values())
+    median = tokens[len(tokens) // 2] if tokens else 0
     fairest = min(references([of.figures]).items(), key=lambda item: item[1].gini or 1)
     advice = f"Where such languages matter, use a fairer one: {fairest[0]} has {fairest[1].gini:.2f}."
     if of.trained_here:
@@ -181,28 +301,19 @@ def _languages(of: Subject) -> Finding | None:
         "languages",
         standing.for_some_uses,
         f"{dearest} takes {premiums[dearest]:.1f} times as many tokens as English for the same messages; the Gini coefficient "
-        f"over {len(premiums)} languages is {standing.value:.2f}{f', {standing}' if standing.peers else ''}.",
+        f"over {len(premiums)} languages is {standing.value:.2f}{standing}.",
         "worse than three quarters of the published vocabularies of this size class",
         "Speakers of such languages pay more, wait longer, and fit less into a context.",
         "" if standing.level == "good" else advice,
-        _more_tokens(of.figures),
+        1 - min(1.0, median / max(1, sum(of.figures.languages.values()))) if tokens else 0.0,
     )
 
 
-def _more_tokens(figures: Figures) -> float:
-    """The share of the tokens of the languages that the median of the peers saves."""
-    peers = sorted(sum(of.languages.values()) for of in figures.peers().values())
-    return max(0.0, 1 - peers[len(peers) // 2] / max(1, sum(figures.languages.values()))) if peers else 0.0
-
-
 def _density(of: Subject) -> Finding | None:
-    """Compression on the sample."""
-    peers = of.figures.peers()
-    standings = {
-        domain: Standing(own, {name: other.bytes_per_token(domain) or 0.0 for name, other in peers.items()}, True)
-        for domain in (PROSE, CODE)
-        if (own := of.figures.bytes_per_token(domain)) is not None
+    found = {
+        domain: standing_of(of.figures, methodcaller("bytes_per_token", domain), high=True) for domain in (PROSE, CODE)
     }
+    standings = {domain: standing for domain, standing in found.items() if standing is not None}
     if not standings:
         return None
     worst = max(standings.items(), key=lambda item: _loss(item[1]))
@@ -216,8 +327,7 @@ def _density(of: Subject) -> Finding | None:
     meaning = "More bytes per token mean less compute for the same text."
     if best and _loss(worst[1]) > 0:
         meaning = f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
-    ranks = {name: f" ({standing})" if standing.peers else "" for name, standing in standings.items()}
-    held = [f"{standing.value:.2f} bytes of {name}{ranks[name]}" for name, standing in standings.items()]
+    held = [f"{standing.value:.2f} bytes of {name}{standing}" for name, standing in standings.items()]
     return Finding(
         "density",
         worst[1].for_some_uses if low else "good",
@@ -265,29 +375,33 @@ def compared(
     judged: Mapping[str, Judgement], figures: Mapping[str, Figures], differences: Mapping[str, Interval | None]
 ) -> list[Finding]:
     """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) for name, of in judged.items()}
+    swallowed = {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) or 0 for name, of in judged.items()}
     unused = {name: 1 - (ratio(used_tokens(of.tok, of.usage), of.size) or 0) for name, of in judged.items()}
     sizes = [of.size for of in judged.values()]
     alike = max(sizes) <= 1.25 * min(sizes)
-    shares = [
+    found = [
         _least(
             "swallowed",
+            "share of tokens that were almost always swallowed by longer ones",
             swallowed,
-            "tokens that were almost always swallowed by longer ones",
             "IoS is the share of a token's occurrences that one merge takes; such tokens are steps on the way to longer ones.",
             alike,
         ),
         _least(
             "unused",
+            "share of tokens that never occur in this text",
             unused,
-            "tokens that never occur in this text",
             "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
             alike,
         ),
     ]
-    if len(judged) == 1:
-        return by_cost(shares)
-    return by_cost([_fewest(judged, differences), _fairest(figures), *shares])
+    ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
+    if len(judged) > 1:
+        found.append(_fewest(judged, differences))
+    if len(ginis) > 1:
+        same = "0 means that the same messages take the same number of tokens in every language."
+        found.append(_least("languages", "Gini coefficient over 20 languages of the public sample", ginis, same, True))
+    return by_cost(found)
 
 
 def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> str:
@@ -332,51 +446,24 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
     )
 
 
-def _fairest(figures: Mapping[str, Figures]) -> Finding | None:
-    values = {name: of.gini for name, of in figures.items() if of.gini is not None}
-    if len(values) < 2:
-        return None
+def _least(key: str, what: str, values: Mapping[str, float], meaning: str, alike: bool) -> Finding:
+    """The tokenizer with the least of something. alike: whether the vocabularies are of about the same size, so that it decides."""
     best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    difference = values[worst] - values[best]
-    if difference < ALIKE:
-        low, high = f"{values[best]:.2f}", f"{values[worst]:.2f}"
-        each = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
-        statement = f"No tokenizer is fairer to languages than the others: {each}"
-    else:
-        statement = f"{best} treats languages most evenly: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
-    return Finding(
-        "languages",
-        "good" if difference < ALIKE else "look",
-        f"{statement}, over 20 languages of the public sample.",
-        f"a difference of {ALIKE}",
-        "0 means that the same messages take the same number of tokens in every language.",
-        "" if difference < ALIKE else f"For several languages use {best}.",
-        difference,
-    )
-
-
-def _least(key: str, shares: Mapping[str, float | None], what: str, meaning: str, alike: bool) -> Finding:
-    """alike: whether the vocabularies are of about the same size, so that shares of them can be compared."""
-    known = {name: share or 0.0 for name, share in shares.items()}
-    best, worst = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
-    apart = known[worst] - known[best]
-    if len(known) == 1:
-        statement = f"{percent(known[best])} of the vocabulary of {best} are {what}."
+    apart = values[worst] - values[best]
+    shown = "{:.2f}".format if key == "languages" else percent
+    low, high = shown(values[best]), shown(values[worst])
+    statement = f"{best} has the smallest {what}: {low}; {worst} has {high}."
+    if len(values) == 1:
+        statement = f"The {what} is {low} for {best}."
     elif apart < ALIKE:
-        low, high = percent(known[best]), percent(known[worst])
-        statement = f"The tokenizers have about the same share of {what}: {low if low == high else f'{low} to {high}'}."
-    else:
-        statement = f"{best} has the smallest share of {what}: {percent(known[best])} of its vocabulary; {worst} has {percent(known[worst])}."
+        statement = f"The tokenizers have about the same {what}: {low if low == high else f'{low} to {high}'}."
+    advice = f"If all else is equal, use {best}." if apart >= ALIKE else ""
     return Finding(
         key,
         "look" if apart >= ALIKE and alike else "good",
         statement,
-        f"a difference of {percent(ALIKE)}",
+        f"a difference of {shown(ALIKE)}",
         meaning,
-        "The vocabularies differ in size, so this decides nothing."
-        if not alike
-        else f"If all else is equal, use {best}."
-        if apart >= ALIKE
-        else "",
+        advice if alike else "The vocabularies differ in size, so this decides nothing.",
         apart if alike else 0.0,
     )
