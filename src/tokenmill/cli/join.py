@@ -36,7 +36,7 @@ def verify(
 ) -> None:
     """Verify a token file: hashes, ids, ends of documents, and the text it was made from.
 
-    With --tokenizer and sources they are encoded again, and every id is compared. Exits with 1 for the first fault, and names its position.
+    With --tokenizer and sources, the sources are encoded again, and every id is compared. Exits with 1 at the first fault, and names its position.
 
     tokenmill verify train.bin corpus/*.jsonl --tokenizer my-tokenizer
     """

@@ -111,9 +111,9 @@ class Changed:
 class Prune(Change):
     """Remove tokens; every token that remains can still be built.
 
-    Name what to keep: the tokens that a text uses, those of scripts, or both. Or what to remove: ids, or junk by its IoS.
+    Name the tokens to keep: those that a text uses, those of scripts, or both. Or name those to remove: ids, unreachable tokens, or junk by its IoS.
 
-    A file records the new id of each old one, for the rows of an embedding table. A certificate states which text both encode identically.
+    A file records the new id of each old one, for the rows of an embedding table. A certificate states for which text both tokenizers make the same tokens.
 
     tokenmill prune cl100k_base corpus/*.txt -o smaller
 
