@@ -30,6 +30,28 @@ for _byte, _character in enumerate(CHARACTERS):
     BYTES[ord(_character)] = _byte
 
 
+def tables_of(texts: list):
+    """The tables of texts by id, None for an id without one; None if two are equal.
+
+    Raises ValueError with the id of a text that is not Unicode.
+    """
+    id: cython.size_t
+    room: cython.size_t = 0
+    length: cython.Py_ssize_t = 0
+    for id in range(len(texts)):
+        if texts[id] is not None:
+            room += 4 * PyUnicode_GET_LENGTH(texts[id])
+    tables: BpeTables = BpeTables(room)
+    for id in range(len(texts)):
+        if texts[id] is not None:
+            try:
+                memcpy(tables.text + tables.used, PyUnicode_AsUTF8AndSize(texts[id], cython.address(length)), length)
+            except UnicodeEncodeError:
+                raise ValueError(id) from None
+            tables.add(length, id)
+    return tables if tables.index() else None
+
+
 def scored_pieces(texts: list, scores: list, bytes_of: dict, mark: bytes):
     """The tokens of pieces with scores, packed as by `pack_tokens`, and each two pieces that spell one; None if two are equal.
 
@@ -40,11 +62,7 @@ def scored_pieces(texts: list, scores: list, bytes_of: dict, mark: bytes):
     n: cython.size_t = len(texts)
     i: cython.size_t
     id: cython.size_t
-    room: cython.size_t = 0
-    for id in range(n):
-        if texts[id] is not None:
-            room += 4 * PyUnicode_GET_LENGTH(texts[id])
-    tables: BpeTables = BpeTables(room)
+    tables: BpeTables = tables_of(texts)
     sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     blob: cython.pointer(uint8_t)
@@ -52,23 +70,17 @@ def scored_pieces(texts: list, scores: list, bytes_of: dict, mark: bytes):
     entry: cython.pointer(Entry)
     left: uint32_t
     right: uint32_t
-    length: cython.Py_ssize_t = 0
     o: cython.size_t = 0
     score: cython.double
     lowest: cython.double = float("inf")
     falling: cython.bint = True  # as in nearly all files
+    if tables is None:
+        return None
     for id in range(n):
         if texts[id] is not None:
             score = scores[id]
             falling = falling and score <= lowest
             lowest = score
-            try:
-                memcpy(tables.text + tables.used, PyUnicode_AsUTF8AndSize(texts[id], cython.address(length)), length)
-            except UnicodeEncodeError:
-                raise ValueError(id) from None
-            tables.add(length, id)
-    if not tables.index():
-        return None
     order = None if falling else sorted(range(n), key=scores.__getitem__, reverse=True)
     for i in range(n):
         id = i if falling else order[i]
@@ -251,6 +263,14 @@ class BpeTables:
             PyErr_CheckSignals()
         return 0
 
+    def put_rows(self, rows: bytes):
+        """The merges as int32 rows (left id, right id, new id), which are right."""
+        self.rows = cython.cast(
+            cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), len(rows) // 4 + 1, 4)
+        )
+        memcpy(self.rows, PyBytes_AS_STRING(rows), len(rows))
+        self.n_rows = len(rows) // 12
+
     def packed_rows(self, n):
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
 
@@ -289,38 +309,21 @@ class BpeTables:
     def __len__(self):
         return self.n
 
-    def __contains__(self, text: str):
-        return self.id_of(text) != NONE
-
     def get(self, text: str):
-        id: uint32_t = self.id_of(text)
+        """The id of a text; None for one that is not in the vocabulary."""
+        id: uint32_t = NONE
+        data: bytes = text.encode("utf-8", "surrogatepass")
+        size: cython.size_t = PyBytes_GET_SIZE(data)
+        if self.used + size <= self.room:
+            memcpy(self.text + self.used, PyBytes_AS_STRING(data), size)
+            id = self.find(self.used, size)
         return None if id == NONE else id
-
-    def __getitem__(self, text: str):
-        id: uint32_t = self.id_of(text)
-        if id == NONE:
-            raise KeyError(text)
-        return id
 
     def text_of(self, id: cython.size_t) -> str:
         """The text of an id that is in the vocabulary."""
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.text + entry.start), entry.size).decode()
 
-    def listing(self):
-        """The texts by id, None for an id without one, and the merges. None once `place` was called."""
-        id: cython.size_t
-        if self.blob != cython.NULL:
-            return None
-        return [self.text_of(id) if self.by_id[id] else None for id in range(self.n_ids)], self.packed_rows(self.n_rows)
-
-    def id_of(self, text):
-        data: bytes = text.encode("utf-8", "surrogatepass")
-        size: cython.size_t = PyBytes_GET_SIZE(data)
-        if self.used + size > self.room:
-            return NONE
-        memcpy(self.text + self.used, PyBytes_AS_STRING(data), size)
-        return self.find(self.used, size)
 
     # ------------------------------------------------------------------ tokens
 
@@ -376,8 +379,9 @@ class BpeTables:
             start += i
 
     def finish(self, apart, bytes_apart, added: list):
-        """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary; None for what is wrong.
+        """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary.
 
+        ValueError, with the number of the merge, for one whose parts do not merge.
         apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
         own entries are left out unless a merge makes them.
         """
@@ -406,7 +410,7 @@ class BpeTables:
                 for k in range(3):
                     id = self.rows[3 * row + k]
                     if self.sizes[id] == NONE or flags[id] & 2:
-                        return None
+                        raise ValueError(row)
                     self.rows[3 * kept + k] = self.rows[3 * row + k]
                 kept += 1
             for row in range(kept):

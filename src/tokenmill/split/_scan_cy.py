@@ -49,11 +49,12 @@ class Scanner:
         self.tables = tables  # owns the bytes that the pointers below refer to
         self.inner = inner
         self.composed = None if composed is None else Scanner(composed, None, scalar)
-        self.width = tables.width
-        self.invalid = tables.invalid
-        self.ascii = _bytes(tables.ascii)
-        self.index = _numbers(tables.index)
-        self.pages = _bytes(tables.pages)
+        alphabet = tables.alphabet
+        self.width = alphabet.size + 1
+        self.invalid = alphabet.invalid
+        self.ascii = _bytes(alphabet.ascii)
+        self.index = _numbers(alphabet.index)
+        self.pages = _bytes(alphabet.pages)
         self.steps = _numbers(tables.steps) if tables.steps else cython.NULL
         self.actions = _bytes(tables.actions)
         self.matches = _numbers(tables.matches)
@@ -62,19 +63,19 @@ class Scanner:
         simd = tables.simd
         self.uses_simd = simd is not None and not scalar and tm_has_simd()
         if self.uses_simd:
-            columns: cython.size_t = simd.columns
+            columns: cython.size_t = simd.alphabet.size + 2
             self.pairs = cython.cast(cython.pointer(uint8_t), malloc(columns * columns * columns * 8))
             if self.pairs == cython.NULL:
                 raise MemoryError
-            tm_simd_pairs(self.pairs, _bytes(simd.steps), simd.columns, simd.next)
+            tm_simd_pairs(self.pairs, _bytes(simd.steps), columns, columns - 2)
             self.simd.pairs = self.pairs
-            self.simd.columns = simd.columns
-            tm_ascii_table(self.simd.ascii, _bytes(simd.ascii))
+            self.simd.columns = columns
+            tm_ascii_table(self.simd.ascii, _bytes(simd.alphabet.ascii))
             self.simd.index = self.index
-            self.simd.pages = _bytes(simd.pages)
-            self.simd.next = simd.next
-            self.simd.end = simd.end
-            self.simd.invalid = simd.invalid
+            self.simd.pages = _bytes(simd.alphabet.pages)
+            self.simd.next = columns - 2
+            self.simd.end = columns - 1
+            self.simd.invalid = simd.alphabet.invalid
 
     def __dealloc__(self):
         free(self.pairs)
