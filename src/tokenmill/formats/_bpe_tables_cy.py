@@ -49,67 +49,8 @@ def tables_of(texts: list):
             except UnicodeEncodeError:
                 raise ValueError(id) from None
             tables.add(length, id)
+    tables.n_ids = len(texts)
     return tables if tables.index() else None
-
-
-def scored_pieces(texts: list, scores: list, bytes_of: dict, mark: bytes):
-    """The tokens of pieces with scores, packed as by `pack_tokens`, and each two pieces that spell one; None if two are equal.
-
-    texts: the pieces by id; None for an id without one. The pairs are int32 rows (left id, right id, new id): the new id with the
-    highest score first, of equal scores the lowest id, and the longest left part first. bytes_of: the ids of tokens that are one byte.
-    mark: stands for a space. Raises ValueError with the id of a piece that is not Unicode text.
-    """
-    n: cython.size_t = len(texts)
-    i: cython.size_t
-    id: cython.size_t
-    tables: BpeTables = tables_of(texts)
-    sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-    blob: cython.pointer(uint8_t)
-    cut: cython.size_t
-    entry: cython.pointer(Entry)
-    left: uint32_t
-    right: uint32_t
-    o: cython.size_t = 0
-    score: cython.double
-    lowest: cython.double = float("inf")
-    falling: cython.bint = True  # as in nearly all files
-    if tables is None:
-        return None
-    for id in range(n):
-        if texts[id] is not None:
-            score = scores[id]
-            falling = falling and score <= lowest
-            lowest = score
-    order = None if falling else sorted(range(n), key=scores.__getitem__, reverse=True)
-    for i in range(n):
-        id = i if falling else order[i]
-        if texts[id] is None:
-            continue
-        entry = tables.entries + (tables.by_id[id] - 1)
-        for cut in range(entry.size - 1, 0, -1):
-            if tables.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
-                continue
-            left = tables.find(entry.start, cut)
-            right = NONE if left == NONE else tables.find(entry.start + cut, entry.size - cut)
-            if right != NONE:
-                tables.put_row(left, right, id)
-    blob = cython.cast(cython.pointer(uint8_t), new_array(tables.used + len(bytes_of) + 1, 1))
-    try:
-        for id in range(n):
-            size[id] = NONE
-            if texts[id] is not None:
-                entry = tables.entries + (tables.by_id[id] - 1)
-                size[id] = _text_of(tables.text + entry.start, entry.size, blob + o, mark)
-                o += size[id]
-            elif id in bytes_of:
-                blob[o] = bytes_of[id]
-                size[id] = 1
-                o += 1
-        packed: bytes = PyBytes_FromStringAndSize(cython.cast(cython.p_char, blob), o)
-        return (packed, sizes), tables.packed_rows(tables.n_rows)
-    finally:
-        free(blob)
 
 
 @cython.final
@@ -304,6 +245,27 @@ class BpeTables:
             free(before)
             free(latest)
 
+    def put_scored(self, scores: list):
+        """The merges of a model with scores: each two texts that spell one. scores: by id.
+
+        The new id with the highest score comes first, of equal scores the lowest id, and the longest left part first.
+        """
+        id: cython.size_t
+        cut: cython.size_t
+        left: uint32_t
+        right: uint32_t
+        for id in sorted(range(self.n_ids), key=scores.__getitem__, reverse=True):
+            if self.by_id[id] == 0:
+                continue
+            entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
+            for cut in range(entry.size - 1, 0, -1):
+                if self.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
+                    continue
+                left = self.find(entry.start, cut)
+                right = NONE if left == NONE else self.find(entry.start + cut, entry.size - cut)
+                if right != NONE:
+                    self.put_row(left, right, id)
+
     # ------------------------------------------------------------------ the vocabulary as a mapping
 
     def __len__(self):
@@ -327,10 +289,10 @@ class BpeTables:
 
     # ------------------------------------------------------------------ tokens
 
-    def place(self, mark):
+    def place(self, mark, bytes_of: dict):
         """Make the tokens of the texts. mark: None for texts in the byte alphabet, else what they have for a space, or "".
 
-        Returns the texts that no text is encoded to, by id.
+        bytes_of: the bytes that ids stand for, whatever their texts. Returns the texts that no text is encoded to, by id.
         """
         apart: dict = {}
         id: cython.size_t
@@ -338,10 +300,16 @@ class BpeTables:
         o: cython.size_t = 0
         space: bytes = b"" if mark is None else mark.encode()
         by_bytes: cython.bint = mark is None
-        self.blob = cython.cast(cython.pointer(uint8_t), new_array(self.used + 1, 1))
+        some: cython.bint = len(bytes_of) > 0
+        self.blob = cython.cast(cython.pointer(uint8_t), new_array(self.used + len(bytes_of) + 1, 1))
         self.sizes = cython.cast(cython.pointer(uint32_t), new_array(self.n_ids + 1, 4))
         for id in range(self.n_ids):
             self.sizes[id] = NONE
+            if some and id in bytes_of:
+                self.blob[o] = bytes_of[id]
+                self.sizes[id] = 1
+                o += 1
+                continue
             if self.by_id[id] == 0:
                 continue
             entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
@@ -359,26 +327,7 @@ class BpeTables:
                 apart[id] = PyBytes_FromStringAndSize(cython.cast(cython.p_char, p), entry.size)
         return apart
 
-    def put_bytes(self, ids: list):
-        """Make the tokens with these 256 ids, None for a byte without one, those bytes. To be called before `finish`."""
-        i: cython.size_t
-        id: cython.size_t
-        o: cython.size_t = 0
-        values: dict = {known: i for i, known in enumerate(ids) if known is not None}
-        start: cython.size_t = 0
-        for id in range(self.n_ids):
-            if self.sizes[id] == NONE:
-                continue
-            i = self.sizes[id]
-            if id in values:
-                self.blob[o] = values[id]
-                self.sizes[id] = 1
-            elif o != start:
-                memmove(self.blob + o, self.blob + start, i)
-            o += self.sizes[id]
-            start += i
-
-    def finish(self, apart, bytes_apart, added: list):
+    def finish(self, apart, bytes_apart, added):
         """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary.
 
         ValueError, with the number of the merge, for one whose parts do not merge.

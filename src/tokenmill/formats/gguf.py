@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from ..split.patterns import LINES, PATTERNS
+from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
@@ -44,11 +44,6 @@ def _cased(contractions: str, digits: str) -> tuple[str, ...]:
     return (rf"{words}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{_ENDS}",)
 
 
-_CJK = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
-_DEEPSEEK = (
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
-    + _ENDS
-)
 # Letters with case, as deepseek-llm's pattern lists them.
 _CASED = (
     "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ"
@@ -82,7 +77,7 @@ _PRE: dict[str, tuple[str, ...]] = {
     ),
     "qwen2 stablelm2 hunyuan megrez deepseek-r1-qwen kormo f2llmv2 grok-2 solar-open": (PATTERNS["qwen2"],),
     "qwen35": (_QWEN35,),
-    "deepseek-v3 hunyuan-dense joyai-llm hy_v4": (r"\p{N}{1,3}", _CJK, _DEEPSEEK),
+    "deepseek-v3 hunyuan-dense joyai-llm hy_v4": CHAINS["deepseek-v3"],
     "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
     "deepseek-llm": (
         "[\r\n]",

@@ -9,7 +9,6 @@ What decides ids and has no place in the metadata is a ConversionError. llama.cp
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from functools import cache, reduce
 from typing import Any
 
@@ -93,7 +92,11 @@ def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[in
 def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
     """The name of the split patterns in llama.cpp, and whether a pretoken that is a token is not merged there."""
     patterns = _comparable(vocabulary.split_patterns)
-    found = [name for name, theirs in NAMES_OF_PATTERNS.items() if patterns in _known_spellings(theirs)]
+    found = [
+        name
+        for name, theirs in NAMES_OF_PATTERNS.items()
+        if patterns in (_comparable(theirs), _comparable(_in_full(theirs)))
+    ]
     if not found:
         held = " then ".join(vocabulary.split_patterns) or "none"
         raise ConversionError(
@@ -105,11 +108,7 @@ def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
 
 
 @cache
-def _known_spellings(patterns: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    return _comparable(patterns), _comparable(_in_full(patterns))
-
-
-def _comparable(patterns: Iterable[str]) -> list[str]:
+def _comparable(patterns: tuple[str, ...]) -> list[str]:
     """The patterns in one spelling: newlines and quotation marks may be escaped."""
     spellings = (("\n", "\\n"), ("\r", "\\r"), ('\\"', '"'))
     return [reduce(lambda text, pair: text.replace(*pair), spellings, canonical(pattern)) for pattern in patterns]
@@ -146,10 +145,10 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
     return [what]
 
 
-def _in_full(patterns: Iterable[str]) -> list[str]:
+def _in_full(patterns: tuple[str, ...]) -> tuple[str, ...]:
     """The patterns with GPT-2's as other files write it: llama.cpp leaves out alternatives for what no other matches."""
     short = NAMES_OF_PATTERNS["gpt-2"][0]
-    return [PATTERNS["gpt2"] if pattern == short else pattern for pattern in patterns]
+    return tuple(PATTERNS["gpt2"] if pattern == short else pattern for pattern in patterns)
 
 
 def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], list[str]]:

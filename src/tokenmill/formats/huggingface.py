@@ -36,7 +36,7 @@ from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
 from .pieces import piece_texts, text_or_none
 from .rank_merges import present_by_rank
-from .tokenmill_json import FLAGS, added_token
+from .tokenmill_json import added_json, added_token
 from .unknown_files import model_kind
 
 _TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill adds nothing but with add_special_tokens=True"
@@ -111,7 +111,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [_added_json(token) for token in added],
+        "added_tokens": [added_json(token) for token in added],
         "normalizer": normalizer_json(vocabulary.normalizers),
         "pre_tokenizer": pre_tokenizer_json(vocabulary),
         "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
@@ -180,10 +180,6 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
     return vocabulary.alphabet == "bytes" and text not in (None, token.content)
 
 
-def _added_json(token: AddedToken) -> dict[str, Any]:
-    return {name: getattr(token, name) for name in ("id", "content", *FLAGS)}
-
-
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
     """The content of tokenizer_config.json, by which transformers' AutoTokenizer opens the folder."""
     config: dict[str, Any] = {
@@ -191,7 +187,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
         "model_max_length": int(1e30),
         "clean_up_tokenization_spaces": False,
         "added_tokens_decoder": {
-            str(token.id): {key: value for key, value in _added_json(token).items() if key != "id"}
+            str(token.id): {key: value for key, value in added_json(token).items() if key != "id"}
             for token in _one_name_each(vocabulary, [])
         },
     }

@@ -21,7 +21,7 @@ from .byte_alphabet import tokens_of_texts
 from .file_content import MAX_ID, Json, fail, show
 from .huggingface_text import normalizer_json
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of
-from .tokenmill_json import FLAGS
+from .tokenmill_json import added_json
 
 _BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
 _RUST_TYPES = re.compile(
@@ -92,7 +92,7 @@ def word_piece_of_gguf(
         (*_LEADING, "NFD", _DROPPED, ("ReplaceRegex", r"\p{M}", "")) if strip_accents else (_DROPPED,)
     )
     root = {
-        "added_tokens": [{"id": token.id, "content": token.content, **{f: getattr(token, f) for f in FLAGS}} for token in added],
+        "added_tokens": [added_json(token) for token in added],
         "normalizer": normalizer_json((*marks, "Lowercase", _WORDS) if lowercase else (*marks, _WORDS)),
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "decoder": {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": False},

@@ -35,13 +35,13 @@ def merged_vocabulary(
     character, or that a merge makes, is an ordinary token too.
     """
     byte_ids = [tables.get(text) for text in BYTE_TEXTS] if byte_fallback else []
+    bytes_of = {id: byte for byte, id in enumerate(byte_ids) if id is not None}
     contents, ids = {token.content.encode("utf-8", "replace") for token in added}, {token.id for token in added}
-    decode_only = {id: text for id, text in tables.place(mark).items() if mark is not None or text not in contents}
-    if byte_ids:
-        tables.put_bytes(byte_ids)
+    apart = tables.place(mark, bytes_of)
+    decode_only = {id: text for id, text in apart.items() if mark is not None or text not in contents}
     named = {token.id for token in added if len(token.content) > 1 and 0 <= token.id <= MAX_ID}
     try:
-        *packed, events, all_bytes = tables.finish([*decode_only], [id for id in byte_ids if id is not None], [*named])
+        *packed, events, all_bytes = tables.finish(decode_only, bytes_of, named)
     except ValueError as error:
         raise EventError(int(str(error)), "a part of this merge, or its result, is a byte or an added token") from None
     made = partial(

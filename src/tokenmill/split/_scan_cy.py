@@ -80,12 +80,7 @@ class Scanner:
     def __dealloc__(self):
         free(self.pairs)
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def class_of(self, p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
-                 size: cython.pointer(cython.size_t)) -> cython.size_t:
+    def class_of(self, p, left, size):
         """The class of the character at p, or of the byte there if it is not UTF-8. Its length in bytes goes to `size`."""
         code: uint32_t = 0
         size[0] = 1
@@ -97,11 +92,7 @@ class Scanner:
             return self.invalid
         return self.pages[(cython.cast(cython.size_t, self.index[code >> 7]) << 7) + (code & 127)]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-             ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def scan(self, text, start, length, ends, room):
         at: cython.size_t = start
         n: cython.Py_ssize_t = 0
         m: cython.Py_ssize_t
@@ -116,20 +107,12 @@ class Scanner:
                 n += ends[i] == length or not self.joins_at(text, ends[i])
         return n
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def joins_at(self, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t) -> cython.bint:
+    def joins_at(self, text, at):
         """Whether the bytes on both sides of text[at] are joined."""
         pair: cython.size_t = cython.cast(cython.size_t, text[at - 1]) << 8 | text[at]
         return self.joined[pair >> 3] >> (pair & 7) & 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan_pretokens(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-                       ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def scan_pretokens(self, text, start, length, ends, room):
         if self.inner is None:
             return self.scan_one(self, text, start, length, ends, room, cython.NULL)
         state: tm_chain_state = tm_chain_take(cython.cast(cython.p_void, self), text, start, length)
@@ -143,12 +126,7 @@ class Scanner:
             tm_chain_save(cython.address(state))
         return n
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan_chain(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-                   ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
-                   known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+    def scan_chain(self, text, start, length, ends, room, known):
         """The pretokens of the inner patterns. `known[0]` is the end of the outer pretoken around `start`, or not after
         `start` if a new one begins there; `known[1]` is the same for the next pattern, and so on."""
         if self.inner is None:
@@ -167,12 +145,7 @@ class Scanner:
             at = ends[n - 1]
         return n
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan_one(self, machine: Scanner, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-                 ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
-                 known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+    def scan_one(self, machine, text, start, length, ends, room, known):
         """The pretokens of this pattern alone if `known` is NULL, else of the inner ones; known: as for scan_chain.
 
         machine: the scanner whose transducer finds them, this one or the composed one."""
@@ -200,12 +173,7 @@ class Scanner:
                 n += 1
         return n
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def run_transducer(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-             ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
-             stopped: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+    def run_transducer(self, text, start, length, ends, room, stopped):
         """Run the transducer from a pretoken start, with room for at least 3 ends. Returns how many ends it wrote.
 
         `stopped` is NONE, or the place that the automaton must pass because the transducer could not decide.
@@ -248,11 +216,7 @@ class Scanner:
         stopped[0] = p if n <= 2 else NONE
         return n - 2 if n > 2 else 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def match(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
-              length: cython.size_t) -> cython.size_t:
+    def match(self, text, begin, length):
         """The end of the match that begins at `begin`, or NONE."""
         found: cython.size_t = NONE
         p: cython.size_t = begin
@@ -269,11 +233,7 @@ class Scanner:
             p += size
         return length if self.accepts[row + self.width - 1] else found
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def next_pretoken(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
-                      length: cython.size_t) -> cython.size_t:
+    def next_pretoken(self, text, begin, length):
         """The end of the pretoken that begins at `begin`: a match, or the text before the next match."""
         size: cython.size_t
         end: cython.size_t = self.match(text, begin, length)
@@ -285,11 +245,7 @@ class Scanner:
             end += size
         return end
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def cut(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t,
-            length: cython.size_t) -> cython.size_t:
+    def cut(self, text, start, length):
         at: cython.size_t = length
         size: cython.size_t
         before: cython.size_t
@@ -311,11 +267,7 @@ class Scanner:
                 return at
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def is_certain(self, text: cython.pointer(cython.const[uint8_t]), before: cython.size_t, at: cython.size_t,
-                   size: cython.size_t) -> cython.bint:
+    def is_certain(self, text, before, at, size):
         """Whether the border at `at` is a certain cut of this pattern and of all inner ones.
 
         The characters around it are text[before:at] and the `size` bytes after it. Where it is a certain cut of this pattern,

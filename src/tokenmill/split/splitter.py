@@ -23,31 +23,24 @@ ANYTHING = r"(?s:.)+"  # the whole text is one pretoken
 MOST_COMPILED = 64
 _ASCII = re.compile(rb"[\0-\x7f]{2,}")
 _WINDOW = 4096  # bytes of a run of ASCII in which a border is looked for
-COMPILED: dict[str, Tables | str] = {}  # by pattern
 WARNED: set[str] = set()  # the patterns that this process has warned of
 
 
+@functools.lru_cache(MOST_COMPILED)
 def tables_of(pattern: str) -> Tables | str:
     """The compiled pattern, or the reason why only the `regex` module can run it."""
-    if (known := COMPILED.get(pattern)) is not None:
-        return known
     if pattern == ANYTHING:
         return whole_text_tables()
     from .alphabet import NotRegular
     from .compiler import compile_pattern  # late: decoding needs no pattern
 
-    tables: Tables | str
     try:
-        tables = compile_pattern(pattern)
+        return compile_pattern(pattern)
     except NotRegular as reason:
         from .backtracking import to_regex
 
         to_regex(pattern)  # raises PatternError for an invalid pattern
-        tables = str(reason)
-    if len(COMPILED) >= MOST_COMPILED:
-        COMPILED.clear()
-    COMPILED[pattern] = tables
-    return tables
+        return str(reason)
 
 
 def whole_text_tables() -> Tables:
@@ -69,6 +62,15 @@ def composed_tables(patterns: tuple[str, ...]) -> Tables | None:
     from .composition import compose
 
     return compose(outer, inner)
+
+
+def _warn_once(pattern: str, what: str) -> None:
+    """Warn of a pattern, once in a process."""
+    if pattern not in WARNED:
+        from .syntax import shown
+
+        WARNED.add(pattern)
+        warnings.warn(f"the split pattern {shown(pattern)} {what}", stacklevel=3)
 
 
 def _ends(scanner: Scanner, data: bytes) -> array[int]:
@@ -147,14 +149,11 @@ class Splitter:
         self.cutter: Any = None  # knows certain cuts in place of the scanner, by its method `certain_cut`
         compiled = [tables_of(pattern) for pattern in self.patterns or (ANYTHING,)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):
-            if isinstance(tables, str) and pattern not in WARNED:
-                from .syntax import shown
-
-                WARNED.add(pattern)
-                warnings.warn(
-                    f"the split pattern {shown(pattern)} has {tables}, which the scanner cannot run. The regex module "
-                    "splits instead: the pretokens are the same, but it is much slower.",
-                    stacklevel=2,
+            if isinstance(tables, str):
+                _warn_once(
+                    pattern,
+                    f"has {tables}, which the scanner cannot run. The regex module splits instead: the pretokens are the same, "
+                    "but it is much slower.",
                 )
         scalar = bool(os.environ.get("TOKENMILL_SCALAR"))
         for i, tables in reversed(list(enumerate(compiled))):
@@ -193,13 +192,9 @@ class Splitter:
         if not has_special and self._normalize is None:
             return data, ends
         parts: list[bytes] = []
-        start = 0
-        for end in ends:
-            for found in self._any_special.finditer(text, start, end) if has_special else ():
-                parts.append(text[start : found.start()])
-                start = found.end()
-            parts.append(text[start:end])
-            start = end
+        for start, end in itertools.pairwise([0, *ends]):
+            document = text[start:end]
+            parts += self._any_special.split(document) if has_special else [document]
         if self._normalize is not None:
             texts = (self._normalize(part.decode("utf-8", "surrogateescape")) for part in parts)
             parts = [text.encode("utf-8", "surrogateescape") for text in texts]
@@ -266,13 +261,10 @@ class Splitter:
         ends = self.ends(text[: 1 << 20])
         longest = max(end - start for start, end in zip([0, *ends], ends, strict=False))
         if longest > LONG:
-            from .syntax import shown
-
-            WARNED.add(own)
-            warnings.warn(
-                f"the split pattern {shown(own)} leaves a pretoken of {longest:,} bytes. A pattern should cut text into "
-                "words: else few tokens can be learned. Check it, or use the name of a pattern, such as cl100k.",
-                stacklevel=2,
+            _warn_once(
+                own,
+                f"leaves a pretoken of {longest:,} bytes. A pattern should cut text into words: else few tokens can be learned. "
+                "Check it, or use the name of a pattern, such as cl100k.",
             )
 
     def split(self, text: str) -> list[str]:

@@ -45,7 +45,7 @@ def show(value: object) -> str:
 
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
-    if value not in choices:
+    if value not in choices or type(value) is int:
         raise VocabularyError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
 
 
