@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import ConversionError
@@ -83,11 +83,9 @@ def sides_of_merges(node: Json) -> tuple[list[str], list[str]]:
 
     if merges and type(merges[0]) is str:
         return split_merges(merges, bad)
-    all_pairs = set(map(type, merges)) <= {list} and set(map(len, merges)) <= {2}
-    if not all_pairs or not set(map(type, chain.from_iterable(merges))) <= {str}:
-        for n, merge in enumerate(merges):
-            if type(merge) is not list or list(map(type, merge)) != [str, str]:
-                bad(n, f"expected a pair of tokens, found {show(merge)}")
+    for n, merge in enumerate(merges):
+        if type(merge) is not list or list(map(type, merge)) != [str, str]:
+            bad(n, f"expected a pair of tokens, found {show(merge)}")
     return [left for left, _ in merges], [right for _, right in merges]
 
 
