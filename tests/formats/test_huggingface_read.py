@@ -241,6 +241,17 @@ def test_damage_below_the_json_is_one_error(raw, said):
         parse(raw)
 
 
+def test_a_merge_of_a_byte_token_is_an_error():
+    texts = [*(f"<0x{byte:02X}>" for byte in range(256)), "b", "<0x41>b", "<unk>"]
+    model = {"type": "BPE", "vocab": {text: id for id, text in enumerate(texts)}, "merges": [["<0x41>", "b"]]}
+    sections = {
+        "pre_tokenizer": None,
+        "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
+    }
+    with pytest.raises(VocabularyError, match="event 0: the token with the id 65 is a byte or an added token"):
+        parse({"added_tokens": [], "model": model | {"byte_fallback": True, "unk_token": "<unk>"}, **sections})
+
+
 def test_every_cut_of_a_file_is_one_error():
     raw = json.dumps(document(added_tokens=[added(265, "<s>")]), ensure_ascii=False).encode()
     for cut in range(0, len(raw), 11):

@@ -2,7 +2,8 @@
 """The tables of a BPE model while it is read: the texts of a vocabulary with their ids, and its merges, in flat memory.
 
 The readers of files put them in: _bpe_json_cy.py that of tokenizer.json, _bpe_gguf_cy.py that of GGUF. What is unusual or wrong
-is left to the slow readers in Python, which name it. Both give the same vocabulary.
+is left to the slow readers in Python, which name it, and put in what is right (`tables_of`). The slow twin is
+tests/naive_tables.py.
 """
 
 import cython
@@ -330,7 +331,7 @@ class BpeTables:
     def finish(self, apart, bytes_apart, added):
         """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary.
 
-        ValueError, with the number of the merge, for one whose parts do not merge.
+        ValueError, with the number of the merge and an id, for one with an id that is no text which merges.
         apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
         own entries are left out unless a merge makes them.
         """
@@ -359,7 +360,7 @@ class BpeTables:
                 for k in range(3):
                     id = self.rows[3 * row + k]
                     if self.sizes[id] == NONE or flags[id] & 2:
-                        raise ValueError(row)
+                        raise ValueError(row, id)
                     self.rows[3 * kept + k] = self.rows[3 * row + k]
                 kept += 1
             for row in range(kept):

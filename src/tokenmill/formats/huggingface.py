@@ -42,16 +42,6 @@ from .unknown_files import model_kind
 _TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill adds nothing but with add_special_tokens=True"
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 _MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
-_MODEL = {
-    "type": "BPE",
-    "dropout": None,
-    "unk_token": None,
-    "continuing_subword_prefix": None,
-    "end_of_word_suffix": None,
-    "fuse_unk": False,
-    "byte_fallback": False,
-    "ignore_merges": False,
-}
 
 
 def assigned_ids(contents: Iterable[str], vocab: dict[str, int] | BpeTables) -> dict[str, int]:
@@ -117,8 +107,16 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
         "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
     }
-    section = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
-    section |= {"byte_fallback": bool(vocabulary.byte_tokens), "fuse_unk": vocabulary.fuse_unknown}
+    section = {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": unknown,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": vocabulary.fuse_unknown,
+        "byte_fallback": bool(vocabulary.byte_tokens),
+        "ignore_merges": vocabulary.whole_pretokens,
+    }
     # One token and one merge a line: the file can be read and compared, and C writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(section, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))

@@ -9,6 +9,7 @@ from .byte_alphabet import CHARACTERS
 from .file_content import decode_utf8, lines_of
 from .huggingface import parse_tokenizer_json
 from .huggingface_pretokenizers import BYTE_LEVEL
+from .huggingface_text import normalizer_json
 from .tokenmill_json import added_json
 
 _END = "</w>"
@@ -38,14 +39,7 @@ def parse_clip_merges(data: bytes, file: str, vocab: dict[str, int] | None = Non
     root = {
         "version": "1.0",
         "added_tokens": [added_json(token) for token in ends],
-        "normalizer": {
-            "type": "Sequence",
-            "normalizers": [
-                {"type": "NFC"},
-                {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
-                {"type": "Lowercase"},
-            ],
-        },
+        "normalizer": normalizer_json(("NFC", ("ReplaceRegex", r"\s+", " "), "Lowercase")),
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [

@@ -43,7 +43,8 @@ def merged_vocabulary(
     try:
         *packed, events, all_bytes = tables.finish(decode_only, bytes_of, named)
     except ValueError as error:
-        raise EventError(int(str(error)), "a part of this merge, or its result, is a byte or an added token") from None
+        row, id = error.args
+        raise EventError(row, f"the token with the id {id} is a byte or an added token, which no merge names") from None
     made = partial(
         packed_vocabulary,
         tuple(packed),
