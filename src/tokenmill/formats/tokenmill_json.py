@@ -23,6 +23,7 @@ _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
 _PLAIN = ("alphabet", "unknown", "add_prefix_space", "space_mark", "fuse_unknown", "strip_decoded")
 _HELD = ("order", "whole_pretokens", *_PLAIN, "normalizers", "split_patterns", "byte_tokens")
+_TYPES = [str, int, bool, bool, bool, bool, bool]  # of the fields of an AddedToken
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
 
 
@@ -104,6 +105,10 @@ def added_json(token: AddedToken) -> dict[str, Any]:
 
 def added_token(item: Json) -> AddedToken:
     """An added token as companions and tokenizer.json write it."""
+    if isinstance(item.value, dict):
+        fields: list[Any] = [*map(item.value.get, AddedToken._fields)]
+        if [*map(type, fields)] == _TYPES and 0 <= fields[1] <= MAX_ID:  # as nearly all are
+            return AddedToken._make(fields)
     id = item["id"].expect(int)
     if not 0 <= id <= MAX_ID:
         item["id"].fail(f"the id {id} is not from 0 to {MAX_ID}")
