@@ -179,12 +179,12 @@ def test_what_decides_no_ids_of_text_is_noted():
         ({"model": {"dropout": 0.1}}, r"at \$.model.dropout: BPE dropout is 0.1"),
         ({"model": {"ignore_merges": "yes"}}, r"at \$.model.ignore_merges: expected true or false, found 'yes'"),
         ({"model": {"vocab": []}}, r"at \$.model.vocab: expected an object, found \[\]"),
-        ({"model": {"vocab": {"a": "b"}}}, r"at \$.model.vocab\['a'\]: the id 'b' of b'a' is not an integer"),
-        ({"model": {"vocab": {"a": -3}}}, r"the id -3 of b'a' is not an integer from 0"),
+        ({"model": {"vocab": {"a": "b"}}}, r"at \$.model.vocab\['a'\]: the id 'b' of 'a' is not an integer"),
+        ({"model": {"vocab": {"a": -3}}}, r"the id -3 of 'a' is not an integer from 0"),
         ({"model": {"vocab": {"a": 1e300}}}, "the id 1e[+]300"),
-        ({"model": {"vocab": {"a": True}}}, "the id True of b'a'"),
+        ({"model": {"vocab": {"a": True}}}, "the id True of 'a'"),
         ({"model": {"vocab": {"a": 2**40}}}, "the id 1099511627776"),
-        ({"model": {"vocab": {"a": 1, "b": 1}}}, r"at \$.model.vocab\['b'\]: the id 1 of b'b' is that of b'a' already"),
+        ({"model": {"vocab": {"a": 1, "b": 1}}}, r"at \$.model.vocab\['b'\]: the id 1 of 'b' is that of 'a' already"),
         ({"model": {"vocab": {"\ud800": 1}}}, "is not Unicode text: it contains a lone surrogate"),
         ({"model": {"merges": ["l o", "lo"]}}, r"at \$.model.merges\[1\]: expected two tokens with a space between"),
         ({"model": {"merges": ["l  o"]}}, r"at \$.model.merges\[0\]"),
@@ -209,7 +209,7 @@ def test_what_decides_no_ids_of_text_is_noted():
         ({"added_tokens": [added(300, "<s>")]}, r"added_tokens\[0\].id: .* has the id 300 here, but .* gives it 265: it numbers"),
         ({"added_tokens": [added(300, "a")]}, r"gives it 97: the vocabulary says so"),
         ({"added_tokens": [added(-1, "<s>")]}, r"the id -1 is not from 0"),
-        ({"added_tokens": [added(265, "")]}, "the added token '' is not a text"),
+        ({"added_tokens": [added(265, "")]}, "the added token '' is empty"),
         ({"added_tokens": [added(265, "\ud800")]}, "lone surrogate"),
         ({"added_tokens": [added(265, 5)]}, r"content: expected a string, found 5"),
         ({"added_tokens": [added(265, "<s>", lstrip=1)]}, r"lstrip: expected true or false, found 1"),
@@ -239,6 +239,17 @@ def test_foreign_and_damaged_files_are_one_error_with_its_place(sections, said):
 def test_damage_below_the_json_is_one_error(raw, said):
     with pytest.raises(FormatError, match=said):
         parse(raw)
+
+
+def test_a_merge_of_a_byte_token_is_an_error():
+    texts = [*(f"<0x{byte:02X}>" for byte in range(256)), "b", "<0x41>b", "<unk>"]
+    model = {"type": "BPE", "vocab": {text: id for id, text in enumerate(texts)}, "merges": [["<0x41>", "b"]]}
+    sections = {
+        "pre_tokenizer": None,
+        "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
+    }
+    with pytest.raises(VocabularyError, match="event 0: the token with the id 65 is a byte or an added token"):
+        parse({"added_tokens": [], "model": model | {"byte_fallback": True, "unk_token": "<unk>"}, **sections})
 
 
 def test_every_cut_of_a_file_is_one_error():

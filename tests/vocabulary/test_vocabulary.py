@@ -103,7 +103,7 @@ BAD = {
     "refine of ranks": ("refine is 0.9", {"refine": 0.9}),
     "refine out of range": ("refine is 2", {"order": "events", "events": [(97, 98, 256), (256, 99, 257)], "refine": 2}),
     "an added token twice": ("'<a>' occurs twice", {"added_tokens": (AddedToken("<a>", 300), AddedToken("<a>", 301))}),
-    "an empty added token": ("'' is not a text", {"added_tokens": (AddedToken("", 300),)}),
+    "an empty added token": ("'' is empty", {"added_tokens": (AddedToken("", 300),)}),
     "a lone surrogate": ("lone surrogate", {"added_tokens": (AddedToken("\ud800", 300),)}),
     "an added id below": ("the id -1 of", {"added_tokens": (AddedToken("<a>", -1),)}),
     "an added id above": (f"to {MAX_ID}", {"added_tokens": (AddedToken("<a>", MAX_ID + 1),)}),

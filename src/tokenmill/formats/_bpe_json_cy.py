@@ -44,7 +44,6 @@ class Reader:
         self.end = self.p + PyBytes_GET_SIZE(data)
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def read(self) -> cython.bint:
         """Find $.model.vocab and $.model.merges, and read them."""
         start: Bytes = self.p
@@ -87,7 +86,6 @@ class Reader:
         return True
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def enter(self, name: bytes) -> cython.bint:
         """Go to the value of the member `name` of the object here."""
         if not self.take(ord("{")):
@@ -162,7 +160,6 @@ class Reader:
         return size
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def read_vocabulary(self) -> cython.bint:
         """Read {"text": id, ...} and index it."""
         size: cython.Py_ssize_t
@@ -187,7 +184,6 @@ class Reader:
                 return self.take(ord("}")) and self.tables.index()
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def read_merges(self) -> cython.bint:
         """Read ["a b", ...] or [["a", "b"], ...] as rows."""
         if not self.take(ord("[")):
@@ -200,7 +196,6 @@ class Reader:
         return False
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def read_merge(self) -> cython.bint:
         left: cython.Py_ssize_t
         size: cython.Py_ssize_t

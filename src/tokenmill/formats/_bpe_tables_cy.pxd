@@ -56,4 +56,3 @@ cdef class BpeTables:
     cdef uint32_t find(self, size_t start, size_t size) noexcept
     cdef bint is_text(self, uint32_t id, size_t start, size_t size) noexcept
     cdef bint pairs_differ(self) except? -1
-    cdef uint32_t id_of(self, str text) except? 0

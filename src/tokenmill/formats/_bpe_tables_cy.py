@@ -2,7 +2,8 @@
 """The tables of a BPE model while it is read: the texts of a vocabulary with their ids, and its merges, in flat memory.
 
 The readers of files put them in: _bpe_json_cy.py that of tokenizer.json, _bpe_gguf_cy.py that of GGUF. What is unusual or wrong
-is left to the slow readers in Python, which name it. Both give the same vocabulary.
+is left to the slow readers in Python, which name it, and put in what is right (`tables_of`). The slow twin is
+tests/naive_tables.py.
 """
 
 import cython
@@ -30,74 +31,27 @@ for _byte, _character in enumerate(CHARACTERS):
     BYTES[ord(_character)] = _byte
 
 
-def scored_pieces(texts: list, scores: list, bytes_of: dict, mark: bytes):
-    """The tokens of pieces with scores, packed as by `pack_tokens`, and each two pieces that spell one; None if two are equal.
+def tables_of(texts: list):
+    """The tables of texts by id, None for an id without one; None if two are equal.
 
-    texts: the pieces by id; None for an id without one. The pairs are int32 rows (left id, right id, new id): the new id with the
-    highest score first, of equal scores the lowest id, and the longest left part first. bytes_of: the ids of tokens that are one byte.
-    mark: stands for a space. Raises ValueError with the id of a piece that is not Unicode text.
+    Raises ValueError with the id of a text that is not Unicode.
     """
-    n: cython.size_t = len(texts)
-    i: cython.size_t
     id: cython.size_t
     room: cython.size_t = 0
-    for id in range(n):
+    length: cython.Py_ssize_t = 0
+    for id in range(len(texts)):
         if texts[id] is not None:
             room += 4 * PyUnicode_GET_LENGTH(texts[id])
     tables: BpeTables = BpeTables(room)
-    sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-    blob: cython.pointer(uint8_t)
-    cut: cython.size_t
-    entry: cython.pointer(Entry)
-    left: uint32_t
-    right: uint32_t
-    length: cython.Py_ssize_t = 0
-    o: cython.size_t = 0
-    score: cython.double
-    lowest: cython.double = float("inf")
-    falling: cython.bint = True  # as in nearly all files
-    for id in range(n):
+    for id in range(len(texts)):
         if texts[id] is not None:
-            score = scores[id]
-            falling = falling and score <= lowest
-            lowest = score
             try:
                 memcpy(tables.text + tables.used, PyUnicode_AsUTF8AndSize(texts[id], cython.address(length)), length)
             except UnicodeEncodeError:
                 raise ValueError(id) from None
             tables.add(length, id)
-    if not tables.index():
-        return None
-    order = None if falling else sorted(range(n), key=scores.__getitem__, reverse=True)
-    for i in range(n):
-        id = i if falling else order[i]
-        if texts[id] is None:
-            continue
-        entry = tables.entries + (tables.by_id[id] - 1)
-        for cut in range(entry.size - 1, 0, -1):
-            if tables.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
-                continue
-            left = tables.find(entry.start, cut)
-            right = NONE if left == NONE else tables.find(entry.start + cut, entry.size - cut)
-            if right != NONE:
-                tables.put_row(left, right, id)
-    blob = cython.cast(cython.pointer(uint8_t), new_array(tables.used + len(bytes_of) + 1, 1))
-    try:
-        for id in range(n):
-            size[id] = NONE
-            if texts[id] is not None:
-                entry = tables.entries + (tables.by_id[id] - 1)
-                size[id] = _text_of(tables.text + entry.start, entry.size, blob + o, mark)
-                o += size[id]
-            elif id in bytes_of:
-                blob[o] = bytes_of[id]
-                size[id] = 1
-                o += 1
-        packed: bytes = PyBytes_FromStringAndSize(cython.cast(cython.p_char, blob), o)
-        return (packed, sizes), tables.packed_rows(tables.n_rows)
-    finally:
-        free(blob)
+    tables.n_ids = len(texts)
+    return tables if tables.index() else None
 
 
 @cython.final
@@ -251,6 +205,14 @@ class BpeTables:
             PyErr_CheckSignals()
         return 0
 
+    def put_rows(self, rows: bytes):
+        """The merges as int32 rows (left id, right id, new id), which are right."""
+        self.rows = cython.cast(
+            cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), len(rows) // 4 + 1, 4)
+        )
+        memcpy(self.rows, PyBytes_AS_STRING(rows), len(rows))
+        self.n_rows = len(rows) // 12
+
     def packed_rows(self, n):
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
 
@@ -284,50 +246,54 @@ class BpeTables:
             free(before)
             free(latest)
 
+    def put_scored(self, scores: list):
+        """The merges of a model with scores: each two texts that spell one. scores: by id.
+
+        The new id with the highest score comes first, of equal scores the lowest id, and the longest left part first.
+        """
+        id: cython.size_t
+        cut: cython.size_t
+        left: uint32_t
+        right: uint32_t
+        for id in sorted(range(self.n_ids), key=scores.__getitem__, reverse=True):
+            if self.by_id[id] == 0:
+                continue
+            entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
+            for cut in range(entry.size - 1, 0, -1):
+                if self.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
+                    continue
+                left = self.find(entry.start, cut)
+                right = NONE if left == NONE else self.find(entry.start + cut, entry.size - cut)
+                if right != NONE:
+                    self.put_row(left, right, id)
+
     # ------------------------------------------------------------------ the vocabulary as a mapping
 
     def __len__(self):
         return self.n
 
-    def __contains__(self, text: str):
-        return self.id_of(text) != NONE
-
     def get(self, text: str):
-        id: uint32_t = self.id_of(text)
+        """The id of a text; None for one that is not in the vocabulary."""
+        id: uint32_t = NONE
+        data: bytes = text.encode("utf-8", "surrogatepass")
+        size: cython.size_t = PyBytes_GET_SIZE(data)
+        if self.used + size <= self.room:
+            memcpy(self.text + self.used, PyBytes_AS_STRING(data), size)
+            id = self.find(self.used, size)
         return None if id == NONE else id
-
-    def __getitem__(self, text: str):
-        id: uint32_t = self.id_of(text)
-        if id == NONE:
-            raise KeyError(text)
-        return id
 
     def text_of(self, id: cython.size_t) -> str:
         """The text of an id that is in the vocabulary."""
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.text + entry.start), entry.size).decode()
 
-    def listing(self):
-        """The texts by id, None for an id without one, and the merges. None once `place` was called."""
-        id: cython.size_t
-        if self.blob != cython.NULL:
-            return None
-        return [self.text_of(id) if self.by_id[id] else None for id in range(self.n_ids)], self.packed_rows(self.n_rows)
-
-    def id_of(self, text):
-        data: bytes = text.encode("utf-8", "surrogatepass")
-        size: cython.size_t = PyBytes_GET_SIZE(data)
-        if self.used + size > self.room:
-            return NONE
-        memcpy(self.text + self.used, PyBytes_AS_STRING(data), size)
-        return self.find(self.used, size)
 
     # ------------------------------------------------------------------ tokens
 
-    def place(self, mark):
+    def place(self, mark, bytes_of: dict):
         """Make the tokens of the texts. mark: None for texts in the byte alphabet, else what they have for a space, or "".
 
-        Returns the texts that no text is encoded to, by id.
+        bytes_of: the bytes that ids stand for, whatever their texts. Returns the texts that no text is encoded to, by id.
         """
         apart: dict = {}
         id: cython.size_t
@@ -335,10 +301,16 @@ class BpeTables:
         o: cython.size_t = 0
         space: bytes = b"" if mark is None else mark.encode()
         by_bytes: cython.bint = mark is None
-        self.blob = cython.cast(cython.pointer(uint8_t), new_array(self.used + 1, 1))
+        some: cython.bint = len(bytes_of) > 0
+        self.blob = cython.cast(cython.pointer(uint8_t), new_array(self.used + len(bytes_of) + 1, 1))
         self.sizes = cython.cast(cython.pointer(uint32_t), new_array(self.n_ids + 1, 4))
         for id in range(self.n_ids):
             self.sizes[id] = NONE
+            if some and id in bytes_of:
+                self.blob[o] = bytes_of[id]
+                self.sizes[id] = 1
+                o += 1
+                continue
             if self.by_id[id] == 0:
                 continue
             entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
@@ -356,28 +328,10 @@ class BpeTables:
                 apart[id] = PyBytes_FromStringAndSize(cython.cast(cython.p_char, p), entry.size)
         return apart
 
-    def put_bytes(self, ids: list):
-        """Make the tokens with these 256 ids, None for a byte without one, those bytes. To be called before `finish`."""
-        i: cython.size_t
-        id: cython.size_t
-        o: cython.size_t = 0
-        values: dict = {known: i for i, known in enumerate(ids) if known is not None}
-        start: cython.size_t = 0
-        for id in range(self.n_ids):
-            if self.sizes[id] == NONE:
-                continue
-            i = self.sizes[id]
-            if id in values:
-                self.blob[o] = values[id]
-                self.sizes[id] = 1
-            elif o != start:
-                memmove(self.blob + o, self.blob + start, i)
-            o += self.sizes[id]
-            start += i
+    def finish(self, apart, bytes_apart, added):
+        """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary.
 
-    def finish(self, apart, bytes_apart, added: list):
-        """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary; None for what is wrong.
-
+        ValueError, with the number of the merge and an id, for one with an id that is no text which merges.
         apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
         own entries are left out unless a merge makes them.
         """
@@ -406,7 +360,7 @@ class BpeTables:
                 for k in range(3):
                     id = self.rows[3 * row + k]
                     if self.sizes[id] == NONE or flags[id] & 2:
-                        return None
+                        raise ValueError(row, id)
                     self.rows[3 * kept + k] = self.rows[3 * row + k]
                 kept += 1
             for row in range(kept):

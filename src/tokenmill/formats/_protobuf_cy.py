@@ -47,7 +47,6 @@ class FieldReader:
         return False
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def next(self) -> cython.bint:
         """Read a field. False at the end of the message. ValueError for one that is not whole."""
         tag: uint64_t = 0

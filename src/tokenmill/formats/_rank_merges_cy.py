@@ -53,7 +53,6 @@ class Builder:
         return unbuilt
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def find_pair(self, id: int32_t, token: bytes) -> cython.bint:
         """Whether two built tokens are joined to this one and no merge of a lower rank crosses from one to the other."""
         cut: cython.Py_ssize_t
@@ -77,7 +76,6 @@ class Builder:
         return none if found is None else found
 
     @cython.cfunc
-    @cython.exceptval(check=True)
     def joined_across(self, x: int32_t, y: int32_t, limit: int32_t) -> cython.bint:
         """Whether a merge of a rank below `limit` crosses from x to y, when both grow side by side from bytes."""
         x_until: int32_t = limit  # the ranks at which x and y become part of something larger

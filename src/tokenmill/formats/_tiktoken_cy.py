@@ -42,8 +42,8 @@ def read_ranks(data: bytes):
         tables.add(size, id)
     if tables.n == 0 or not tables.index():
         return None
-    tables.place("")
-    return tables.finish((), (), [])[:2]
+    tables.place("", {})
+    return tables.finish((), (), ())[:2]
 
 
 @cython.cfunc

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ..errors import FormatError, InputError
 from ..vocabulary.validation import show
@@ -20,6 +20,9 @@ _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
 # By first bytes.
 _COMPRESSIONS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+
+
+Token = TypeVar("Token", bytes, str)
 
 
 class Unsupported(FormatError):
@@ -175,32 +178,25 @@ class Json:
         return default if member.absent else member.expect(kind)
 
 
-def place_tokens(
-    tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]
-) -> list[bytes | None]:
+def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callable[[int], str]) -> list[Token | None]:
     """Tokens in a list by id, None for unused ids. FormatError for an id or a token that occurs twice or is invalid.
 
-    at(n): the place of the nth token in the file, for the messages. A token that is None only has its id checked.
+    at(n): the place of the nth token in the file, for the messages.
     """
-    known = set(tokens) - {None}
     valid_ids = set(map(type, ids)) <= {int} and len(set(ids)) == len(ids) and min(ids, default=0) >= 0
-    if not valid_ids or max(ids, default=0) > MAX_ID or b"" in known or len(known) < len(tokens) - tokens.count(None):
-        _refuse_first(tokens, ids, file, at)
-    placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
-    for id, token in zip(ids, tokens, strict=True):
-        placed[id] = token
-    return placed
-
-
-def _refuse_first(tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]) -> NoReturn:
+    if valid_ids and max(ids, default=0) <= MAX_ID and b"" not in tokens and len(set(tokens)) == len(tokens):
+        placed: list[Token | None] = [None] * (max(ids, default=-1) + 1)
+        for id, token in zip(ids, tokens, strict=True):
+            placed[id] = token
+        return placed
     by_id: dict[int, int] = {}
-    by_token: dict[bytes, int] = {}
+    by_token: dict[Token, int] = {}
     for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):
         if type(id) is not int or not 0 <= id <= MAX_ID:
             fail(file, at(n), f"the id {show(id)} of {show(token)} is not an integer from 0 to {MAX_ID}")
         if token == b"":
             fail(file, at(n), "the token is empty")
-        if token is not None and (first := by_token.setdefault(token, n)) != n:
+        if (first := by_token.setdefault(token, n)) != n:
             what = f"the token {show(token)} occurs twice, with the ids {ids[first]} ({at(first)}) and {id}"
             fail(file, at(n), what)
         if (first := by_id.setdefault(id, n)) != n:

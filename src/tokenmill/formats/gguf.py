@@ -16,10 +16,11 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from ..split.patterns import LINES, PATTERNS
+from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
+from ._bpe_tables_cy import BpeTables
 from .file_content import Json, fail, show
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, check_scores
 from .sentencepiece_model import scored_vocabulary
@@ -43,11 +44,6 @@ def _cased(contractions: str, digits: str) -> tuple[str, ...]:
     return (rf"{words}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{_ENDS}",)
 
 
-_CJK = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
-_DEEPSEEK = (
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
-    + _ENDS
-)
 # Letters with case, as deepseek-llm's pattern lists them.
 _CASED = (
     "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ"
@@ -81,7 +77,7 @@ _PRE: dict[str, tuple[str, ...]] = {
     ),
     "qwen2 stablelm2 hunyuan megrez deepseek-r1-qwen kormo f2llmv2 grok-2 solar-open": (PATTERNS["qwen2"],),
     "qwen35": (_QWEN35,),
-    "deepseek-v3 hunyuan-dense joyai-llm hy_v4": (r"\p{N}{1,3}", _CJK, _DEEPSEEK),
+    "deepseek-v3 hunyuan-dense joyai-llm hy_v4": CHAINS["deepseek-v3"],
     "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
     "deepseek-llm": (
         "[\r\n]",
@@ -128,17 +124,6 @@ class Texts(NamedTuple):
         return found
 
 
-class _Model(NamedTuple):
-    """The tokens of a file, their kinds, and its merges. file: for messages. masks: tokens that take the space before them."""
-
-    data: bytes
-    file: str
-    tokens: Texts
-    kinds: list[int]
-    merges: Texts
-    masks: Collection[str]
-
-
 _MODELS = ("gpt2", "llama", "gemma4", "bert", "t5")
 _KINDS = {Texts: "a list of texts", list: "a list of numbers", str: "a text", bool: "true or false", int: "a number"}
 
@@ -176,8 +161,19 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     if model in ("gpt2", "gemma4"):
         if merges is None:
             fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
-        byte_level, prefix = model == "gpt2", get("add_space_prefix", bool, False)
-        return _merged(_Model(data, file, tokens, kinds, merges, masks), byte_level, pre, prefix)
+        byte_level = model == "gpt2"
+        patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
+        tables = read_tables(data, tokens[:2], merges[:2]) or _listed_tables(data, file, tokens, merges)
+        added = _added(kinds, tables, tables.text_of, masks)
+        mark = None if byte_level else MARK
+        vocabulary, _ = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
+        return vocabulary(
+            split_patterns=patterns,
+            whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
+            normalizers=() if byte_level else (("Replace", " ", MARK),),
+            add_prefix_space=get("add_space_prefix", bool, False),
+            notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
+        )
     if model in ("bert", "t5"):
         from .library_files import unigram_of_gguf, word_piece_of_gguf
 
@@ -215,46 +211,19 @@ def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     )
 
 
-def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabulary:
-    """The vocabulary of merges: in the byte alphabet (gpt2), or of characters (gemma4).
+def _listed_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
+    """The tables by the slow reader, which names what is wrong."""
+    texts = tokens.read(data)
+    vocab = dict(zip(texts, range(len(texts)), strict=True))
+    node = Json(vocab, file, "tokenizer.ggml.tokens")
+    if len(vocab) < len(texts):
+        node.fail("a token occurs twice")
 
-    It has no split pattern where the name of the patterns is unknown.
-    """
-    patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
-    spelling = None if byte_level else MARK, not byte_level and BYTE in held.kinds
-    tables = read_tables(held.data, held.tokens[:2], held.merges[:2])
-    if tables is not None:
-        added = _added(held.kinds, tables, tables.text_of, held.masks)
-        made = table.packed_table(tables, *spelling, added)
-    if tables is None or made is None:  # the slow reader names what is wrong
-        texts = held.tokens.read(held.data)
-        vocab = dict(zip(texts, range(len(texts)), strict=True))
-        node = Json(vocab, held.file, "tokenizer.ggml.tokens")
-        if len(vocab) < len(texts):
-            node.fail("a token occurs twice")
+    def bad(n: int, what: str) -> Any:
+        fail(file, f"tokenizer.ggml.merges[{n}]", what)
 
-        def bad(n: int, what: str) -> Any:
-            fail(held.file, f"tokenizer.ggml.merges[{n}]", what)
-
-        merges = held.merges.read(held.data)
-        sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges]
-        added = _added(held.kinds, vocab, texts.__getitem__, held.masks)
-        made = table.listed_table(
-            node, ([side[0] for side in sides], [side[2] for side in sides]), bad, *spelling, added
-        )
-    return made.vocabulary(
-        split_patterns=patterns,
-        order="merges",
-        added_tokens=tuple(added),
-        whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
-        alphabet="bytes" if byte_level else "characters",
-        space_mark="" if byte_level else MARK,
-        normalizers=() if byte_level else (("Replace", " ", MARK),),
-        byte_tokens=made.byte_tokens,
-        add_prefix_space=prefix,
-        decode_only=made.decode_only,
-        notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
-    )
+    sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges.read(data)]
+    return table.listed_tables(node, ([side[0] for side in sides], [side[2] for side in sides]), bad)
 
 
 def _masks(pre: str, architecture: str, name: str) -> Collection[str]:
@@ -265,18 +234,14 @@ def _masks(pre: str, architecture: str, name: str) -> Collection[str]:
     return ("[MASK]",) if "modern-bert" in name else ()
 
 
-def _added(
-    kinds: list[int], vocab: Any, text_of: Callable[[int], str], masks: Collection[str] = ()
-) -> list[AddedToken]:
+def _added(kinds: list[int], vocab: Any, text_of: Callable[[int], str], masks: Collection[str]) -> list[AddedToken]:
     """The added tokens. vocab: the ids of the tokens by their texts, and text_of(id) their texts."""
     ends = {vocab.get(text) for text in ENDS_OF_TEXT}
     ordinary = vocab.get("</s>") if vocab.get("<|tool_response>") is not None else None  # as in Gemma 4
-    kept = (id for id, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends)
-    found = [id for id in kept if id != ordinary]
     return [
-        AddedToken(text, id, special=kinds[id] != USER_DEFINED or id in ends, lstrip=text in masks)
-        for id in found
-        if (text := text_of(id))
+        AddedToken(text, id, special=kind != USER_DEFINED or id in ends, lstrip=text in masks)
+        for id, kind in enumerate(kinds)
+        if (kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends) and id != ordinary and (text := text_of(id))
     ]
 
 

@@ -9,8 +9,8 @@ What decides ids and has no place in the metadata is a ConversionError. llama.cp
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
 from functools import cache, reduce
+from typing import Any
 
 from ..errors import ConversionError, OptionName
 from ..split.patterns import PATTERNS
@@ -18,9 +18,8 @@ from ..split.spelling import canonical
 from ..vocabulary import Vocabulary
 from .byte_alphabet import to_text
 from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
-from .huggingface import piece_texts
 from .merges_txt import roles_of
-from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
+from .pieces import MARK, NORMAL, piece_texts, texts_and_kinds
 from .rank_merges import merges_by_rank
 from .sentencepiece_writer import piece_scores
 from .tokens_and_merges import refuse_flags, tokens_and_merges
@@ -49,6 +48,12 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
             "GGUF stores byte-level merges, and tokens with scores (tokenizer.model), and this vocabulary is neither: "
             f"order {vocabulary.order!r}, alphabet {vocabulary.alphabet!r}. Write tokenizer.json instead."
         )
+    names = {token.id for token in vocabulary.added_tokens}
+    for id, text in enumerate(fields["tokens"][1]):
+        if text in ENDS_OF_TEXT and id not in names:
+            raise ConversionError(
+                f"llama.cpp takes {text!r} for the end of a text, and here it is an ordinary token (id {id})"
+            )
     known = vocabulary.special_tokens
     roles = roles_of(vocabulary)
     ids = {name: known[roles[role]] for role, name in _SPECIAL.items() if roles.get(role) in known}
@@ -62,7 +67,7 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     return data + bytes(-len(data) % _ALIGNMENT), notes
 
 
-def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, object]], list[str]]:
+def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, Any]], list[str]]:
     if vocabulary.normalizers or vocabulary.add_prefix_space:
         what = "normalizes text" if vocabulary.normalizers else "puts a space before a text"
         raise ConversionError(f"this vocabulary {what}, which GGUF cannot represent. Write tokenizer.json instead.")
@@ -73,7 +78,7 @@ def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[in
     else:
         pre, whole = _pre_of(vocabulary)
     tokens, rows, more = tokens_and_merges(vocabulary, "GGUF", whole_pretokens=whole)
-    texts, kinds = _with_added(vocabulary, [None if token is None else to_text(token) for token in tokens])
+    texts, kinds = texts_and_kinds(vocabulary, [None if token is None else to_text(token) for token in tokens])
     merges = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
     return {
         "model": (_STRING, "gpt2"),
@@ -87,7 +92,11 @@ def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[in
 def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
     """The name of the split patterns in llama.cpp, and whether a pretoken that is a token is not merged there."""
     patterns = _comparable(vocabulary.split_patterns)
-    found = [name for name, theirs in NAMES_OF_PATTERNS.items() if patterns in _known_spellings(theirs)]
+    found = [
+        name
+        for name, theirs in NAMES_OF_PATTERNS.items()
+        if patterns in (_comparable(theirs), _comparable(_in_full(theirs)))
+    ]
     if not found:
         held = " then ".join(vocabulary.split_patterns) or "none"
         raise ConversionError(
@@ -99,11 +108,7 @@ def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
 
 
 @cache
-def _known_spellings(patterns: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    return _comparable(patterns), _comparable(_in_full(patterns))
-
-
-def _comparable(patterns: Iterable[str]) -> list[str]:
+def _comparable(patterns: tuple[str, ...]) -> list[str]:
     """The patterns in one spelling: newlines and quotation marks may be escaped."""
     spellings = (("\n", "\\n"), ("\r", "\\r"), ('\\"', '"'))
     return [reduce(lambda text, pair: text.replace(*pair), spellings, canonical(pattern)) for pattern in patterns]
@@ -140,13 +145,13 @@ def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
     return [what]
 
 
-def _in_full(patterns: Iterable[str]) -> list[str]:
+def _in_full(patterns: tuple[str, ...]) -> tuple[str, ...]:
     """The patterns with GPT-2's as other files write it: llama.cpp leaves out alternatives for what no other matches."""
     short = NAMES_OF_PATTERNS["gpt-2"][0]
-    return [PATTERNS["gpt2"] if pattern == short else pattern for pattern in patterns]
+    return tuple(PATTERNS["gpt2"] if pattern == short else pattern for pattern in patterns)
 
 
-def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list[str]]:
+def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], list[str]]:
     steps = vocabulary.normalizers
     prefix = ("Prepend", MARK) in steps
     late = [token.content for token in vocabulary.added_tokens if token.normalized]
@@ -165,9 +170,7 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list
         raise ConversionError(
             "this vocabulary has no byte fallback, and llama.cpp needs the 256 tokens <0x00> to <0xFF>"
         )
-    texts, kinds = _with_added(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
-    for id in vocabulary.byte_tokens:
-        kinds[id] = BYTE  # type: ignore[index]
+    texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
     ranks = piece_scores(vocabulary)
     scores = [ranks[id] if kind == NORMAL else 0.0 for id, kind in enumerate(kinds)]
     return {
@@ -178,28 +181,6 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list
         "token_type": (_INT32, kinds),
         "add_space_prefix": (_BOOL, prefix),
     }, []
-
-
-def _with_added(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tuple[list[str], list[int]]:
-    """The text and the kind of each id. No text gives an id that is unused."""
-    size = max(len(texts), vocabulary.n_vocab)
-    names = {token.id: token for token in vocabulary.added_tokens}
-    others = {id: token.decode() for id, token in vocabulary.decode_only}
-    found: list[str] = []
-    kinds: list[int] = []
-    for id in range(size):
-        text = texts[id] if id < len(texts) else None
-        if id in names:
-            found.append(names[id].content)
-            kinds.append(UNKNOWN if id == vocabulary.unknown else CONTROL if names[id].special else USER_DEFINED)
-        else:
-            found.append(others.get(id, f"<unused {id}>") if text is None else text)
-            kinds.append(UNUSED if text is None else NORMAL)
-        if found[-1] in ENDS_OF_TEXT and id not in names:
-            raise ConversionError(
-                f"llama.cpp takes {found[-1]!r} for the end of a text, and here it is an ordinary token (id {id})"
-            )
-    return found, kinds
 
 
 def _value(key: str, kind: int, value: object) -> bytes:

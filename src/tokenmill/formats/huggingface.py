@@ -34,23 +34,14 @@ from .huggingface_template import post_processor_json, read_post_processor
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
+from .pieces import piece_texts, text_or_none
 from .rank_merges import present_by_rank
-from .tokenmill_json import FLAGS, added_token
+from .tokenmill_json import added_json, added_token
 from .unknown_files import model_kind
 
 _TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill adds nothing but with add_special_tokens=True"
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 _MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
-_MODEL = {
-    "type": "BPE",
-    "dropout": None,
-    "unk_token": None,
-    "continuing_subword_prefix": None,
-    "end_of_word_suffix": None,
-    "fuse_unk": False,
-    "byte_fallback": False,
-    "ignore_merges": False,
-}
 
 
 def assigned_ids(contents: Iterable[str], vocab: dict[str, int] | BpeTables) -> dict[str, int]:
@@ -63,7 +54,8 @@ def assigned_ids(contents: Iterable[str], vocab: dict[str, int] | BpeTables) -> 
     highest = -1
     for content in contents:
         if content not in ids:
-            ids[content] = vocab[content] if content in vocab else max(len(vocab), highest + 1)
+            known = vocab.get(content)
+            ids[content] = max(len(vocab), highest + 1) if known is None else known
             highest = max(highest, ids[content])
     return ids
 
@@ -109,14 +101,22 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [_added_json(token) for token in added],
+        "added_tokens": [added_json(token) for token in added],
         "normalizer": normalizer_json(vocabulary.normalizers),
         "pre_tokenizer": pre_tokenizer_json(vocabulary),
         "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
         "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
     }
-    section = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
-    section |= {"byte_fallback": bool(vocabulary.byte_tokens), "fuse_unk": vocabulary.fuse_unknown}
+    section = {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": unknown,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": vocabulary.fuse_unknown,
+        "byte_fallback": bool(vocabulary.byte_tokens),
+        "ignore_merges": vocabulary.whole_pretokens,
+    }
     # One token and one merge a line: the file can be read and compared, and C writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(section, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
@@ -135,25 +135,6 @@ def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     model = {"type": "WordPiece", "unk_token": root["model"]["unk_token"] or "", "continuing_subword_prefix": ""}
     root["model"] = {**model, "max_input_chars_per_word": 1 << 30, "vocab": root["model"]["vocab"]}
     return (json.dumps(root, ensure_ascii=False, indent=0) + "\n").encode(), notes
-
-
-def piece_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
-    """The tokens of characters as text: those of bytes as <0x41>, with the mark for a space."""
-    texts = [_character_text(token) for token in tokens]
-    if mark := vocabulary.space_mark:
-        texts = [text and text.replace(" ", mark) for text in texts]
-    for byte, id in enumerate(vocabulary.byte_tokens):
-        if id is not None:
-            texts[id] = f"<0x{byte:02X}>"
-    return texts
-
-
-def _character_text(token: bytes | None) -> str | None:
-    """The text of a token of characters; None for a byte that belongs to no character, which no text has."""
-    try:
-        return None if token is None else token.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
@@ -193,12 +174,8 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
     if token.single_word or vocabulary.normalizers:
         return True
     [held] = tokens_of_texts([token.content])
-    text = None if held is None else _character_text(held)
+    text = text_or_none(held)
     return vocabulary.alphabet == "bytes" and text not in (None, token.content)
-
-
-def _added_json(token: AddedToken) -> dict[str, Any]:
-    return {name: getattr(token, name) for name in ("id", "content", *FLAGS)}
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -208,7 +185,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
         "model_max_length": int(1e30),
         "clean_up_tokenization_spaces": False,
         "added_tokens_decoder": {
-            str(token.id): {key: value for key, value in _added_json(token).items() if key != "id"}
+            str(token.id): {key: value for key, value in added_json(token).items() if key != "id"}
             for token in _one_name_each(vocabulary, [])
         },
     }
@@ -252,7 +229,7 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
 
     FormatError names the JSON path of whatever is wrong or foreign.
     """
-    found = _read_packed(data, file) or _read_slowly(data, file)
+    found = _read(data, file)
     config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
     return found.replace(config=config) if config else found
 
@@ -262,33 +239,26 @@ def read_by_library(root: Json, config: Mapping[str, Any], data: bytes) -> Vocab
     return _read_by_library(root, _kind_of(root["model"]), data).replace(config=config)
 
 
-def _read_slowly(data: bytes, file: str) -> Vocabulary:
-    root = parse_json(data, file)
+def _read(data: bytes, file: str) -> Vocabulary:
+    """The vocabulary, by the kernel's reader where the file is as usual."""
+    if (found := read_tables(data)) is not None:
+        tables, head = found
+        with contextlib.suppress(FormatError):  # the slow reader names what is wrong
+            return _read_root(parse_json(head, file), data, tables)
+    return _read_root(parse_json(data, file), data)
+
+
+def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Vocabulary:
+    """tables: the vocabulary and the merges, which `root` then does not have."""
     kind = _kind_of(root["model"])
     check_growth(root)
-    try:
-        found = _read_fast(root) if kind == "BPE" else _read_by_library(root, kind, data)
-    except Unsupported as reason:
-        return _read_by_library(root, kind, data, reason)
-    assert found is not None  # as it is only for wrong tables
-    return found
-
-
-def _read_packed(data: bytes, file: str) -> Vocabulary | None:
-    """The vocabulary by the kernel's reader; None for a file that is not as usual, or wrong."""
-    found = read_tables(data)
-    if found is None:
-        return None
-    tables, head = found
-    with contextlib.suppress(FormatError):  # the slow reader names what is wrong
-        root = parse_json(head, file)
-        if _kind_of(root["model"]) == "BPE":
-            check_growth(root)
-            try:
-                return _read_fast(root, tables)
-            except Unsupported as reason:
-                return _read_by_library(root, "BPE", data, reason)
-    return None
+    reason = None
+    if kind == "BPE":
+        try:
+            return _read_fast(root, tables)
+        except Unsupported as error:
+            reason = error
+    return _read_by_library(root, kind, data, reason)
 
 
 def _read_by_library(root: Json, kind: str, data: bytes, reason: Unsupported | None = None) -> Vocabulary:
@@ -315,11 +285,8 @@ def _read_template(root: Json, notes: list[str]) -> Template:
     return template
 
 
-def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None:
-    """The vocabulary that split patterns and the kernels encode with. Unsupported where they cannot.
-
-    tables: the vocabulary and the merges, which `root` then does not have. None is returned if they are wrong.
-    """
+def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
+    """The vocabulary that split patterns and the kernels encode with. Unsupported where they cannot."""
     model = root["model"]
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[affix].value not in (None, ""):
@@ -339,21 +306,15 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
     strip_decoded = read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
     template = _read_template(root, notes)
-    vocab: dict[str, int] | BpeTables = model["vocab"].expect(dict) if tables is None else tables
-    added = _read_added(root["added_tokens"], vocab)
-    spelling = None if byte_level else mark, byte_fallback
-    if isinstance(vocab, BpeTables):
-        made = table.packed_table(vocab, *spelling, added)
-    else:
+    if tables is None:
 
         def bad(n: int, what: str) -> NoReturn:
             Json(None, root.file, f"$.model.merges[{n}]").fail(what)
 
-        made = table.listed_table(model["vocab"], table.sides_of_merges(model["merges"]), bad, *spelling, added)
-    if made is None:
-        return None
-    all_known = byte_level and made.all_bytes
-    unknown = _read_unknown(model, vocab, all_known)
+        tables = table.listed_tables(model["vocab"], table.sides_of_merges(model["merges"]), bad)
+    added = _read_added(root["added_tokens"], tables)
+    vocabulary, all_bytes = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
+    unknown = None if byte_level and all_bytes else _read_unknown(model, tables)
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
         model["fuse_unk"].unsupported("bytes without a token are fused into one unknown token")
@@ -361,20 +322,14 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
         notes.append(
             "there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them without drop_unknown"
         )
-    return made.vocabulary(
+    return vocabulary(
         split_patterns=tuple(splitting.split_patterns),
-        order="merges",
-        added_tokens=tuple(added),
         whole_pretokens=model.get("ignore_merges", bool, False),
-        alphabet="bytes" if byte_level else "characters",
         unknown=unknown,
         normalizers=normalizers,
         add_prefix_space=splitting.add_prefix_space,
-        space_mark=mark,
-        byte_tokens=made.byte_tokens,
         fuse_unknown=fuse_unknown,
         strip_decoded=strip_decoded,
-        decode_only=made.decode_only,
         notes=tuple(notes),
         template=template,
     )
@@ -394,22 +349,21 @@ def _kind_of(model: Json) -> str:
     return kind
 
 
-def _read_added(node: Json, vocab: dict[str, int] | BpeTables) -> list[AddedToken]:
+def _read_added(node: Json, vocab: BpeTables) -> list[AddedToken]:
     tokens = [added_token(item) for item in node]
     ids = assigned_ids([token.content for token in tokens], vocab)
     for token, item in zip(tokens, node, strict=True):
         if token.id != (id := ids[token.content]):
             item["id"].fail(
                 f"the added token {token.content!r} has the id {token.id} here, but Hugging Face's reader gives it {id}: "
-                + ("the vocabulary says so" if token.content in vocab else "it numbers added tokens in turn")
+                + ("it numbers added tokens in turn" if vocab.get(token.content) is None else "the vocabulary says so")
             )
     return tokens
 
 
-def _read_unknown(model: Json, vocab: dict[str, int] | BpeTables, all_known: bool) -> int | None:
+def _read_unknown(model: Json, vocab: BpeTables) -> int | None:
     text = model.get("unk_token", str, "")
-    if not text or all_known:
-        return None
-    if text not in vocab:
+    unknown = vocab.get(text) if text else None
+    if text and unknown is None:
         model["unk_token"].fail(f"the unknown token {text!r} is not in the vocabulary")
-    return vocab[text]
+    return unknown

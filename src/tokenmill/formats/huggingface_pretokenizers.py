@@ -25,6 +25,7 @@ from ..split.patterns import PATTERNS, PUNCTUATION
 from ..split.spelling import from_oniguruma, to_oniguruma
 from ..vocabulary import Vocabulary
 from .file_content import Json, show
+from .huggingface_text import steps_of
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
@@ -44,23 +45,19 @@ class PreTokenizer:
         self.space_mark = space_mark
 
 
-def read_pre_tokenizer(node: Json, space_mark: str = "") -> PreTokenizer:
+def read_pre_tokenizer(node: Json, space_mark: str) -> PreTokenizer:
     """Return the settings of the `pre_tokenizer` section; FormatError for one that is not of the family.
 
     space_mark: what the normalizer writes for a space.
     """
     found = PreTokenizer(space_mark)
-    if not node.absent:
-        _read(node, found)
+    for step in steps_of(node):
+        _read(step, found)
     return found
 
 
 def _read(node: Json, found: PreTokenizer) -> None:
     kind = node["type"].expect(str)
-    if kind == "Sequence":
-        for step in node["pretokenizers"]:
-            _read(step, found)
-        return
     if found.byte_level:
         node.unsupported(
             f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"

@@ -6,6 +6,7 @@ its decoder turns it back. A Vocabulary holds the space itself, and the characte
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import ConversionError
@@ -16,28 +17,40 @@ from ..vocabulary.vocabulary import Step
 from .file_content import Json, show
 
 
+def steps_of(node: Json) -> Iterator[Json]:
+    """The steps of a section of tokenizer.json in order, those of a Sequence one by one."""
+    if node.absent:
+        return
+    if node["type"].value != "Sequence":
+        yield node
+        return
+    name = next((name for name in ("normalizers", "pretokenizers") if not node[name].absent), "decoders")
+    for step in node[name]:
+        yield from steps_of(step)
+
+
 def read_normalizer(node: Json) -> tuple[Step, ...]:
     """The steps of the `normalizer` section. Unsupported for one that tokenmill does not have."""
-    if node.absent:
-        return ()
+    return tuple(map(_read_step, steps_of(node)))
+
+
+def _read_step(node: Json) -> Step:
     kind = node["type"].expect(str)
-    if kind == "Sequence":
-        return tuple(step for part in node["normalizers"] for step in read_normalizer(part))
     if kind == "Prepend":
-        return ((kind, node["prepend"].expect(str)),)
+        return kind, node["prepend"].expect(str)
     if kind == "Replace":
         old, new = node["pattern"], node["content"].expect(str)
         if old["Regex"].absent:
-            return ((kind, old["String"].expect(str), new),)
+            return kind, old["String"].expect(str), new
         try:
-            return (("ReplaceRegex", from_oniguruma(old["Regex"].expect(str)), new),)
+            return "ReplaceRegex", from_oniguruma(old["Regex"].expect(str)), new
         except ConversionError as error:
             old["Regex"].unsupported(str(error))
     if kind == "Strip":
-        return ((kind, node.get("strip_left", bool, True), node.get("strip_right", bool, True)),)
+        return kind, node.get("strip_left", bool, True), node.get("strip_right", bool, True)
     if STEPS.get(kind) != 0:
         node.unsupported(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(STEPS)})")
-    return (kind,)
+    return kind
 
 
 def normalizer_json(steps: tuple[Step, ...]) -> dict[str, Any] | None:
@@ -67,7 +80,7 @@ def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, n
 
     byte_fallback: whether tokens such as <0x41> stand for bytes.
     """
-    steps = [] if node.absent else list(node["decoders"]) if node["type"].value == "Sequence" else [node]
+    steps = list(steps_of(node))
     kinds = [step["type"].expect(str) for step in steps]
     if not mark and kinds == (["ByteLevel"] if byte_level else ["ByteFallback", "Fuse"] if byte_fallback else ["Fuse"]):
         return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import FormatError, require
@@ -19,9 +19,9 @@ from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import tokens_of_texts
 from .file_content import MAX_ID, Json, fail, show
-from .huggingface_text import normalizer_json
+from .huggingface_text import normalizer_json, steps_of
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of
-from .tokenmill_json import FLAGS
+from .tokenmill_json import added_json
 
 _BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
 _RUST_TYPES = re.compile(
@@ -92,7 +92,7 @@ def word_piece_of_gguf(
         (*_LEADING, "NFD", _DROPPED, ("ReplaceRegex", r"\p{M}", "")) if strip_accents else (_DROPPED,)
     )
     root = {
-        "added_tokens": [{"id": token.id, "content": token.content, **{f: getattr(token, f) for f in FLAGS}} for token in added],
+        "added_tokens": [added_json(token) for token in added],
         "normalizer": normalizer_json((*marks, "Lowercase", _WORDS) if lowercase else (*marks, _WORDS)),
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "decoder": {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": False},
@@ -152,18 +152,6 @@ def check_growth(root: Json) -> None:
             root[name].fail(
                 f"its replacements make a text up to {growth:,} times longer; at most {_MOST_GROWTH:,} times is read"
             )
-
-
-def steps_of(node: Json) -> Iterator[Json]:
-    """The steps of a section of tokenizer.json in order, those of a Sequence one by one."""
-    if node.absent:
-        return
-    names = [name for name in ("normalizers", "pretokenizers", "decoders") if isinstance(node[name].value, list)]
-    if not names and isinstance(node.value, dict):
-        yield node
-    for name in names:
-        for step in node[name]:
-            yield from steps_of(step)
 
 
 def opened(model: LibraryModel, file: str) -> Any:

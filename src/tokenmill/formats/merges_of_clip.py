@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from ..vocabulary import Vocabulary
+from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import CHARACTERS
 from .file_content import decode_utf8, lines_of
 from .huggingface import parse_tokenizer_json
+from .huggingface_pretokenizers import BYTE_LEVEL
+from .huggingface_text import normalizer_json
+from .tokenmill_json import added_json
 
 _END = "</w>"
 _START_OF_TEXT, _END_OF_TEXT = "<|startoftext|>", "<|endoftext|>"
@@ -32,24 +34,12 @@ def parse_clip_merges(data: bytes, file: str, vocab: dict[str, int] | None = Non
         texts = [*alphabet, *(f"{character}{_END}" for character in alphabet)]
         texts += [merge.replace(" ", "") for merge in merges]
         vocab = {text: id for id, text in enumerate([*texts, _START_OF_TEXT, _END_OF_TEXT])}
-    ends: list[dict[str, Any]] = [
-        {"id": vocab[text], "content": text, "special": True}
-        for text in (_START_OF_TEXT, _END_OF_TEXT)
-        if text in vocab
-    ]
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    ends = [AddedToken(text, vocab[text]) for text in (_START_OF_TEXT, _END_OF_TEXT) if text in vocab]
+    byte_level = BYTE_LEVEL | {"add_prefix_space": False}
     root = {
         "version": "1.0",
-        "added_tokens": [token | flags for token in ends],
-        "normalizer": {
-            "type": "Sequence",
-            "normalizers": [
-                {"type": "NFC"},
-                {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
-                {"type": "Lowercase"},
-            ],
-        },
+        "added_tokens": [added_json(token) for token in ends],
+        "normalizer": normalizer_json(("NFC", ("ReplaceRegex", r"\s+", " "), "Lowercase")),
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [

@@ -70,10 +70,9 @@ def parse_pair(
     def bad(n: int, what: str) -> NoReturn:
         fail(merges_file, f"line {n + first + 1}", what)
 
-    made = table.listed_table(node, table.split_merges(lines[first:], bad), bad, None, False, added)
-    return made.vocabulary(
-        split_patterns=(), order="merges", added_tokens=added, whole_pretokens=False, decode_only=made.decode_only
-    )
+    tables = table.listed_tables(node, table.split_merges(lines[first:], bad), bad)
+    vocabulary, _ = table.merged_vocabulary(tables, None, False, added)
+    return vocabulary(split_patterns=(), whole_pretokens=False)
 
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:

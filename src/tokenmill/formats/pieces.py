@@ -1,16 +1,18 @@
-"""The pieces of a SentencePiece model, and of a GGUF file of its kind: texts with scores and kinds."""
+"""The pieces of a SentencePiece model, and of a GGUF file of its kind: texts with scores and kinds, read and written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from math import isnan
 from operator import ne
 
-from ..vocabulary import AddedToken
+from ..vocabulary import AddedToken, Vocabulary
 from .file_content import fail, show
 
 MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
+BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]  # of the tokens that stand for bytes
 
 
 class Pieces:
@@ -55,3 +57,40 @@ def byte_of(text: str, id: int, file: str) -> int:
         except ValueError:
             pass
     fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
+
+
+def piece_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
+    """The tokens of characters as text: those of bytes as <0x41>, with the mark for a space."""
+    texts = [text_or_none(token) for token in tokens]
+    if mark := vocabulary.space_mark:
+        texts = [text and text.replace(" ", mark) for text in texts]
+    for text, id in zip(BYTE_TEXTS, vocabulary.byte_tokens, strict=False):
+        if id is not None:
+            texts[id] = text
+    return texts
+
+
+def text_or_none(token: bytes | None) -> str | None:
+    """The text of a token of characters; None for a byte that belongs to no character, which no text has."""
+    try:
+        return None if token is None else token.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def texts_and_kinds(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tuple[list[str], list[int]]:
+    """The text and the kind of each id. No text gives an id that is unused. texts: those of the ordinary tokens."""
+    names = {token.id: token for token in vocabulary.added_tokens}
+    others = {id: token.decode() for id, token in vocabulary.decode_only}
+    bytes_of = {*vocabulary.byte_tokens}
+    found: list[str] = []
+    kinds: list[int] = []
+    for id in range(max(len(texts), vocabulary.n_vocab)):
+        text = texts[id] if id < len(texts) else None
+        if id in names:
+            found.append(names[id].content)
+            kinds.append(UNKNOWN if id == vocabulary.unknown else CONTROL if names[id].special else USER_DEFINED)
+        else:
+            found.append(others.get(id, f"<unused {id}>") if text is None else text)
+            kinds.append(UNUSED if text is None else BYTE if id in bytes_of else NORMAL)
+    return found, kinds

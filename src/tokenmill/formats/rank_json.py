@@ -65,14 +65,13 @@ def _of_ranks(tokens: list[bytes | None], pattern: Json, added: list[AddedToken]
 
 def _read_list(node: Json) -> list[bytes | None]:
     items = list(node)
-    tokens: list[bytes | None] = [_decoded(item["token_bytes"].expect(str), item) for item in items]
-    return place_tokens(
-        tokens, [item["rank"].expect(int) for item in items], node.file, lambda n: f"at {node.where}[{n}]"
-    )
+    tokens = [_decoded(item["token_bytes"].expect(str), item) for item in items]
+    ranks = [item["rank"].expect(int) for item in items]
+    return place_tokens(tokens, ranks, node.file, lambda n: f"at {node.where}[{n}]")
 
 
 def _read_lines(node: Json) -> list[bytes | None]:
-    tokens: list[bytes | None] = []
+    tokens: list[bytes] = []
     ids: list[int] = []
     for line in node.expect(str).split("\n"):
         if not line:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.vocabulary import Step, packed_vocabulary
-from ._bpe_tables_cy import scored_pieces
+from ._bpe_tables_cy import BpeTables, tables_of
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
 from .pieces import BYTE, CONTROL, MARK, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of, check_scores
@@ -132,11 +132,14 @@ def scored_vocabulary(
             decode_only[id] = text.encode()
         elif unknown_surface is not None and text and kind in (CONTROL, UNKNOWN):
             decode_only[id] = unknown_surface if kind == UNKNOWN else b""
-    packed, rows = _tables(pieces, texts, bytes_of)
+    tables = _tables(pieces, texts)
+    tables.put_scored(pieces.scores)
+    unused = tables.place(MARK, bytes_of)  # a text with a space is never found
+    *packed, rows, _ = tables.finish(unused, (), ())
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
     return packed_vocabulary(
-        packed,
+        (packed[0], packed[1]),
         rows,
         split_patterns=(),
         order="scores",
@@ -152,10 +155,10 @@ def scored_vocabulary(
     )
 
 
-def _tables(pieces: Pieces, texts: list[str | None], bytes_of: dict[int, int]) -> tuple[tuple[bytes, bytes], bytes]:
-    """The packed tokens, and each two pieces that spell a piece, the highest score first."""
+def _tables(pieces: Pieces, texts: list[str | None]) -> BpeTables:
+    """The tables of these texts by id."""
     try:
-        tables = scored_pieces(texts, pieces.scores, bytes_of, MARK.encode())
+        tables = tables_of(texts)
     except ValueError as error:
         fail(pieces.file, f"piece {error}", f"{show(texts[int(str(error))])} is not Unicode text")
     if tables is None:

@@ -8,11 +8,22 @@ from typing import Any
 
 from ..errors import ConversionError, require
 from ..vocabulary import Vocabulary
-from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, USER_DEFINED, Pieces, added_tokens
+from .pieces import (
+    BYTE,
+    BYTE_TEXTS,
+    CONTROL,
+    MARK,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Pieces,
+    added_tokens,
+    piece_texts,
+    texts_and_kinds,
+)
 from .sentencepiece_model import BPE, UNKNOWN_SURFACE, NormalizerSpec, normalizer_steps, scored_vocabulary
 from .tokens_and_merges import refuse_flags
-
-_BYTES = {f"<0x{byte:02X}>" for byte in range(256)}
 
 
 def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
@@ -26,7 +37,7 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
         raise ConversionError("a SentencePiece model changes text in ways of its own. Train without normalizers.")
     kinds: dict[str, int] = {}
     for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
-        kind = UNKNOWN if token.id == trained.unknown else BYTE if token.content in _BYTES else CONTROL
+        kind = UNKNOWN if token.id == trained.unknown else BYTE if token.content in BYTE_TEXTS else CONTROL
         kinds[token.content] = kind
     merged = dict.fromkeys(trained.events[:, 2].tolist())  # without a second merge of the same token
     texts: dict[bool, dict[str, int]] = {True: {}, False: {}}  # of merged tokens, and of characters
@@ -104,30 +115,15 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
             f"the added token {raw[0]!r} is found in the text as it is, and sentencepiece finds it after spaces are replaced"
         )
     refuse_flags(vocabulary, "tokenizer.model")
-    bytes_of = {id: byte for byte, id in enumerate(vocabulary.byte_tokens)}
-    others, scores = dict(vocabulary.decode_only), piece_scores(vocabulary)
-    for id in range(max(len(vocabulary.tokens), vocabulary.n_vocab)):
-        token = vocabulary.tokens[id] if id < len(vocabulary.tokens) else None
-        if id == vocabulary.unknown:
-            text, kind = names[id].content if id in names else (vocabulary.token_bytes(id) or b"").decode(), UNKNOWN
-        elif id in names:
-            text, kind = names[id].content, CONTROL if names[id].special else USER_DEFINED
-        elif id in bytes_of:
-            text, kind = f"<0x{bytes_of[id]:02X}>", BYTE
-        elif token is not None:
-            text, kind = _text_of(token).replace(" ", MARK), NORMAL
-        elif id in others:
-            text, kind = others[id].decode(), USER_DEFINED  # one with a space, which is never found
-        else:
-            text, kind = f"<unused {id}>", CONTROL
+    texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
+    kinds[vocabulary.unknown] = UNKNOWN  # type: ignore[index]
+    scores, others = piece_scores(vocabulary), dict(vocabulary.decode_only)
+    for id, (text, kind) in enumerate(zip(texts, kinds, strict=True)):
+        if kind == UNUSED and id < len(vocabulary.tokens) and (token := vocabulary.tokens[id]) is not None:
+            raise ConversionError(f"the token {token!r} is not UTF-8, and tokenmill can put it into no piece")
+        if kind == UNUSED:
+            kind = USER_DEFINED if id in others else CONTROL  # one with a space is never found
         model.pieces.add(piece=text, score=scores[id] if kind == NORMAL else 0.0, type=kind)
-
-
-def _text_of(token: bytes) -> str:
-    try:
-        return token.decode()
-    except UnicodeDecodeError as error:
-        raise ConversionError(f"the token {token!r} is not UTF-8, and tokenmill can put it into no piece") from error
 
 
 def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:

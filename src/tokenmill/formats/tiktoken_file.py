@@ -39,17 +39,8 @@ def looks_like_tiktoken(data: bytes) -> bool:
 
 def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
     """The tokens by id, packed as by `pack_tokens`. FormatError names the line of whatever is wrong."""
-    packed = read_ranks(data)
-    if packed is not None:
+    if (packed := read_ranks(data)) is not None:
         return packed
-    tokens, ids, lines = _parse_by_line(data, file)
-    if not ids:
-        fail(file, "", "contains no tokens")
-    return pack_tokens(tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}")))
-
-
-def _parse_by_line(data: bytes, file: str) -> tuple[list[bytes], list[int], list[int]]:
-    """The tokens, their ids and their lines."""
     tokens, ids, lines = [], [], []
     for number, line in enumerate(data.split(b"\n"), 1):
         fields = line.split()
@@ -66,7 +57,9 @@ def _parse_by_line(data: bytes, file: str) -> tuple[list[bytes], list[int], list
         except ValueError:
             fail(file, f"line {number}", f"the rank {show(fields[1])} is not an integer")
         lines.append(number)
-    return tokens, ids, lines
+    if not ids:
+        fail(file, "", "contains no tokens")
+    return pack_tokens(tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}")))
 
 
 def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:

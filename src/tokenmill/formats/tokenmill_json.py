@@ -98,6 +98,11 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
     return Companion(root["order"].expect(str), root["whole_pretokens"].expect(bool), fields)
 
 
+def added_json(token: AddedToken) -> dict[str, Any]:
+    """An added token as tokenizer.json has it."""
+    return {name: getattr(token, name) for name in ("id", "content", *FLAGS)}
+
+
 def added_token(item: Json) -> AddedToken:
     """An added token as companions and tokenizer.json write it."""
     if isinstance(item.value, dict):

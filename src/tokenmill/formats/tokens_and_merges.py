@@ -5,131 +5,74 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from itertools import repeat
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.validation import EventError
 from ..vocabulary.vocabulary import packed_vocabulary
-from .byte_alphabet import tokens_of_texts
+from ._bpe_tables_cy import BpeTables, tables_of
 from .file_content import MAX_ID, Json, place_tokens, show
+from .pieces import BYTE_TEXTS
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ._bpe_tables_cy import BpeTables
 
-
-_BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]
-_Table = tuple[list[bytes | None], dict[int, bytes]]  # tokens by id, and `decode_only` of Vocabulary
-
-
-class ModelTable(NamedTuple):
-    """The tokens and the merges of a model without the entries of added tokens, and what Vocabulary has beside them.
-
-    vocabulary: makes the Vocabulary of these tokens and merges from its other fields. all_bytes: whether each byte has a token.
-    """
-
-    vocabulary: Callable[..., Vocabulary]
-    all_bytes: bool
-    byte_tokens: tuple[int | None, ...]
-    decode_only: tuple[tuple[int, bytes], ...]
-
-
-def packed_table(
+def merged_vocabulary(
     tables: BpeTables, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]
-) -> ModelTable | None:
-    """The table of what the kernel read; None where that is wrong. mark: None where texts are in the byte alphabet."""
-    byte_ids = _byte_ids(tables) if byte_fallback else ()
+) -> tuple[Callable[..., Vocabulary], bool]:
+    """The function that makes the Vocabulary of a model from its other fields, and whether each byte has a token.
+
+    mark: what stands for a space in the texts; None where they are in the byte alphabet. byte_fallback: whether the entries <0x00>
+    to <0xFF> stand for bytes. No text gets an entry that has a space beside the mark, or characters outside of the alphabet; it is
+    decoded to its own text, and its merges are left out.
+
+    The model's own entries for added tokens are left out. Hugging Face never uses them, because it finds added tokens before it
+    splits text. Here they would turn text into a control token that the caller did not allow. An entry that is a byte or a
+    character, or that a merge makes, is an ordinary token too.
+    """
+    byte_ids = [tables.get(text) for text in BYTE_TEXTS] if byte_fallback else []
+    bytes_of = {id: byte for byte, id in enumerate(byte_ids) if id is not None}
     contents, ids = {token.content.encode("utf-8", "replace") for token in added}, {token.id for token in added}
-    decode_only = {id: text for id, text in tables.place(mark).items() if mark is not None or text not in contents}
-    if byte_ids:
-        tables.put_bytes(byte_ids)
-    named = {token.id for token in added if len(token.content) > 1}
-    finished = tables.finish([*decode_only], [id for id in byte_ids if id is not None], [*named])
-    if finished is None:
-        return None
-    blob, sizes, events, all_bytes = finished
-    kept = tuple((id, text) for id, text in decode_only.items() if id not in ids)
-    return ModelTable(partial(packed_vocabulary, (blob, sizes), events), all_bytes, tuple(byte_ids), kept)
+    apart = tables.place(mark, bytes_of)
+    decode_only = {id: text for id, text in apart.items() if mark is not None or text not in contents}
+    named = {token.id for token in added if len(token.content) > 1 and 0 <= token.id <= MAX_ID}
+    try:
+        *packed, events, all_bytes = tables.finish(decode_only, bytes_of, named)
+    except ValueError as error:
+        row, id = error.args
+        raise EventError(row, f"the token with the id {id} is a byte or an added token, which no merge names") from None
+    made = partial(
+        packed_vocabulary,
+        tuple(packed),
+        events,
+        order="merges",
+        added_tokens=tuple(added),
+        alphabet="bytes" if mark is None else "characters",
+        space_mark=mark or "",
+        byte_tokens=tuple(byte_ids),
+        decode_only=tuple((id, text) for id, text in decode_only.items() if id not in ids),
+    )
+    return made, all_bytes
 
 
-def listed_table(
-    node: Json,
-    sides: tuple[list[str], list[str]],
-    bad: Callable[[int, str], NoReturn],
-    mark: str | None,
-    byte_fallback: bool,
-    added: Collection[AddedToken],
-) -> ModelTable:
-    """The table of the vocabulary at `node`, and of merges, by their left and their right parts.
+def listed_tables(node: Json, sides: tuple[list[str], list[str]], bad: Callable[[int, str], NoReturn]) -> BpeTables:
+    """The tables of the vocabulary at `node`, and of merges, by their left and their right parts.
 
-    bad(n, what): raises the error of the nth merge. mark: None where texts are in the byte alphabet.
+    bad(n, what): raises the error of the nth merge. FormatError for what is wrong in the vocabulary.
     """
     vocab: dict[str, int] = node.expect(dict)
-    if mark is None:
-        table = _bytes_table(node, vocab, {token.content for token in added})
-    else:
-        table = _text_table(node, vocab, mark, byte_fallback)
-    tokens, events, decode_only = _without_added(*table, added, _rows(*sides, vocab, bad))
-    all_bytes = {*tokens} >= {bytes([byte]) for byte in range(256)}
-    byte_tokens = tuple(_byte_ids(vocab)) if byte_fallback else ()
-    return ModelTable(partial(Vocabulary, tokens, events=events), all_bytes, byte_tokens, decode_only)
-
-
-def _byte_ids(vocab: dict[str, int] | BpeTables) -> list[int | None]:
-    """The ids of the entries <0x00> to <0xFF>, which stand for bytes."""
-    return [vocab.get(text) for text in _BYTE_TEXTS]
-
-
-def _bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) -> _Table:
-    """The tokens of `vocab`, which is at `node`, where it is written in the byte alphabet. `added`: the added tokens.
-
-    No text gets an entry that is empty or has characters outside of the alphabet; it is decoded to its own text.
-    """
-    texts = list(vocab)
-    found = tokens_of_texts(texts)
-    apart = {n for n, token in enumerate(found) if not token}
-    for n in apart:
-        found[n] = None
-    tokens = _placed(node, texts, found, vocab)
-    decode_only = {vocab[texts[n]]: _utf8(texts[n], node) for n in apart if texts[n] not in added}
-    return tokens, decode_only
-
-
-def _text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback: bool) -> _Table:
-    """The tokens of `vocab`, which is at `node`, where it is written as plain text with `mark` for a space.
-
-    byte_fallback: whether the entries <0x00> to <0xFF> stand for bytes. No text gets an entry that has a space itself.
-    """
-    bytes_of = {text: byte for byte, text in enumerate(_BYTE_TEXTS) if byte_fallback and text in vocab}
-    texts = [text for text in vocab if text not in bytes_of and not (mark and " " in text) and text]
-    found: list[bytes | None] = [_utf8(text.replace(mark, " ") if mark else text, node) for text in texts]
-    tokens = _placed(node, [*texts, *bytes_of], [*found, *[None] * len(bytes_of)], vocab)
-    kept = {*texts, *bytes_of}
-    decode_only = {id: _utf8(text, node) for text, id in vocab.items() if text not in kept and _is_id(id, text, node)}
-    for text, byte in bytes_of.items():
-        tokens[vocab[text]] = bytes([byte])
-    return tokens, decode_only
-
-
-def _placed(node: Json, texts: list[str], found: list[bytes | None], vocab: dict[str, int]) -> list[bytes | None]:
-    ids = list(map(vocab.__getitem__, texts))
-    return place_tokens(found, ids, node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
-
-
-def _is_id(id: object, text: str, node: Json) -> bool:
-    if type(id) is not int or not 0 <= id <= MAX_ID:
-        node.fail(f"the id {show(id)} of {show(text)} is not an integer from 0 to {MAX_ID}")
-    return True
-
-
-def _utf8(text: str, node: Json) -> bytes:
+    texts = [*vocab]
+    placed = place_tokens(texts, [*vocab.values()], node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
     try:
-        return text.encode()
-    except UnicodeEncodeError:
-        node.fail(f"the token {show(text)} is not Unicode text: it contains a lone surrogate")
+        tables = tables_of(placed)
+    except ValueError as error:
+        node.fail(f"the token {show(placed[int(str(error))])} is not Unicode text: it contains a lone surrogate")
+    tables.put_rows(_rows(*sides, vocab, bad).tobytes())
+    return tables
 
 
 def sides_of_merges(node: Json) -> tuple[list[str], list[str]]:
@@ -141,11 +84,9 @@ def sides_of_merges(node: Json) -> tuple[list[str], list[str]]:
 
     if merges and type(merges[0]) is str:
         return split_merges(merges, bad)
-    all_pairs = set(map(type, merges)) <= {list} and set(map(len, merges)) <= {2}
-    if not all_pairs or not set(map(type, chain.from_iterable(merges))) <= {str}:
-        for n, merge in enumerate(merges):
-            if type(merge) is not list or list(map(type, merge)) != [str, str]:
-                bad(n, f"expected a pair of tokens, found {show(merge)}")
+    for n, merge in enumerate(merges):
+        if type(merge) is not list or list(map(type, merge)) != [str, str]:
+            bad(n, f"expected a pair of tokens, found {show(merge)}")
     return [left for left, _ in merges], [right for _, right in merges]
 
 
@@ -182,34 +123,6 @@ def _rows(
     pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
     _, last = np.unique(pairs[::-1], return_index=True)
     return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
-
-
-def _without_added(
-    tokens: list[bytes | None], decode_only: dict[int, bytes], added: Collection[AddedToken], rows: np.ndarray
-) -> tuple[tuple[bytes | None, ...], np.ndarray, tuple[tuple[int, bytes], ...]]:
-    """The tokens, merges and `decode_only` of a Vocabulary, without the model's own entries for added tokens.
-
-    Hugging Face never uses them, because it finds added tokens before it splits text. Here they would turn text into a
-    control token that the caller did not allow. An entry that is a byte or a character, or that a merge makes, is an
-    ordinary token too. Merges of tokens that no text gets are left out.
-    """
-    if decode_only:
-        import numpy as np
-
-        rows = rows[~np.isin(rows, [*decode_only]).any(axis=1)]
-    made = set(rows[:, 2].tolist())
-    for token in added:
-        decode_only.pop(token.id, None)
-        if (
-            token.id < len(tokens)
-            and token.id not in made
-            and len(tokens[token.id] or b"") != 1
-            and len(token.content) > 1
-        ):
-            tokens[token.id] = None
-    while tokens and tokens[-1] is None:
-        tokens.pop()
-    return tuple(tokens), rows, tuple(sorted(decode_only.items()))
 
 
 def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None:

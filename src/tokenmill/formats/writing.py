@@ -79,11 +79,8 @@ def write(
     target = Path(path)
     notes: list[str] = []
     if format == LONGEST_MATCH:
-        main, notes = longest_match_json(vocabulary)
-        files = {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}
-        _write_folder(target, {**files, **(more or {})})
-        return ["text is encoded by the longest token each time, so some texts get other ids", *notes]
-    if vocabulary.order == "events" and lossy:
+        notes = ["text is encoded by the longest token each time, so some texts get other ids"]
+    elif vocabulary.order == "events" and lossy:
         notes = [
             f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get "
             "other ids"
@@ -91,20 +88,12 @@ def write(
         if vocabulary.has_superwords:
             notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
-    if format == "tiktoken":
-        data, left_out = tiktoken_bytes(vocabulary)
-        companion = {companion_path(target): tokenmill_json.companion_bytes(vocabulary, data)}
-        atomic_files({target: data, **({} if is_device(target) else companion)})
-    elif format in _ONE_FILE:
-        data, left_out = _one_file(vocabulary, format, lossy)
-        _check_ids(vocabulary, data, tokenizer)
-        atomic_files({target: data})
+    files, left_out = _files_of(vocabulary, target, format, lossy)
+    if format in (*_ONE_FILE, "huggingface"):
+        _check_ids(vocabulary, next(iter(files.values())), tokenizer)
+    if format in (*_ONE_FILE, "tiktoken"):
+        atomic_files({target.with_name(name): content for name, content in files.items()})
     else:
-        if format == "huggingface":
-            files, left_out = _huggingface_files(vocabulary)
-            _check_ids(vocabulary, files["tokenizer.json"], tokenizer)
-        else:
-            files, left_out = _pair_files(vocabulary, format)
         _write_folder(target, {**files, **(more or {})})
     return notes + left_out
 
@@ -113,20 +102,49 @@ def check_writable(vocabulary: Vocabulary, format: str) -> None:
     """Raise ConversionError if "huggingface", "tiktoken", "gguf" or "sentencepiece" cannot hold `vocabulary` with its ids."""
     if vocabulary.order == "events":
         raise ConversionError("only tokenmill encodes by events, as Picky BPE and superwords need")
-    if format in _ONE_FILE:
-        _one_file(vocabulary, format)
-    else:
-        (tiktoken_bytes if format == "tiktoken" else _huggingface_files)(vocabulary)
+    _files_of(vocabulary, Path("tokenizer"), format)
 
 
-def _one_file(vocabulary: Vocabulary, format: str, lossy: bool = False) -> tuple[bytes, list[str]]:
+def _files_of(
+    vocabulary: Vocabulary, target: Path, format: str, lossy: bool = False
+) -> tuple[dict[str, bytes], list[str]]:
+    """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
     if format == "gguf":
         from .gguf_writer import gguf_bytes
 
-        return gguf_bytes(vocabulary, lossy=lossy)
-    from .sentencepiece_writer import model_bytes
+        main, notes = gguf_bytes(vocabulary, lossy=lossy)
+        return {target.name: main}, notes
+    if format == "sentencepiece":
+        from .sentencepiece_writer import model_bytes
 
-    return model_bytes(vocabulary)
+        main, notes = model_bytes(vocabulary)
+        return {target.name: main}, notes
+    if format == "tiktoken":
+        main, notes = tiktoken_bytes(vocabulary)
+        companion = {companion_path(target).name: tokenmill_json.companion_bytes(vocabulary, main)}
+        return {target.name: main, **({} if is_device(target) else companion)}, notes
+    if format in ("merges", "ddtok"):
+        names, content = (PAIRS[0], pair_bytes) if format == "merges" else (PAIRS[2], ddtok.ddtok_bytes)
+        vocab, merges, notes = content(vocabulary)
+        companion = {tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, vocab + merges)}
+        return {names[0]: vocab, names[1]: merges, **companion}, notes
+    if format == LONGEST_MATCH:
+        main, notes = longest_match_json(vocabulary)
+        return {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}, notes
+    main, notes = tokenizer_json(present_by_rank(vocabulary))
+    files = {
+        "tokenizer.json": main,
+        "tokenizer_config.json": tokenizer_config_json(vocabulary),
+        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
+    }
+    if len(vocabulary.event_counts):
+        files[tokenmill_json.EVENT_COUNTS] = events_file.counts_bytes(vocabulary)
+    if vocabulary.order == "events":
+        files[tokenmill_json.EVENTS] = events_file.events_bytes(vocabulary)
+        notes.append(
+            f"the events are in {tokenmill_json.EVENTS}, which only tokenmill reads: elsewhere some texts get other ids"
+        )
+    return files, notes
 
 
 def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:
@@ -203,30 +221,6 @@ def _stays(target: Path) -> bool:
     except OutputError:
         return target.is_dir()
     return False
-
-
-def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:
-    main, notes = tokenizer_json(present_by_rank(vocabulary))
-    files = {
-        "tokenizer.json": main,
-        "tokenizer_config.json": tokenizer_config_json(vocabulary),
-        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
-    }
-    if len(vocabulary.event_counts):
-        files[tokenmill_json.EVENT_COUNTS] = events_file.counts_bytes(vocabulary)
-    if vocabulary.order == "events":
-        files[tokenmill_json.EVENTS] = events_file.events_bytes(vocabulary)
-        notes.append(
-            f"the events are in {tokenmill_json.EVENTS}, which only tokenmill reads: elsewhere some texts get other ids"
-        )
-    return files, notes
-
-
-def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], list[str]]:
-    names, content = (PAIRS[0], pair_bytes) if format == "merges" else (PAIRS[2], ddtok.ddtok_bytes)
-    vocab, merges, notes = content(vocabulary)
-    companion = tokenmill_json.companion_bytes(vocabulary, vocab + merges)
-    return {names[0]: vocab, names[1]: merges, tokenmill_json.NAME: companion}, notes
 
 
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:

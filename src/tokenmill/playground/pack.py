@@ -204,7 +204,9 @@ def _automaton(pattern: str) -> tuple[int, dict[str, bytes]]:
     from ..split.compiler import compile_pattern
 
     tables = compile_pattern(pattern)
-    return tables.width, {part: getattr(tables, part) for part in ("matches", "accepts", "ascii", "index", "pages")}
+    alphabet = tables.alphabet
+    parts = {part: getattr(alphabet, part) for part in ("ascii", "index", "pages")}
+    return alphabet.size + 1, {"matches": tables.matches, "accepts": tables.accepts, **parts}
 
 
 def _planes(column: np.ndarray) -> bytes:

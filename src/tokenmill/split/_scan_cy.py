@@ -49,11 +49,12 @@ class Scanner:
         self.tables = tables  # owns the bytes that the pointers below refer to
         self.inner = inner
         self.composed = None if composed is None else Scanner(composed, None, scalar)
-        self.width = tables.width
-        self.invalid = tables.invalid
-        self.ascii = _bytes(tables.ascii)
-        self.index = _numbers(tables.index)
-        self.pages = _bytes(tables.pages)
+        alphabet = tables.alphabet
+        self.width = alphabet.size + 1
+        self.invalid = alphabet.invalid
+        self.ascii = _bytes(alphabet.ascii)
+        self.index = _numbers(alphabet.index)
+        self.pages = _bytes(alphabet.pages)
         self.steps = _numbers(tables.steps) if tables.steps else cython.NULL
         self.actions = _bytes(tables.actions)
         self.matches = _numbers(tables.matches)
@@ -62,29 +63,24 @@ class Scanner:
         simd = tables.simd
         self.uses_simd = simd is not None and not scalar and tm_has_simd()
         if self.uses_simd:
-            columns: cython.size_t = simd.columns
+            columns: cython.size_t = simd.alphabet.size + 2
             self.pairs = cython.cast(cython.pointer(uint8_t), malloc(columns * columns * columns * 8))
             if self.pairs == cython.NULL:
                 raise MemoryError
-            tm_simd_pairs(self.pairs, _bytes(simd.steps), simd.columns, simd.next)
+            tm_simd_pairs(self.pairs, _bytes(simd.steps), columns, columns - 2)
             self.simd.pairs = self.pairs
-            self.simd.columns = simd.columns
-            tm_ascii_table(self.simd.ascii, _bytes(simd.ascii))
+            self.simd.columns = columns
+            tm_ascii_table(self.simd.ascii, _bytes(simd.alphabet.ascii))
             self.simd.index = self.index
-            self.simd.pages = _bytes(simd.pages)
-            self.simd.next = simd.next
-            self.simd.end = simd.end
-            self.simd.invalid = simd.invalid
+            self.simd.pages = _bytes(simd.alphabet.pages)
+            self.simd.next = columns - 2
+            self.simd.end = columns - 1
+            self.simd.invalid = simd.alphabet.invalid
 
     def __dealloc__(self):
         free(self.pairs)
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def class_of(self, p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
-                 size: cython.pointer(cython.size_t)) -> cython.size_t:
+    def class_of(self, p, left, size):
         """The class of the character at p, or of the byte there if it is not UTF-8. Its length in bytes goes to `size`."""
         code: uint32_t = 0
         size[0] = 1
@@ -96,11 +92,7 @@ class Scanner:
             return self.invalid
         return self.pages[(cython.cast(cython.size_t, self.index[code >> 7]) << 7) + (code & 127)]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-             ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def scan(self, text, start, length, ends, room):
         at: cython.size_t = start
         n: cython.Py_ssize_t = 0
         m: cython.Py_ssize_t
@@ -115,20 +107,12 @@ class Scanner:
                 n += ends[i] == length or not self.joins_at(text, ends[i])
         return n
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def joins_at(self, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t) -> cython.bint:
+    def joins_at(self, text, at):
         """Whether the bytes on both sides of text[at] are joined."""
         pair: cython.size_t = cython.cast(cython.size_t, text[at - 1]) << 8 | text[at]
         return self.joined[pair >> 3] >> (pair & 7) & 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan_pretokens(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-                       ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def scan_pretokens(self, text, start, length, ends, room):
         if self.inner is None:
             return self.scan_one(self, text, start, length, ends, room, cython.NULL)
         state: tm_chain_state = tm_chain_take(cython.cast(cython.p_void, self), text, start, length)
@@ -142,12 +126,7 @@ class Scanner:
             tm_chain_save(cython.address(state))
         return n
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan_chain(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-                   ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
-                   known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+    def scan_chain(self, text, start, length, ends, room, known):
         """The pretokens of the inner patterns. `known[0]` is the end of the outer pretoken around `start`, or not after
         `start` if a new one begins there; `known[1]` is the same for the next pattern, and so on."""
         if self.inner is None:
@@ -166,12 +145,7 @@ class Scanner:
             at = ends[n - 1]
         return n
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scan_one(self, machine: Scanner, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-                 ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
-                 known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+    def scan_one(self, machine, text, start, length, ends, room, known):
         """The pretokens of this pattern alone if `known` is NULL, else of the inner ones; known: as for scan_chain.
 
         machine: the scanner whose transducer finds them, this one or the composed one."""
@@ -199,12 +173,7 @@ class Scanner:
                 n += 1
         return n
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def run_transducer(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-             ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
-             stopped: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+    def run_transducer(self, text, start, length, ends, room, stopped):
         """Run the transducer from a pretoken start, with room for at least 3 ends. Returns how many ends it wrote.
 
         `stopped` is NONE, or the place that the automaton must pass because the transducer could not decide.
@@ -247,11 +216,7 @@ class Scanner:
         stopped[0] = p if n <= 2 else NONE
         return n - 2 if n > 2 else 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def match(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
-              length: cython.size_t) -> cython.size_t:
+    def match(self, text, begin, length):
         """The end of the match that begins at `begin`, or NONE."""
         found: cython.size_t = NONE
         p: cython.size_t = begin
@@ -268,11 +233,7 @@ class Scanner:
             p += size
         return length if self.accepts[row + self.width - 1] else found
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def next_pretoken(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
-                      length: cython.size_t) -> cython.size_t:
+    def next_pretoken(self, text, begin, length):
         """The end of the pretoken that begins at `begin`: a match, or the text before the next match."""
         size: cython.size_t
         end: cython.size_t = self.match(text, begin, length)
@@ -284,11 +245,7 @@ class Scanner:
             end += size
         return end
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def cut(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t,
-            length: cython.size_t) -> cython.size_t:
+    def cut(self, text, start, length):
         at: cython.size_t = length
         size: cython.size_t
         before: cython.size_t
@@ -310,11 +267,7 @@ class Scanner:
                 return at
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def is_certain(self, text: cython.pointer(cython.const[uint8_t]), before: cython.size_t, at: cython.size_t,
-                   size: cython.size_t) -> cython.bint:
+    def is_certain(self, text, before, at, size):
         """Whether the border at `at` is a certain cut of this pattern and of all inner ones.
 
         The characters around it are text[before:at] and the `size` bytes after it. Where it is a certain cut of this pattern,

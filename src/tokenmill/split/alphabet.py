@@ -17,6 +17,8 @@ import zlib
 from array import array
 from collections.abc import Iterable
 
+from .tables import Alphabet
+
 MAX = 0x10FFFF
 # Bytes that are not UTF-8 are treated as lone surrogates, category Cs, as in Python's "surrogateescape". No character of
 # a text has that category, and it is not a letter, a number or white space.
@@ -65,8 +67,11 @@ class CharSet:
         members = [code in arg for arg in self.args]
         return not members[0] if self.op == "not" else any(members) if self.op == "or" else all(members)
 
-    def key(self) -> tuple:
-        return (self.op, *(a.key() if isinstance(a, CharSet) else a for a in self.args))
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CharSet) and (self.op, self.args) == (other.op, other.args)
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.args))
 
     def leaves(self) -> Iterable[CharSet]:
         if self.op == "property":
@@ -162,6 +167,11 @@ GROUPS = {
 }  # fmt: skip
 ANY = CharSet("categories", tuple(range(len(CATEGORIES))))
 WHITE_SPACE = CharSet("or", CharSet("categories", (22, 23, 24)), CharSet("ranges", ((9, 13), (0x85, 0x85))))
+SETS = dict.fromkeys(("whitespace", "space", "wspace"), WHITE_SPACE) | {
+    "any": ANY,
+    "ascii": CharSet("ranges", ((0, 127),)),
+    "assigned": CharSet("not", CharSet("categories", (CATEGORIES.index("Cn"),))),
+}
 
 
 def property_set(name: str) -> CharSet | None:
@@ -170,24 +180,16 @@ def property_set(name: str) -> CharSet | None:
     kind, value = (part.lower().replace("_", "").replace(" ", "").replace("-", "") for part in (kind, value))
     if kind in ("", "gc", "generalcategory"):
         short = GROUPS.get(value, value).lower()
-        names = CATEGORIES
-        if short == "lc":
-            return CharSet("categories", tuple(names.index(n) for n in ("Lu", "Ll", "Lt")))
-        wanted = tuple(i for i, n in enumerate(names) if n.lower() == short or n[0].lower() == short)
+        names = ("lu", "ll", "lt") if short == "lc" else (short,)
+        wanted = tuple(i for i, n in enumerate(CATEGORIES) if n.lower() in names or n[0].lower() in names)
         if wanted:
             return CharSet("categories", wanted)
     if kind == "":
-        if value == "any":
-            return ANY
-        if value == "ascii":
-            return CharSet("ranges", ((0, 127),))
-        if value == "assigned":
-            return CharSet("not", CharSet("categories", (CATEGORIES.index("Cn"),)))
-        if value in ("whitespace", "space", "wspace"):
-            return WHITE_SPACE
+        value = {"alpha": "alphabetic", "lower": "lowercase", "upper": "uppercase"}.get(value, value)
+        if value in SETS:
+            return SETS[value]
         if value == "alnum":
             return CharSet("or", property_set("alphabetic"), property_set("nd"))
-        value = {"alpha": "alphabetic", "lower": "lowercase", "upper": "uppercase"}.get(value, value)
     if kind in ("", "sc", "script") and value in properties():
         numbers = [int(number, 16) for number in properties()[value].split()]
         last, found = 0, []
@@ -214,111 +216,85 @@ def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
     return stretches
 
 
-OPERATIONS = {"or": operator.or_, "and": operator.and_}
-
-
-def evaluate(s: CharSet, leaves: dict[tuple, int], atoms: int) -> int:
+def evaluate(s: CharSet, leaves: dict[CharSet, int], atoms: int) -> int:
     """The atoms of a set, as bits, from those of its leaves."""
     if s.op in ("ranges", "categories"):
-        return leaves[s.key()]
+        return leaves[s]
     first, *rest = [evaluate(a, leaves, atoms) for a in s.args]
     if s.op == "not":
         return ((1 << atoms) - 1) & ~first
-    return functools.reduce(OPERATIONS[s.op], rest, first)
+    return functools.reduce(operator.or_ if s.op == "or" else operator.and_, rest, first)
 
 
-class Alphabet:
-    """The classes that the sets of a pattern distinguish, and the tables that map bytes to classes.
+def classes_of(sets: Iterable[CharSet]) -> tuple[Alphabet, dict[CharSet, int]]:
+    """The classes that these sets distinguish, and the classes of each set, as bits."""
+    distinct = dict.fromkeys((*sets, ANY))  # ANY adds no class, and a pattern may name no set
+    if len(distinct) > MOST_SETS:
+        raise NotRegular(f"more than {MOST_SETS} sets of characters")
+    leaves = dict.fromkeys(leaf for s in distinct for leaf in s.leaves())
+    numbered = {leaf: i for i, leaf in enumerate(leaf for leaf in leaves if leaf.op == "ranges")}
+    stretches = cover([leaf.args[0] for leaf in numbered])
 
-    size: the number of classes, 0 to size - 1. `size` itself stands for the end of the text.
-    ascii: 128 bytes, the class of each ASCII character.
-    index, pages: the class of code point c is pages[index[c >> 7] * 128 + (c & 127)]; index holds two-byte numbers.
-    invalid: the class of a byte that is not UTF-8.
-    """
+    # An atom is an ASCII character, or all characters beyond ASCII with one category in the same ranges.
+    index, pages = category_pages()
+    categories = list(pages[index[0] * 128 :][:128])
+    covered = [0] * 128
+    for leaf, i in numbered.items():
+        for low, high in leaf.args[0]:
+            for c in range(low, min(high, 127) + 1):
+                covered[c] |= 1 << i
+    beyond: dict[tuple[int, int], int] = {}
 
-    def __init__(self, sets: Iterable[CharSet]):
-        by_key = {s.key(): s for s in (*sets, ANY)}  # ANY adds no class, and a pattern may name no set
-        if len(by_key) > MOST_SETS:
-            raise NotRegular(f"more than {MOST_SETS} sets of characters")
-        leaves = {leaf.key(): leaf for s in by_key.values() for leaf in s.leaves()}
-        numbered = {key: i for i, key in enumerate(key for key, leaf in leaves.items() if leaf.op == "ranges")}
-        stretches = cover([leaves[key].args[0] for key in numbered])
+    def atom(category: int, covering: int) -> int:
+        if (category, covering) not in beyond:
+            beyond[category, covering] = len(categories)
+            categories.append(category)
+            covered.append(covering)
+        return beyond[category, covering]
 
-        # An atom is an ASCII character, or all characters beyond ASCII with one category in the same ranges.
-        index, pages = category_pages()
-        categories = list(pages[index[0] * 128 :][:128])
-        covered = [0] * 128
-        for key, i in numbered.items():
-            for low, high in leaves[key].args[0]:
-                for c in range(low, min(high, 127) + 1):
-                    covered[c] |= 1 << i
-        beyond: dict[tuple[int, int], int] = {}
+    plain = [atom(i, 0) for i in range(len(CATEGORIES))]
+    inside = next((covering for low, after, covering in stretches if low <= INVALID < after), 0)
+    invalid = atom(CATEGORIES.index("Cs"), inside)
+    found = []  # of each stretch: its start, the categories in it, and their atoms
+    for low, after, covering in stretches:
+        touched = range(low >> 7, (after - 1 >> 7) + 1)
+        cells = b"".join(pages[index[page] * 128 : index[page] * 128 + 128] for page in touched)
+        cells = cells[low & 127 :][: after - low]
+        found.append((low, cells, {category: atom(category, covering) for category in set(cells)}))
 
-        def atom(category: int, covering: int) -> int:
-            if (category, covering) not in beyond:
-                beyond[category, covering] = len(categories)
-                categories.append(category)
-                covered.append(covering)
-            return beyond[category, covering]
+    # Atoms in the same sets form one class.
+    known = {
+        leaf: sum(1 << a for a, covering in enumerate(covered) if covering >> numbered[leaf] & 1)
+        if leaf.op == "ranges"
+        else sum(1 << a for a, category in enumerate(categories) if category in leaf.args[0])
+        for leaf in leaves
+    }
+    members = [f"{evaluate(s, known, len(covered)):0{len(covered)}b}"[::-1] for s in distinct]
+    names: dict[tuple[str, ...], int] = {}
+    class_of = [names.setdefault(row, len(names)) for row in zip(*members, strict=True)]
+    if len(names) > MOST_CLASSES:
+        raise NotRegular(f"more than {MOST_CLASSES} classes of characters")
+    masks = {s: sum(1 << number for row, number in names.items() if row[i] == "1") for i, s in enumerate(distinct)}
 
-        plain = [atom(i, 0) for i in range(len(CATEGORIES))]
-        inside = next((covering for low, after, covering in stretches if low <= INVALID < after), 0)
-        invalid = atom(CATEGORIES.index("Cs"), inside)
-        found = []  # of each stretch: its start, the categories in it, and their atoms
-        for low, after, covering in stretches:
-            touched = range(low >> 7, (after - 1 >> 7) + 1)
-            cells = b"".join(pages[index[page] * 128 : index[page] * 128 + 128] for page in touched)
-            cells = cells[low & 127 :][: after - low]
-            found.append((low, cells, {category: atom(category, covering) for category in set(cells)}))
+    # The pages of the categories, and behind them those that a stretch changes.
+    whole = pages.translate(bytes(class_of[a] for a in plain).ljust(256, b"\0"))
+    numbers = array("H", index)
+    changed = {0: bytes(class_of[:128])}
+    for low, cells, atoms in found:
+        cells = cells.translate(bytes(class_of[atoms.get(category, 0)] for category in range(256)))
+        for page in range(low >> 7, (low + len(cells) - 1 >> 7) + 1):
+            was = changed.get(page) or whole[index[page] * 128 : index[page] * 128 + 128]
+            start, end = max(low, page * 128), min(low + len(cells), page * 128 + 128)
+            changed[page] = was[: start & 127] + cells[start - low : end - low] + was[end - page * 128 :]
+    distinct_pages: dict[bytes, int] = {}
+    for page, content in changed.items():
+        numbers[page] = len(pages) // 128 + distinct_pages.setdefault(content, len(distinct_pages))
+    tables = changed[0], numbers.tobytes(), whole + b"".join(distinct_pages)
+    return Alphabet(len(names), *tables, class_of[invalid]), masks
 
-        # Atoms in the same sets form one class.
-        known = {
-            key: sum(1 << a for a, covering in enumerate(covered) if covering >> numbered[key] & 1)
-            if leaf.op == "ranges"
-            else sum(1 << a for a, category in enumerate(categories) if category in leaf.args[0])
-            for key, leaf in leaves.items()
-        }
-        members = [f"{evaluate(s, known, len(covered)):0{len(covered)}b}"[::-1] for s in by_key.values()]
-        names: dict[tuple[str, ...], int] = {}
-        class_of = [names.setdefault(row, len(names)) for row in zip(*members, strict=True)]
-        self.size = len(names)
-        if self.size > MOST_CLASSES:
-            raise NotRegular(f"more than {MOST_CLASSES} classes of characters")
-        self._masks = {
-            key: sum(1 << number for row, number in names.items() if row[i] == "1") for i, key in enumerate(by_key)
-        }
 
-        self.ascii = bytes(class_of[:128])
-        self.invalid = class_of[invalid]
-        self.index, self.pages = self._tables(plain, found, class_of)
-
-    def _tables(
-        self, plain: list[int], found: list[tuple[int, bytes, dict[int, int]]], class_of: list[int]
-    ) -> tuple[bytes, bytes]:
-        """The index and the pages, from the atoms of the categories, the stretches, and the classes of the atoms."""
-        index, pages = category_pages()
-        whole = bytearray(pages.translate(bytes(class_of[a] for a in plain).ljust(256, b"\0")))
-        numbers = array("H", index)
-        changed: dict[int, bytes | bytearray] = {0: self.ascii}
-        for low, cells, atoms in found:
-            cells = cells.translate(bytes(class_of[atoms.get(category, 0)] for category in range(256)))
-            for page in range(low >> 7, (low + len(cells) - 1 >> 7) + 1):
-                was: bytes | bytearray = changed.get(page) or whole[index[page] * 128 : index[page] * 128 + 128]
-                start, end = max(low, page * 128), min(low + len(cells), page * 128 + 128)
-                changed[page] = was[: start & 127] + cells[start - low : end - low] + was[end - page * 128 :]
-        distinct: dict[bytes, int] = {}
-        for page, content in changed.items():
-            numbers[page] = len(pages) // 128 + distinct.setdefault(bytes(content), len(distinct))
-        return numbers.tobytes(), bytes(whole) + b"".join(distinct)
-
-    def join(self, numbers: list[int]) -> None:
-        """Merge the classes with the same number. The masks of sets are invalid afterwards."""
-        table = bytes(numbers).ljust(256, b"\0")
-        self.size = max(numbers) + 1
-        self.ascii = self.ascii.translate(table)
-        self.pages = self.pages.translate(table)
-        self.invalid = table[self.invalid]
-
-    def mask(self, s: CharSet) -> int:
-        """The classes of a set, as bits."""
-        return self._masks[s.key()]
+def membership(s: CharSet) -> tuple[memoryview, bytes]:
+    """The page number of each 128 code points, and the pages, which hold 1 for each code point of a set, else 0."""
+    alphabet, classes = classes_of([s])
+    flags = bytes(classes[s] >> c & 1 for c in range(256))
+    return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(flags)

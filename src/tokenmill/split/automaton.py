@@ -13,7 +13,10 @@ loop that can be left only if the next character is not in the class.
 
 from __future__ import annotations
 
-from .alphabet import Alphabet, CharSet, NotRegular
+from typing import NamedTuple
+
+from .alphabet import CharSet, NotRegular, classes_of
+from .tables import Alphabet
 from .tree import Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, Start, as_set
 
 DEAD = -1
@@ -24,7 +27,7 @@ MOST_STATES = 2_000
 MOST_VISITS = 500_000  # of a node from a state, about a second
 
 
-class Automaton:
+class Automaton(NamedTuple):
     """The deterministic automaton that finds one match from its start. State 0 is the start.
 
     steps[state][class]: the state after a character of that class, or DEAD.
@@ -32,8 +35,9 @@ class Automaton:
         match may end. The step then keeps only the nodes preferred to that end.
     """
 
-    def __init__(self, classes: int, steps: list[list[int]], accepts: list[int]):
-        self.classes, self.steps, self.accepts = classes, steps, accepts
+    classes: int
+    steps: list[list[int]]
+    accepts: list[int]
 
 
 def may_be_empty(node: Node) -> bool:
@@ -48,9 +52,11 @@ def may_be_empty(node: Node) -> bool:
 
 
 class Graph:
-    def __init__(self, alphabet: Alphabet):
-        self.alphabet = alphabet
-        self.all = (1 << alphabet.size + 1) - 1  # every class, and the end
+    """The nodes of a tree. masks: the classes of each set, as bits."""
+
+    def __init__(self, size: int, masks: dict[CharSet, int]):
+        self.masks, self.end = masks, 1 << size
+        self.all = 2 * self.end - 1  # every class, and the end
         self.nodes: list[tuple] = [(ACCEPT,)]
 
     def add(self, *node) -> int:
@@ -60,12 +66,12 @@ class Graph:
         return len(self.nodes) - 1
 
     def look_mask(self, set: CharSet, end: bool) -> int:
-        return self.alphabet.mask(set) | (end << self.alphabet.size)
+        return self.masks[set] | (self.end if end else 0)
 
     def build(self, node: Node, after: int) -> int:
         """Add nodes for `node` that lead to the node `after`; return their entry."""
         if isinstance(node, Chars):
-            return self.add(CHARS, self.alphabet.mask(node.set), after)
+            return self.add(CHARS, self.masks[node.set], after)
         if isinstance(node, Concat):
             for part in reversed(node.parts):
                 after = self.build(part, after)
@@ -123,10 +129,13 @@ class Graph:
         raise NotRegular("a possessive quantifier or an atomic group on more than one character")
 
 
-def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
-    graph = Graph(alphabet)
+def compile_tree(tree: Node) -> tuple[Automaton, Alphabet]:
+    """The automaton of a tree, and its classes: those that no state distinguishes are one."""
+    alphabet, masks = classes_of(sets_of(tree))
+    size = alphabet.size
+    graph = Graph(size, masks)
     start = graph.build(tree, 0)
-    nodes, size = graph.nodes, alphabet.size
+    nodes = graph.nodes
     numbers: dict[tuple[int, ...], int] = {(start,): 0}
     queue: list[tuple[int, ...]] = [(start,)]
     steps: list[list[int]] = []
@@ -172,27 +181,14 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
             row.append(number)
         steps.append(row)
         accepts.append(accepting)
-    return merge_classes(alphabet, steps, accepts)
-
-
-def merge_classes(alphabet: Alphabet, steps: list[list[int]], accepts: list[int]) -> Automaton:
-    """The automaton, after merging the classes that no state distinguishes; changes `alphabet` too."""
-    size = alphabet.size
-    columns: dict[tuple, int] = {}
-    joined = []
-    for c in range(size):
-        column = tuple(row[c] * 2 + (accept >> c & 1) for row, accept in zip(steps, accepts, strict=True))
-        joined.append(columns.setdefault(column, len(columns)))
-    first = [joined.index(number) for number in range(len(columns))]
-    alphabet.join(joined)
+    cells = [[row[c] * 2 + (accept >> c & 1) for c in range(size)] for row, accept in zip(steps, accepts, strict=True)]
+    alphabet, first = alphabet.merged(zip(*cells, strict=True))
+    kept = [*first, size]
     return Automaton(
         len(first),
         [[row[c] for c in first] for row in steps],
-        [
-            sum((accept >> c & 1) << i for i, c in enumerate(first)) | (accept >> size & 1) << len(first)
-            for accept in accepts
-        ],
-    )
+        [sum((accept >> c & 1) << i for i, c in enumerate(kept)) for accept in accepts],
+    ), alphabet
 
 
 def sets_of(node: Node) -> list[CharSet]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from array import array
 
-from .alphabet import Alphabet, NotRegular
-from .automaton import DEAD, Automaton, compile_tree, sets_of
+from .alphabet import NotRegular
+from .automaton import DEAD, Automaton, compile_tree
 from .syntax import parse
-from .tables import SimdTables, Tables
+from .tables import Alphabet, SimdTables, Tables
 from .transducer import REWIND, Maker, Transducer, certain_cuts, neutral_borders, sure_states
 
 MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
@@ -16,9 +17,7 @@ MOST_STATES = 8  # after one column, so a state number takes 3 bits
 
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
     """The automaton of a pattern and its classes. Raises NotRegular where only the `regex` module can run it."""
-    tree = parse(pattern)
-    alphabet = Alphabet(sets_of(tree))
-    return compile_tree(tree, alphabet), alphabet
+    return compile_tree(parse(pattern))
 
 
 def covers_all_text(pattern: str) -> bool:
@@ -50,36 +49,30 @@ def compile_pattern(pattern: str) -> Tables:
         matches += [0xFFFF if state == DEAD else state * width for state in row] + [0xFFFF]
         accepts += bytes(accept >> c & 1 for c in range(width))
 
-    transducer = Maker(automaton).make()
-    tables = None if transducer is None else transducer_tables(transducer, alphabet)
-    steps, actions, simd = (b"", b"", None) if tables is None else (tables.steps, tables.actions, tables.simd)
-
-    neutral = [0] * alphabet.size if transducer is None else neutral_borders(transducer)
-    rows = [
+    tables, neutral = Tables(alphabet), [0] * alphabet.size
+    with contextlib.suppress(NotRegular):
+        transducer = Maker(automaton).make()
+        neutral = neutral_borders(transducer)
+        tables = transducer_tables(transducer, alphabet)
+    certain = b"".join(
         bytes(cut >> b & 1 or (passing >> b & 1) << 1 for b in range(width))
         for cut, passing in zip(certain_cuts(automaton), neutral, strict=True)
-    ]
-    return Tables(
-        width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
-        steps, actions, array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,
-    )  # fmt: skip
+    )
+    return tables._replace(matches=array("H", matches).tobytes(), accepts=bytes(accepts), certain=certain)
 
 
-def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables | None:
-    """Tables that have only a transducer, or None if it has too many states."""
+def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables:
+    """Tables that have only a transducer. NotRegular if it has too many states."""
     width = alphabet.size + 1
     if len(transducer.steps) * width >= 0xFFFF:
-        return None
+        raise NotRegular(f"a transducer of {len(transducer.steps)} states over {alphabet.size} classes")
     steps: list[int] = []
     actions = bytearray()
     for cells, end in zip(transducer.steps, transducer.ends, strict=True):
         steps += [state * width for state, _ in cells] + [0]
         actions += bytes([action for _, action in cells] + [end])
     simd = make_simd_tables(transducer, alphabet)
-    return Tables(
-        width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
-        array("H", steps).tobytes(), bytes(actions), b"", b"", b"", simd,
-    )  # fmt: skip
+    return Tables(alphabet, array("H", steps).tobytes(), bytes(actions), simd)
 
 
 def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables | None:
@@ -90,9 +83,8 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
     table of 16 bytes, from the number of the old state to the number of the new one, with the action in the high half. The
     scanner builds tables for two bytes at a time from these.
     """
-    steps = transducer.steps
-    columns: dict[tuple, int] = {}
-    column_of = [columns.setdefault(tuple(row[c] for row in steps), len(columns)) for c in range(alphabet.size)]
+    alphabet, first = alphabet.merged(zip(*transducer.steps, strict=True))
+    columns = [[row[c] for row in transducer.steps] for c in first]
     following, end = len(columns), len(columns) + 1
     possible = [sorted({state for state, action in column if action != REWIND}) for column in columns]
     if end >= MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
@@ -111,8 +103,4 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
             fill(before, here, [(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
         fill(before, following, list(range(MOST_STATES)))
         fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
-    table = bytes(column_of).ljust(256, b"\0")
-    return SimdTables(
-        end + 1, bytes(tables), alphabet.ascii.translate(table), alphabet.pages.translate(table),
-        column_of[alphabet.invalid], following, end,
-    )  # fmt: skip
+    return SimdTables(alphabet, bytes(tables))

@@ -2,6 +2,15 @@
 
 _O200K_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
+
+def _by_case(but_not: str, contractions: str, digits: str, after_signs: str) -> str:
+    """The pattern of GPT-4o and its kin: a capital after a small letter begins a pretoken."""
+    start, both = r"[^\r\n\p{L}\p{N}]?", r"\p{Lm}\p{Lo}\p{M}" + but_not
+    upper, lower = rf"[\p{{Lu}}\p{{Lt}}{both}]", rf"[\p{{Ll}}{both}]"
+    words = rf"{start}{upper}*{lower}+{contractions}|{start}{upper}+{lower}*{contractions}"
+    return rf"{words}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[{after_signs}]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
 # That of a training and a count that name none: tiktoken, tokenizers and llama.cpp all run it. It gives the pretokens of
 # cl100k, but for white space at the end of a text that is not a line break.
 DEFAULT = "llama3"
@@ -13,44 +22,11 @@ PATTERNS: dict[str, str] = {
     "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|"""
     r"""\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
     # GPT-4o, as tiktoken writes it.
-    "o200k": "|".join(
-        [
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _O200K_CONTRACTIONS,
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _O200K_CONTRACTIONS,
-            r"\p{N}{1,3}",
-            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-            r"\s*[\r\n]+",
-            r"\s+(?!\S)",
-            r"\s+",
-        ]
-    ),
+    "o200k": _by_case("", _O200K_CONTRACTIONS, r"\p{N}{1,3}", r"\r\n/"),
     # Kimi K2: as GPT-4o, but Han characters apart from other letters.
-    "kimi-k2": "|".join(
-        [
-            r"[\p{Han}]+",
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
-            + _O200K_CONTRACTIONS,
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
-            + _O200K_CONTRACTIONS,
-            r"\p{N}{1,3}",
-            r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-            r"\s*[\r\n]+",
-            r"\s+(?!\S)",
-            r"\s+",
-        ]
-    ),
+    "kimi-k2": r"[\p{Han}]+|" + _by_case(r"&&[^\p{Han}]", _O200K_CONTRACTIONS, r"\p{N}{1,3}", r"\r\n"),
     # Mistral's tekken: as GPT-4o, but no contractions, and digits one by one.
-    "tekken": "|".join(
-        [
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
-            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
-            r"\p{N}",
-            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-            r"\s*[\r\n]+",
-            r"\s+(?!\S)",
-            r"\s+",
-        ]
-    ),
+    "tekken": _by_case("", "", r"\p{N}", r"\r\n/"),
     # Llama 3, as in its tokenizer.json. Unlike cl100k, it has no alternative for all trailing white space.
     "llama3": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+""",

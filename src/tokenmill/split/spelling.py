@@ -11,11 +11,12 @@ from array import array
 from typing import Literal
 
 from ..errors import ConversionError, PatternError
-from .alphabet import ANY, CATEGORIES, WHITE_SPACE, Alphabet, CharSet, property_set
+from .alphabet import ANY, CATEGORIES, WHITE_SPACE, CharSet, membership, property_set
 from .syntax import Dialect, parse
-from .tree import NOTHING, Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Part, Reference, Repeat, Start
+from .tree import NOTHING, Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, Start
 
 ESCAPES = {9: r"\t", 10: r"\n", 13: r"\r"}
+SHORT = {(0, None): "*", (1, None): "+", (0, 1): "?"}  # by the bounds of a repetition
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -56,19 +57,11 @@ def _translated(pattern: str, source: Dialect, target: Dialect) -> str:
     except PatternError as error:
         raise ConversionError(str(error)) from None
     try:
-        if _key(parse(pattern, target)) == _key(tree):
+        if parse(pattern, target) == tree:
             return pattern
     except PatternError:
         pass
     return Spelling(target).alternatives(tree)
-
-
-def _key(node: object) -> object:
-    if isinstance(node, CharSet):
-        return node.key()
-    if isinstance(node, Part):
-        return type(node), [_key(getattr(node, name)) for name in node.__slots__]
-    return [_key(each) for each in node] if isinstance(node, list) else node
 
 
 class Spelling:
@@ -94,11 +87,15 @@ class Spelling:
             return self.repeat(node, "?" if node.lazy else "")
         if isinstance(node, Atomic):
             inner = node.node
-            if isinstance(inner, Repeat) and not inner.lazy and (self.dialect != "oniguruma" or _is_short(inner)):
+            if (
+                isinstance(inner, Repeat)
+                and not inner.lazy
+                and (self.dialect != "oniguruma" or (inner.least, inner.most) in SHORT)
+            ):
                 return self.repeat(inner, "+")
             return f"(?>{self.alternatives(inner)})"
         if isinstance(node, Look):
-            if node.set.key() == NOTHING.key() and node.end:
+            if node.set == NOTHING and node.end:
                 return r"\Z" if self.dialect == "regex" else r"\z"
             return f"(?!{self.set(_not(node.set))})" if node.end else f"(?={self.set(node.set)})"
         if isinstance(node, Around):
@@ -116,7 +113,7 @@ class Spelling:
             isinstance(node.node, Atomic) and body[:3] != "(?>"
         ):
             body = f"(?:{body})"
-        short = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.least, node.most))
+        short = SHORT.get((node.least, node.most))
         if short is None:
             most = "" if node.most is None else str(node.most)
             short = f"{{{most}}}" if node.least == node.most else f"{{{node.least},{most}}}"
@@ -136,9 +133,9 @@ class Spelling:
     def items(self, set: CharSet) -> str:
         """A set as the items of a class."""
         space = self.property("White_Space") if self.dialect == "regex" else r"\s"
-        if set.key() == WHITE_SPACE.key():
+        if set == WHITE_SPACE:
             return space
-        if set.key() == ANY.key():
+        if set == ANY:
             return r"\p{Any}"
         if set.op == "property" and self.dialect == "oniguruma":
             raise ConversionError(f"the split pattern holds \\p{{{set.name}}}, which tokenizers may not know")
@@ -154,7 +151,7 @@ class Spelling:
                 return inner[0] + inner[1].upper() + inner[2:]
             return f"[^{inner}]"
         if set.op == "or":
-            return "".join(self.items(each) for each in set.args if each.key() != NOTHING.key()) or r"\P{Any}"
+            return "".join(self.items(each) for each in set.args if each != NOTHING) or r"\P{Any}"
         return "[" + "&&".join(f"[{self.items(each)}]" for each in set.args) + "]"
 
     def char(self, code: int) -> str:
@@ -169,11 +166,6 @@ class Spelling:
         if self.dialect == "regex":
             return property_text(name)
         return f"\\p{{{name}}}"
-
-
-def _is_short(node: Repeat) -> bool:
-    """Whether it is written as *, + or ?."""
-    return (node.least, node.most) in ((0, None), (1, None), (0, 1))
 
 
 def _not(set: CharSet) -> CharSet:
@@ -227,10 +219,8 @@ def property_text(name: str) -> str:
     wanted = property_set(name)
     if wanted is None:
         return text
-    alphabet = Alphabet([wanted])
-    index = memoryview(alphabet.index).cast("H")
-    ours = b"".join(alphabet.pages[i * 128 : i * 128 + 128] for i in index)
-    ours = ours.translate(bytes(alphabet.mask(wanted) >> c & 1 for c in range(256)))
+    index, pages = membership(wanted)
+    ours = b"".join(pages[i * 128 : i * 128 + 128] for i in index)
     theirs = bytearray(0x110000)
     for found in regex.finditer(f"{text}+", everything()):
         theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import UsageError, checks_methods
 from ._scan_cy import Scanner
 from .names import is_named, regular_expressions
-from .tables import SimdTables, Tables
+from .tables import Alphabet, SimdTables, Tables
 
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
@@ -23,31 +23,24 @@ ANYTHING = r"(?s:.)+"  # the whole text is one pretoken
 MOST_COMPILED = 64
 _ASCII = re.compile(rb"[\0-\x7f]{2,}")
 _WINDOW = 4096  # bytes of a run of ASCII in which a border is looked for
-COMPILED: dict[str, Tables | str] = {}  # by pattern
 WARNED: set[str] = set()  # the patterns that this process has warned of
 
 
+@functools.lru_cache(MOST_COMPILED)
 def tables_of(pattern: str) -> Tables | str:
     """The compiled pattern, or the reason why only the `regex` module can run it."""
-    if (known := COMPILED.get(pattern)) is not None:
-        return known
     if pattern == ANYTHING:
         return whole_text_tables()
     from .alphabet import NotRegular
     from .compiler import compile_pattern  # late: decoding needs no pattern
 
-    tables: Tables | str
     try:
-        tables = compile_pattern(pattern)
+        return compile_pattern(pattern)
     except NotRegular as reason:
         from .backtracking import to_regex
 
         to_regex(pattern)  # raises PatternError for an invalid pattern
-        tables = str(reason)
-    if len(COMPILED) >= MOST_COMPILED:
-        COMPILED.clear()
-    COMPILED[pattern] = tables
-    return tables
+        return str(reason)
 
 
 def whole_text_tables() -> Tables:
@@ -55,8 +48,8 @@ def whole_text_tables() -> Tables:
     ascii, index, pages = bytes(128), bytes(2 * 8704), bytes(128 * 264)
     none, same, cut = bytes(16), bytes(range(8)) + bytes(8), b"\x10" + bytes(15)
     steps = none + same + cut + none + same + cut + 3 * none
-    simd = SimdTables(3, steps, ascii, pages, 0, 1, 2)
-    return Tables(2, ascii, index, pages, 0, bytes(4), bytes(2), b"\2\0\xff\xff" * 2, b"\0\0\1\1", b"\2\0", simd)
+    one = Alphabet(1, ascii, index, pages, 0)
+    return Tables(one, bytes(4), bytes(2), SimdTables(one, steps), b"\2\0\xff\xff" * 2, b"\0\0\1\1", b"\2\0")
 
 
 @functools.lru_cache(MOST_COMPILED)
@@ -69,6 +62,15 @@ def composed_tables(patterns: tuple[str, ...]) -> Tables | None:
     from .composition import compose
 
     return compose(outer, inner)
+
+
+def _warn_once(pattern: str, what: str) -> None:
+    """Warn of a pattern, once in a process."""
+    if pattern not in WARNED:
+        from .syntax import shown
+
+        WARNED.add(pattern)
+        warnings.warn(f"the split pattern {shown(pattern)} {what}", stacklevel=3)
 
 
 def _ends(scanner: Scanner, data: bytes) -> array[int]:
@@ -85,7 +87,7 @@ def finder_of(pattern: str) -> Callable[[str], list[tuple[int, int]]] | None:
     None for a pattern that only the `regex` module can run, and for one that matches nothing at all somewhere.
     """
     tables = tables_of(pattern)
-    if isinstance(tables, str) or any(tables.accepts[: tables.width]):
+    if isinstance(tables, str) or any(tables.accepts[: tables.alphabet.size + 1]):
         return None
     scanner = Scanner(tables)
 
@@ -136,13 +138,9 @@ class Splitter:
         self.patterns = regular_expressions(patterns)
         self.special_tokens = tuple(special_tokens)
         self._special = [text.encode() for text in self.special_tokens]
-        self._special_set = frozenset(self._special)
         longest_first = sorted(self._special, key=len, reverse=True)
         self._any_special = re.compile(b"|".join(map(re.escape, longest_first)))
         self._longest = max(map(len, self._special), default=1)
-        self._sizes: dict[int, set[int]] = {}  # of the special tokens, by their first byte
-        for token in self._special:
-            self._sizes.setdefault(token[0], set()).add(len(token))
         self._prefixes = {token[:size] for token in self._special for size in range(1, len(token) + 1)}
         # To look for one byte is much faster than for a text: a byte of all special tokens that prose seldom has.
         shared = set(self._special[0]).intersection(*self._special) if self._special else set()
@@ -151,14 +149,11 @@ class Splitter:
         self.cutter: Any = None  # knows certain cuts in place of the scanner, by its method `certain_cut`
         compiled = [tables_of(pattern) for pattern in self.patterns or (ANYTHING,)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):
-            if isinstance(tables, str) and pattern not in WARNED:
-                from .syntax import shown
-
-                WARNED.add(pattern)
-                warnings.warn(
-                    f"the split pattern {shown(pattern)} has {tables}, which the scanner cannot run. The regex module "
-                    "splits instead: the pretokens are the same, but it is much slower.",
-                    stacklevel=2,
+            if isinstance(tables, str):
+                _warn_once(
+                    pattern,
+                    f"has {tables}, which the scanner cannot run. The regex module splits instead: the pretokens are the same, "
+                    "but it is much slower.",
                 )
         scalar = bool(os.environ.get("TOKENMILL_SCALAR"))
         for i, tables in reversed(list(enumerate(compiled))):
@@ -197,13 +192,9 @@ class Splitter:
         if not has_special and self._normalize is None:
             return data, ends
         parts: list[bytes] = []
-        start = 0
-        for end in ends:
-            for found in self._any_special.finditer(text, start, end) if has_special else ():
-                parts.append(text[start : found.start()])
-                start = found.end()
-            parts.append(text[start:end])
-            start = end
+        for start, end in itertools.pairwise([0, *ends]):
+            document = text[start:end]
+            parts += self._any_special.split(document) if has_special else [document]
         if self._normalize is not None:
             texts = (self._normalize(part.decode("utf-8", "surrogateescape")) for part in parts)
             parts = [text.encode("utf-8", "surrogateescape") for text in texts]
@@ -217,11 +208,9 @@ class Splitter:
         assert self.scanner is not None
         end = len(data) if length is None else min(length, len(data))
         # A special token that began before `start` may go on here, and one may go on after the end.
-        first = max(0, end - self._longest + 1)
-        tail = bytes(memoryview(data)[first:end])
-        for at, byte in enumerate(tail):
-            if byte in self._sizes and tail[at:] in self._prefixes:
-                end = first + at + 1
+        for size in range(min(self._longest - 1, end), 0, -1):
+            if bytes(data[end - size : end]) in self._prefixes:
+                end -= size - 1
                 break
         while end > start and (place := self._pretoken_start(data, start, end)):
             token_start = self._spanning_token(data, place)
@@ -248,13 +237,8 @@ class Splitter:
 
     def _spanning_token(self, data: bytes | bytearray, place: int) -> int:
         """Return where the first special token begins that has bytes on both sides of `place`; -1 if there is none."""
-        first = max(0, place - self._longest + 1)
-        around = bytes(memoryview(data)[first : place + self._longest - 1])
-        for at in range(place - first):
-            for size in self._sizes.get(around[at], ()):
-                if at + size > place - first and around[at : at + size] in self._special_set:
-                    return first + at
-        return -1
+        windows = ((token, max(0, place - len(token) + 1), place + len(token) - 1) for token in self._special)
+        return min((at for window in windows if (at := data.find(*window)) >= 0), default=-1)
 
     def ends(self, data: bytes) -> array[int]:
         """The exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""
@@ -277,13 +261,10 @@ class Splitter:
         ends = self.ends(text[: 1 << 20])
         longest = max(end - start for start, end in zip([0, *ends], ends, strict=False))
         if longest > LONG:
-            from .syntax import shown
-
-            WARNED.add(own)
-            warnings.warn(
-                f"the split pattern {shown(own)} leaves a pretoken of {longest:,} bytes. A pattern should cut text into "
-                "words: else few tokens can be learned. Check it, or use the name of a pattern, such as cl100k.",
-                stacklevel=2,
+            _warn_once(
+                own,
+                f"leaves a pretoken of {longest:,} bytes. A pattern should cut text into words: else few tokens can be learned. "
+                "Check it, or use the name of a pattern, such as cl100k.",
             )
 
     def split(self, text: str) -> list[str]:

@@ -75,8 +75,7 @@ def word_set(dialect: Dialect = "rust") -> CharSet:
 
 def class_set(items: str) -> CharSet:
     """The set of a class [...] with these items."""
-    parser = Parser(items + "]")
-    return parser.bracket(0)
+    return Parser(items + "]").bracket(0)
 
 
 def combined(operator: str, a: CharSet, b: CharSet) -> CharSet:
@@ -285,7 +284,7 @@ class Parser:
 
     def group(self, start: int) -> Node | None:
         outer = self.flags
-        wrap = None
+        wrap = ""
         number = 0
         if self.take("?"):
             if self.take("#"):
@@ -294,15 +293,9 @@ class Parser:
                     raise self.error("a comment that is not closed", start)
                 self.at = end + 1
                 return None
-            if self.take(">"):
-                wrap = "atomic"
-            elif self.take("="):
-                wrap = "ahead"
-            elif self.take("!"):
-                wrap = "not ahead"
-            elif self.peek("<=") or self.peek("<!"):
-                wrap = "behind" if self.take("<=") else "not behind"
-                self.take("<!")
+            wrap = next((kind for kind in (">", "=", "!", "<=", "<!") if self.take(kind)), "")
+            if wrap:
+                pass
             elif self.take("<") or (self.rust and self.take("P<")):
                 end = self.pattern.find(">", self.at)
                 if end < 0 or not self.pattern[self.at : end].isidentifier():
@@ -327,10 +320,10 @@ class Parser:
         if not self.take(")"):
             raise self.error("a group that is not closed; write '\\(' for the character", start)
         self.flags = outer
-        if wrap == "atomic":
+        if wrap == ">":
             return Atomic(node)
-        if wrap is not None:
-            ahead, negated = wrap.endswith("ahead"), wrap.startswith("not")
+        if wrap:
+            ahead, negated = wrap[0] != "<", wrap[-1] == "!"
             try:
                 look = as_look(node) if ahead else None
             except NotRegular:

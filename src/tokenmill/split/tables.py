@@ -2,51 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 
-class SimdTables(NamedTuple):
-    """The tables of one pattern.
+class Alphabet(NamedTuple):
+    """The classes of characters that a pattern distinguishes, and the tables that map bytes to classes.
 
-    steps: columns * columns tables of 16 bytes.
-    ascii: the columns of the ASCII characters.
-    pages, invalid: as in Alphabet, with columns in place of classes.
-    next: the column of continuation bytes; as the previous column, the start of the text.
-    end: the column of the end of the text.
+    size: the number of classes, 0 to size - 1. `size` itself stands for the end of the text.
+    ascii: 128 bytes, the class of each ASCII character.
+    index, pages: the class of code point c is pages[index[c >> 7] * 128 + (c & 127)]; index holds two-byte numbers.
+    invalid: the class of a byte that is not UTF-8.
     """
 
-    columns: int
-    steps: bytes
+    size: int
     ascii: bytes
+    index: bytes  # type: ignore[assignment]
     pages: bytes
     invalid: int
-    next: int
-    end: int
+
+    def merged(self, columns: Iterable[Hashable]) -> tuple[Alphabet, list[int]]:
+        """The alphabet in which classes with equal columns are one, and the first class of each. columns: one for each class."""
+        numbers: dict[Hashable, int] = {}
+        joined = [numbers.setdefault(column, len(numbers)) for column in columns]
+        table = bytes(joined).ljust(256, b"\0")
+        ascii, pages = self.ascii.translate(table), self.pages.translate(table)
+        merged = Alphabet(len(numbers), ascii, self.index, pages, table[self.invalid])
+        return merged, [joined.index(number) for number in range(len(numbers))]
+
+
+class SimdTables(NamedTuple):
+    """The transducer for the SIMD scan, over an alphabet of its own, whose classes are called columns.
+
+    steps: columns * columns tables of 16 bytes. After the columns of the alphabet come two: that of continuation bytes, which as
+        the previous column is the start of the text, and that of the end of the text.
+    """
+
+    alphabet: Alphabet
+    steps: bytes
 
 
 class Tables(NamedTuple):
     """Everything the scanner needs to run a pattern. Numbers of two bytes are little-endian.
 
-    width: the cells of a row: one for each class, and the last for the end of the text. A state is identified by the
-        offset of its row: number * width.
-    ascii, index, pages, invalid: map bytes to classes; see Alphabet.
+    alphabet: a row has a cell for each class, and the last for the end of the text. A state is identified by the offset of its
+        row: number * (alphabet.size + 1).
     steps (two bytes), actions: the transducer, row after row: the next state, and what to cut before this character.
         Empty if the transducer would be too large.
+    simd: the transducer for the SIMD scan, or None if it does not fit.
     matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end
         before this character.
     certain: a row for each class: 1 if a pretoken always begins at a character of this class after one of that class, 2 if
         the border between them is neutral (see transducer.neutral_borders), else 0.
-    simd: the transducer for the SIMD scan, or None if it does not fit.
     """
 
-    width: int
-    ascii: bytes
-    index: bytes  # type: ignore[assignment]
-    pages: bytes
-    invalid: int
-    steps: bytes
-    actions: bytes
-    matches: bytes
-    accepts: bytes
-    certain: bytes
-    simd: SimdTables | None
+    alphabet: Alphabet
+    steps: bytes = b""
+    actions: bytes = b""
+    simd: SimdTables | None = None
+    matches: bytes = b""
+    accepts: bytes = b""
+    certain: bytes = b""

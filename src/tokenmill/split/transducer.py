@@ -22,6 +22,10 @@ bet is open, so two are enough: the cut of the bet, and one reported in the same
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from .alphabet import NotRegular
 from .automaton import DEAD, Automaton
 
 AGE = 2
@@ -32,17 +36,19 @@ MOST_HYPOTHESES = 16
 
 # The cuts, as 1 << age; the state of the attempt; the age of the end of the gap that it began in, or None.
 Hypothesis = tuple[int, int, int | None]
+State = tuple[Any, ...]
+Step = tuple[State | None, int]
 
 
-class Transducer:
+class Transducer(NamedTuple):
     """The machine. State 0 is the start and is never re-entered.
 
     steps[state][class] = (next state, action): bit i of an action is a cut i characters before this one; or REWIND.
     ends[state]: the action at the end of the text, without the cut at the end itself.
     """
 
-    def __init__(self, steps: list[list[tuple[int, int]]], ends: list[int]):
-        self.steps, self.ends = steps, ends
+    steps: list[list[tuple[int, int]]]
+    ends: list[int]
 
 
 def sure_states(automaton: Automaton) -> list[bool]:
@@ -103,7 +109,7 @@ class Maker:
                 return found + self.begin(c, carried | 1, None)
         return found
 
-    def step(self, state: tuple, c: int) -> tuple[tuple | None, int]:
+    def step(self, state: State, c: int) -> Step:
         """The next state and the action; with REWIND there is no next state."""
         watched, before = state
         watch = set()
@@ -130,7 +136,7 @@ class Maker:
         )
         return (tuple(sorted(watch | bet)), aged), given
 
-    def end(self, state: tuple) -> int:
+    def end(self, state: State) -> int:
         """The action at the end of the text."""
         watched, hypotheses = state
         accepts = [accept >> self.automaton.classes & 1 for accept in self.automaton.accepts]
@@ -146,27 +152,33 @@ class Maker:
                 break
         return given
 
-    def make(self) -> Transducer | None:
-        """The machine, or None if it would be too large; then the scanner uses the automaton alone."""
-        start = ((), ((0, FRESH, None),))
-        numbers = {start: 0}
-        queue = [start]
-        steps, ends = [], []
-        for state in queue:  # grows during the loop
-            row = []
-            for c in range(self.automaton.classes):
-                after, action = self.step(state, c)
-                number = 0
-                if after is not None:
-                    number = numbers.setdefault(after, len(numbers))
-                    if number == len(queue):
-                        if number == MOST_STATES:
-                            return None
-                        queue.append(after)
-                row.append((number, action))
-            steps.append(row)
-            ends.append(self.end(state))
-        return minimal(steps, ends)
+    def make(self) -> Transducer:
+        """The machine. NotRegular if it would be too large; then the scanner uses the automaton alone."""
+        return explored(((), ((0, FRESH, None),)), range(self.automaton.classes), self.step, self.end)
+
+
+def explored(
+    start: State, classes: Iterable[Any], step: Callable[..., Step], end: Callable[[State], int]
+) -> Transducer:
+    """The smallest machine with the states that are reached from `start`. NotRegular if they are too many.
+
+    step(state, class): the next state, or None with REWIND, and the action. end(state): the action at the end of the text.
+    """
+    numbers = {start: 0}
+    queue = [start]
+    steps = []
+    for state in queue:  # grows during the loop
+        row = []
+        for c in classes:
+            after, action = step(state, c)
+            number = 0 if after is None else numbers.setdefault(after, len(numbers))
+            if after is not None and number == len(queue):
+                if number == MOST_STATES:
+                    raise NotRegular(f"a transducer of more than {MOST_STATES} states")
+                queue.append(after)
+            row.append((number, action))
+        steps.append(row)
+    return minimal(steps, [end(state) for state in queue])
 
 
 def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:

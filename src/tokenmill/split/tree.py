@@ -11,40 +11,36 @@ from .alphabet import ANY, CharSet, NotRegular, Ranges
 
 
 class Part:
-    """A part of a pattern. Its arguments become its attributes, in the order of __slots__."""
-
-    __slots__: tuple[str, ...] = ()
+    """A part of a pattern. Its arguments become its attributes, in the order in which its class names them."""
 
     def __init__(self, *values: object):
-        for name, value in zip(self.__slots__, values, strict=True):
-            setattr(self, name, value)
+        vars(self).update(zip(type(self).__annotations__, values, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
 
 
 class Chars(Part):
     """One character of a set."""
 
-    __slots__ = ("set",)
     set: CharSet
 
 
 class Concat(Part):
     """Parts in sequence. An empty sequence matches the empty text."""
 
-    __slots__ = ("parts",)
     parts: list[Node]
 
 
 class Alternate(Part):
     """Alternatives, the preferred first."""
 
-    __slots__ = ("parts",)
     parts: list[Node]
 
 
 class Repeat(Part):
     """`node`, `least` to `most` times (None: no limit), as often or, if `lazy`, as seldom as possible."""
 
-    __slots__ = ("node", "least", "most", "lazy")  # noqa: RUF023  the order of the arguments
     node: Node
     least: int
     most: int | None
@@ -54,7 +50,6 @@ class Repeat(Part):
 class Look(Part):
     """A condition on the next character: it is in `set`, or, if `end` is true, the text ends here."""
 
-    __slots__ = ("set", "end")  # noqa: RUF023  the order of the arguments
     set: CharSet
     end: bool
 
@@ -62,14 +57,12 @@ class Look(Part):
 class Atomic(Part):
     """A group that is not re-entered by backtracking once it has matched."""
 
-    __slots__ = ("node",)
     node: Node
 
 
 class Around(Part):
     """A condition on the text ahead or behind: it matches `node`, or, if `negated`, does not. For Look no tree is needed."""
 
-    __slots__ = ("node", "ahead", "negated")  # noqa: RUF023  the order of the arguments
     node: Node
     ahead: bool
     negated: bool
@@ -78,7 +71,6 @@ class Around(Part):
 class Group(Part):
     """A group that a Reference refers to."""
 
-    __slots__ = ("node", "number")
     node: Node
     number: int
 
@@ -86,7 +78,6 @@ class Group(Part):
 class Reference(Part):
     """The text that a group matched."""
 
-    __slots__ = ("number",)
     number: int
 
 

@@ -139,13 +139,10 @@ def _finder_of(tokens: Mapping[str, AddedToken]) -> Finder | None:
 @cache
 def _word_table() -> tuple[memoryview, bytes]:
     """The page of each 128 code points, and the pages, which hold 1 for each word character: `\\w` of Rust."""
-    from ..split.alphabet import Alphabet
+    from ..split.alphabet import membership
     from ..split.syntax import word_set
 
-    words = word_set()
-    alphabet = Alphabet([words])
-    mask = alphabet.mask(words)
-    return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(bytes(mask >> c & 1 for c in range(256)))
+    return membership(word_set())
 
 
 def has_word_character(text: str) -> bool:

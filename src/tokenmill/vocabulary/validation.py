@@ -45,7 +45,7 @@ def show(value: object) -> str:
 
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
-    if value not in choices:
+    if value not in choices or type(value) is int:
         raise VocabularyError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
 
 
@@ -252,18 +252,26 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
         if not hasattr(token, "content"):
             raise VocabularyError(f"added_tokens contains {show(token)}; expected an AddedToken")
         content, id = token.content, token.id
-        if not isinstance(content, str) or not content:
-            raise VocabularyError(f"the added token {show(content)} is not a text")
+        if problem := _problem_of(content):
+            raise VocabularyError(f"the added token {show(content)} {problem}")
         if type(id) is not int or not 0 <= id <= MAX_ID:
             raise VocabularyError(f"the id {show(id)} of the added token {show(content)} is not from 0 to {MAX_ID}")
         if content in contents:
             raise VocabularyError(f"the added token {show(content)} occurs twice")
-        try:
-            content.encode()
-        except UnicodeEncodeError as error:
-            what = f"the added token {show(content)} is not Unicode text: it contains a lone surrogate"
-            raise VocabularyError(what) from error
         contents.add(content)
+
+
+def _problem_of(text: object) -> str:
+    """What keeps a text from being an added token; "" for nothing."""
+    if not isinstance(text, str):
+        return f"is {type(text).__name__}; expected a text (str)"
+    if not text:
+        return "is empty; it would be found everywhere"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "contains a lone surrogate, which no UTF-8 text can"
+    return ""
 
 
 def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
@@ -272,16 +280,8 @@ def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
         raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
     texts = tuple(texts)
     for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"the special token {text!r} is {type(text).__name__}; special tokens are texts (str)")
-        if not text:
-            raise UsageError("a special token is empty; it would be found everywhere")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(
-                f"the special token {text!r} contains a lone surrogate, which no UTF-8 text can"
-            ) from error
+        if problem := _problem_of(text):
+            raise UsageError(f"the special token {text!r} {problem}")
         if texts.count(text) > 1:
             raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
     return texts

@@ -22,6 +22,14 @@ NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "library"]
 Step = str | tuple[Any, ...]  # of normalization
 _TUPLES = ("split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
+_CHOICES = {
+    "order": get_args(Order),
+    "alphabet": ("bytes", "characters"),
+    "strip_decoded": ("", "space", "spaces", "token"),
+    "whole_pretokens": (True, False),
+    "fuse_unknown": (True, False),
+    "add_prefix_space": (True, False, "first", "text"),
+}
 _DERIVED = ("n_vocab", "bytes_apart", "_fingerprint")  # lazy attributes that depend on settings
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
@@ -183,13 +191,8 @@ class Vocabulary:
         self._check_settings()
 
     def _check_settings(self) -> None:
-        validation.check_choice("order", self.order, get_args(Order))
-        validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
-        validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "spaces", "token"))
-        for name in ("whole_pretokens", "add_prefix_space", "fuse_unknown"):
-            value = getattr(self, name)
-            if type(value) is not bool and not (name == "add_prefix_space" and value in ("first", "text")):
-                raise VocabularyError(f"{name} is {value!r}; expected True or False")
+        for name, choices in _CHOICES.items():
+            validation.check_choice(name, getattr(self, name), choices)
         for name in _TUPLES:
             self.__dict__[name] = validation.as_tuple(name, getattr(self, name))
         for step in self.normalizers:
