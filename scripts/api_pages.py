@@ -35,7 +35,9 @@ PAGES = {
         """import tokenmill
 
 texts = ["low lower lowest newest widest"] * 9
-tok = tokenmill.train_from_iterator(texts, 270, special_tokens=["<|endoftext|>"])
+tok = tokenmill.train_from_iterator(
+    texts, 270, special_tokens=["<|endoftext|>"]
+)
 tok.save("my-tokenizer")
 tok = tokenmill.load("my-tokenizer")  # or tokenizer.json, cl100k_base
 ids = tok.encode("lowest<|endoftext|>", allowed_special="all")
@@ -249,9 +251,10 @@ def option_table(owner: Any) -> list[str]:
             default = "required" if required else f"`{field.default!r}`"
             rows.append([f"`{name}`", ", ".join(kinds), default, escaped(field.option.help)])
         else:
-            rows.append(
-                [f"`{name}`", prose(f"`{field.__name__}`"), "", "an object of that class, or its options by name"]
-            )
+            meaning = "an object of that class, or its options by name"
+            if field.__name__ not in HOME:  # the pages do not describe that class
+                meaning += f": {', '.join(f'`{each}`' for each in fields_of(field))}"
+            rows.append([f"`{name}`", prose(f"`{field.__name__}`"), "", meaning])
     return [*table(["option", "type", "default", "meaning"], rows), ""]
 
 
