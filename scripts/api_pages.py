@@ -206,7 +206,7 @@ def signature(value: Any, call: str) -> str:
     returned = plain(own.return_annotation)
     end = "" if inspect.isclass(value) or returned in ("", "None") else f" -> {returned}"
     line = f"{call}({', '.join(shown)}){end}"
-    if len(line) <= 88:
+    if len(line) <= 76:  # what fits the page beside the copy button
         return line
     inside = "".join(f"    {each},\n" for each in shown)
     return f"{call}(\n{inside}){end}"
@@ -255,7 +255,7 @@ def option_table(owner: Any) -> list[str]:
             if field.__name__ not in HOME:  # the pages do not describe that class
                 meaning += f": {', '.join(f'`{each}`' for each in fields_of(field))}"
             rows.append([f"`{name}`", prose(f"`{field.__name__}`"), "", meaning])
-    return [*table(["option", "type", "default", "meaning"], rows), ""]
+    return [*table(["option", "type", "default", '<span class="meaning">meaning</span>'], rows), ""]
 
 
 def escaped(text: str) -> str:
