@@ -10,6 +10,7 @@ import html
 import inspect
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, NamedTuple, get_args
 
@@ -17,6 +18,7 @@ from benchmarks.pages import table
 
 import tokenmill
 from tokenmill.options import Field, Options, fields_of
+from tokenmill.vocabulary.lazy import lazy
 
 
 class Page(NamedTuple):
@@ -32,12 +34,15 @@ PAGES = {
         "Load a tokenizer, encode text to ids and decode ids to text.",
         """import tokenmill
 
-tok = tokenmill.train_from_iterator(["low lower lowest newest widest"] * 9, 270, special_tokens=["<|endoftext|>"])
+texts = ["low lower lowest newest widest"] * 9
+tok = tokenmill.train_from_iterator(
+    texts, 270, special_tokens=["<|endoftext|>"]
+)
 tok.save("my-tokenizer")
-tok = tokenmill.load("my-tokenizer")  # or a tokenizer.json, a tokenizer.model, cl100k_base
+tok = tokenmill.load("my-tokenizer")  # or tokenizer.json, cl100k_base
 ids = tok.encode("lowest<|endoftext|>", allowed_special="all")
 assert tok.decode(ids) == "lowest<|endoftext|>"
-assert tok.encode_batch(["low", "lower"]) == [tok.encode("low"), tok.encode("lower")]
+assert tok.encode_batch(["low", "lower"])[0] == tok.encode("low")
 assert "".join(tok.chunks("low lower lowest", 3)) == "low lower lowest"
 """,
         "load get_encoding encoding_for_model list_encoding_names Tokenizer Offsets StreamEncoder StreamDecoder TokenView "
@@ -105,6 +110,8 @@ INTERNAL = set(
     "warn_of_long_pretokens".split()
 )
 HOME = {name: task for task, page in PAGES.items() for name in page.names.split()}
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = re.compile(r"docs/([\w/-]+\.md)")  # as docstrings name it
 ARGUMENT = re.compile(r"([a-z_]\w*(?:, [a-z_]\w*)*): (.+)")
 
 
@@ -134,7 +141,7 @@ def described(name: str, value: Any, call: str, level: int) -> list[str]:
     """The heading, signature and docstring of a name, and for a class those of its members."""
     anchor = f" {{#{name}}}" if level == 2 else ""  # train and Train are two names
     lines = [f"{'#' * level} {name}{anchor}", ""]
-    if inspect.isroutine(value) or inspect.isclass(value):
+    if (inspect.isroutine(value) or inspect.isclass(value)) and not isinstance(value, lazy):  # an attribute has no call
         lines += ["```python", signature(value, call), "```", ""]
     lines += [markdown(inspect.getdoc(value) or "", parameters(value)), ""]
     if inspect.isclass(value) and issubclass(value, Options):
@@ -183,20 +190,23 @@ def signature(value: Any, call: str) -> str:
     wrapped = getattr(value, "__wrapped__", None)
     kept, rest = [], False
     for each in own.parameters.values():
+        if plain(each.annotation) == "Never":  # `**unknown`, for the error about an unknown option
+            continue
         if each.name in options or (wrapped and each.kind is each.KEYWORD_ONLY) or each.name in ("self", "cls"):
             rest |= each.name not in ("self", "cls")
             continue
         kept.append(each.replace(annotation=plain(each.annotation)))
     shown = [text for each in kept for text in arguments(each)]
-    if any(each.kind is each.KEYWORD_ONLY for each in kept) and not any(
-        each.kind is each.VAR_POSITIONAL for each in kept
-    ):
-        shown.insert(next(i for i, each in enumerate(kept) if each.kind is each.KEYWORD_ONLY), "*")
+    by_name = [
+        i for i, each in enumerate(kept) if each.kind is each.KEYWORD_ONLY or "SpecialOptions" in each.annotation
+    ]
+    if by_name and not any(each.kind is each.VAR_POSITIONAL for each in kept):
+        shown.insert(by_name[0], "*")
     shown += ["**options"] if rest else []
     returned = plain(own.return_annotation)
     end = "" if inspect.isclass(value) or returned in ("", "None") else f" -> {returned}"
     line = f"{call}({', '.join(shown)}){end}"
-    if len(line) <= 88:
+    if len(line) <= 76:  # what fits the page beside the copy button
         return line
     inside = "".join(f"    {each},\n" for each in shown)
     return f"{call}(\n{inside}){end}"
@@ -224,7 +234,7 @@ def arguments(each: inspect.Parameter) -> list[str]:
 
 def shown_default(value: object) -> str:
     text = repr(value)
-    return "()" if text == "frozenset()" else "..." if text.startswith("<") else text
+    return "()" if text == "frozenset()" else "..." if text.startswith("<") or len(text) > 40 else text
 
 
 def option_table(owner: Any) -> list[str]:
@@ -241,16 +251,17 @@ def option_table(owner: Any) -> list[str]:
             default = "required" if required else f"`{field.default!r}`"
             rows.append([f"`{name}`", ", ".join(kinds), default, escaped(field.option.help)])
         else:
-            rows.append(
-                [f"`{name}`", prose(f"`{field.__name__}`"), "", "an object of that class, or its options by name"]
-            )
-    return [*table(["option", "type", "default", "meaning"], rows), ""]
+            meaning = "an object of that class, or its options by name"
+            if field.__name__ not in HOME:  # the pages do not describe that class
+                meaning += f": {', '.join(f'`{each}`' for each in fields_of(field))}"
+            rows.append([f"`{name}`", prose(f"`{field.__name__}`"), "", meaning])
+    return [*table(["option", "type", "default", '<span class="meaning">meaning</span>'], rows), ""]
 
 
 def escaped(text: str) -> str:
     """A help text in a cell of a table, with the names of options as code."""
     text = html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*").replace("_", "\\_")
-    return re.sub(r"(?<!\S)--[a-z][a-z-]*", r"`\g<0>`", text)
+    return re.sub(r"(?<!\S)(?:--[a-z][a-z-]*|-[a-z]\b)", r"`\g<0>`", text)
 
 
 def parameters(value: Any) -> list[str]:
@@ -300,10 +311,16 @@ def markdown(doc: str, names: Sequence[str] = ()) -> str:
 
 
 def prose(line: str) -> str:
-    """A line of text, with `<` as text and not as HTML outside of code."""
+    """A line of text, with `<` as text and not as HTML outside of code, and links to the names and pages in it."""
     parts = line.split("`")
     for i, part in enumerate(parts):
-        parts[i] = f"`{part}`" if i % 2 else html.escape(part, quote=False).replace("*", "\\*")
+        parts[i] = f"`{part}`" if i % 2 else PAGE.sub(linked, html.escape(part, quote=False).replace("*", "\\*"))
         if i % 2 and part in HOME:
             parts[i] = f"[{parts[i]}]({HOME[part]}.md#{part})"
     return "".join(parts)
+
+
+def linked(page: re.Match[str]) -> str:
+    """A link with the title of a page."""
+    title = (DOCS / page[1]).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    return f"[{title}](../../{page[1]})"

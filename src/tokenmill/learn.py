@@ -50,7 +50,7 @@ def naive(pretokens: Pretokens, merges: int) -> list[Pair]:
 
 
 def incremental(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Count once. A merge subtracts the old pairs of each pretoken that it changes and adds the new ones."""
+    """Count once. A merge updates the pairs of the pretokens that it changes."""
     words = [ids for ids, _ in pretokens]
     counts: dict[Pair, int] = defaultdict(int)
     for ids, weight in pretokens:
@@ -71,7 +71,7 @@ def incremental(pretokens: Pretokens, merges: int) -> list[Pair]:
 
 
 def indexed(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Store for each pair the pretokens in which it may occur, and visit only those."""
+    """Store the pretokens in which each pair may occur. Visit only those."""
     counts, where, words = _count_and_index(pretokens)
     done: list[Pair] = []
     while len(done) < merges and (best := best_of(counts)):
@@ -83,9 +83,10 @@ def indexed(pretokens: Pretokens, merges: int) -> list[Pair]:
 def lazy_heap(pretokens: Pretokens, merges: int) -> list[Pair]:
     """Take the best pair from a heap whose entries may be stale.
 
-    A pair whose count fell is still in the heap with its old count. When it reaches the top, it must be pushed again with
-    its current count. Dropping it would lose the pair, and the merges would go wrong much later. Pairs whose count rose
-    are pushed again, so no entry is ever too low.
+    A pair whose count fell is still in the heap with its old count. When it
+    reaches the top, it must be pushed again with its current count. Dropping
+    it would lose the pair, and the merges would go wrong much later. Pairs
+    whose count rose are pushed again, so no entry is ever too low.
     """
     counts, where, words = _count_and_index(pretokens)
     heap = [(-count, pair) for pair, count in counts.items()]
@@ -107,12 +108,13 @@ def lazy_heap(pretokens: Pretokens, merges: int) -> list[Pair]:
 
 
 def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Store the exact positions where a pair begins, and update only the tokens next to them.
+    """Store where each pair begins, and update only the tokens next to it.
 
-    All ids are in one array; `previous` and `following` skip positions that were merged. A new pair always contains the
-    new token, so the step that makes the token finds all positions of the pair. The list of a pair never grows
-    afterwards. A position is dead if the pair no longer begins there. After that step counts only fall, so a stale heap
-    entry only ever goes back lower.
+    All ids are in one array. `previous` and `following` skip positions that
+    were merged. A new pair always contains the new token, so the step that
+    makes the token finds all positions of the pair. The list of a pair never
+    grows afterwards. A position is dead if the pair no longer begins there.
+    After that step counts only fall, so a stale heap entry only goes lower.
     """
     ids: list[int] = []
     weights: list[int] = []

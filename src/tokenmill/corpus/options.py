@@ -24,11 +24,11 @@ def _names(text: str) -> tuple[str, ...]:
 class CleanOptions(Options):
     """Options for reading, cleaning and writing documents.
 
-    filters: the names of filters and of sets of filters to apply (see `filters`).
+    filters: the names of filters and of sets of filters to apply: see docs/reference/filters.md.
     time_limit, document_memory: a document that needs more counts as unreadable.
     read: what a document is, and which field or column contains its text. By default a text file is one. A file longer than
         half of max_document_bytes is cut into several, at blank lines if it has any; other documents longer than that
-        limit cannot be read. What cannot be read is an InputError, or skipped and counted with skip_damaged.
+        limit cannot be read. A document that cannot be read raises InputError. With skip_damaged it is skipped and counted.
     """
 
     # fmt: off

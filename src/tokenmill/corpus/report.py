@@ -82,13 +82,13 @@ class CleaningReport:
 
     documents_in: all documents read; the sum of those kept, dropped and skipped.
     dropped: how many were left out on purpose, by reason.
-    skipped: the first 1,000 that could not be read, with their positions; skipped_count: how many there are.
-    bytes_in: of the documents as they are in their sources, decompressed; bytes_out: of the texts kept, as UTF-8.
+    skipped: the first 1,000 that could not be read, with their positions; skipped_count: how many could not be read.
+    bytes_in: the bytes of all documents in their sources, after decompression; bytes_out: the bytes of the kept texts, as UTF-8.
     most_removed: the ten things most often removed from documents, with their counts.
     removed_by_kind: how often each kind of thing was removed.
     changed: for each filter, how many "characters" it removed or replaced in the documents kept, and the first "examples":
         the text before and after.
-    shards: the files written, each with its documents and its bytes, of text and as stored.
+    shards: the files written, each with its number of documents, its bytes of text and its bytes on disk.
     settings: the options of the run, and the sources.
     """
 
@@ -136,7 +136,7 @@ class CleaningReport:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> CleaningReport:
-        """The report that `to_json` wrote."""
+        """The report from the values that `to_json` returned."""
         skipped = [Skip(**skip) for skip in values["skipped"]]
         return cls(**values | {"skipped": skipped, "most_removed": [(what, n) for what, n in values["most_removed"]]})
 

@@ -23,7 +23,7 @@ class Origin(NamedTuple):
 
     path: the file, or the name of the published encoding.
     revision: the commit in the repository on the Hugging Face hub; None for other files.
-    sha256: the SHA-256 of the content, decompressed, as hex digits; of several files, of all one after the other.
+    sha256: the SHA-256 of the decompressed content, as hex digits. For several files, it is that of their concatenation.
     """
 
     path: str

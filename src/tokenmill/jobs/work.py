@@ -32,7 +32,7 @@ Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force"
 
 @dataclass(frozen=True)
 class JobOptions(Options):
-    """Options of execution. The output does not depend on them.
+    """Execution options. The output does not depend on them.
 
     num_threads: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
     ray_address: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is connected to or that runs on

@@ -232,8 +232,8 @@ def read_documents(
     """Stream the documents of files, folders, globs and URLs, in order and in constant memory.
 
     format: text, jsonl, json, parquet, wikipedia or stackexchange; None detects it from each name and the first bytes.
-    unit, separator, field, max_document_bytes, skip_damaged: see ReadOptions. A text file is one document, as for the commands.
-    on_skip: called for everything that could not be read; without it or skip_damaged the first such thing is an InputError.
+    unit, separator, field, max_document_bytes, skip_damaged: see `ReadOptions`. A text file is one document by default.
+    on_skip: called for each document that cannot be read. Without it or skip_damaged, the first one raises InputError.
 
     Wikipedia pages are those of the main namespace that are not redirects, as wikitext; posts are HTML. `clean` makes
     plain text of both.

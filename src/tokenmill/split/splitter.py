@@ -117,8 +117,8 @@ class Splitter:
     special_tokens: texts that training cuts out of documents before it splits them: a special token ends a document, and is
         never learned as text.
     normalize: changes documents after that: character by character, or with the marks that follow one.
-    joins: pairs of bytes, as Scanner accepts them: pretokens that end and begin with such a pair stay together. Needs a
-        single, regular pattern.
+    joins: 8,192 bytes, one bit for each pair of bytes (left << 8 | right). Two pretokens stay together if the last byte of one
+        and the first byte of the next are such a pair. Needs a single, regular pattern.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
         module splits.
 

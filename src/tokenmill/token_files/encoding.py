@@ -53,12 +53,12 @@ def encode_files(
 ) -> EncodeSummary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
 
-    The bytes written are the same for any number of threads, either engine and any interruptions. A call with the same sources,
-    tokenizer and options resumes an interrupted one.
+    The file has the same bytes for any number of threads, for either engine and after interruptions. A call with the same
+    sources, tokenizer and options resumes an interrupted one.
 
     format: "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo" or "datatrove": see docs/reference/token-files.md.
-    on_skip: called for what cannot be read, and it is left out. None raises an InputError instead.
-    job: on Ray, one task encodes the whole of a source.
+    on_skip: called for each document that cannot be read and is left out. With None, the first one raises InputError.
+    job: on Ray, one task encodes a whole source.
     num_threads: overrides `num_threads` of `job`.
     progress: called as progress("encode", bytes of the sources read, bytes of all).
 

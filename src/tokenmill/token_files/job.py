@@ -70,7 +70,7 @@ class Encode(Options):
     def run(
         self, *, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
     ) -> EncodeSummary | None:
-        """Encode. out: where lines of ids go without an output, by default stdout. Returns the summary; None for lines of ids."""
+        """Encode. Returns the summary, or None for lines of ids. out: where lines of ids go without an output, by default stdout."""
         self.check()
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()
         read = self.options.read

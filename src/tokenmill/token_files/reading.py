@@ -75,9 +75,9 @@ class TokenFile:
         return self.metadata.format if self.metadata else _format(self.path)[0]
 
     def id_blocks(self) -> Iterator[Any]:
-        """The ids as bytes, in blocks of whole ids. A block is valid until `AHEAD` more were drawn.
+        """The ids as bytes, in blocks of whole ids. A block is valid until four more are drawn.
 
-        Raises FormatError if the file was cut off meanwhile, and after the last block if their hash is wrong.
+        Raises FormatError if the file is truncated meanwhile, and after the last block if their hash is wrong.
         """
         return self._hashed("ids", self._id_blocks())
 
@@ -183,7 +183,7 @@ class TokenFile:
 def load_tokens(
     path: str | os.PathLike[str], *, tok: Tokenizer | None = None, any_tokenizer: bool = False, dtype: str | None = None
 ) -> TokenFile:
-    """Open a token file of any format that tokenmill writes, also one from another program.
+    """Open a token file in any format that tokenmill writes, including files from other programs.
 
     tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata contains another hash, or
         if there is no metadata.

@@ -39,7 +39,7 @@ ValShard = Annotated[bool, Option("Name the first numbered file val, and the oth
 
 @dataclass(frozen=True)
 class EncodeOptions(Options):
-    """Options of encoding.
+    """Encoding options.
 
     end_of_text, begin_of_text: the special tokens after and before each document, by their texts. False means none. True
         is the format's default: most have the tokenizer's own (<|endoftext|>, </s> and so on) after each document, "llmc" has
@@ -88,7 +88,7 @@ class EncodeOptions(Options):
 class EncodeSummary:
     """Result of encoding to a token file.
 
-    path: the file with the ids; of several the first.
+    path: the file with the ids, or the first of several.
     files: how many numbered files there are; 0 if the ids are in one file.
     dropped: characters without a token; see `Tokenizer.count_dropped`.
     resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.

@@ -52,8 +52,8 @@ def verify(
 
     Raises FormatError for the first fault, with its position in the file.
 
-    tok: the tokenizer that it must have been made with. The ids must be below its number of ids.
-    sources: the text that it was made from: it is encoded again, and each id compared. Needs `tok`.
+    tok: the tokenizer that it must have been made with. Every id must be below its `n_vocab`.
+    sources: the text that it was made from. It is encoded again, and each id is compared. Needs `tok`.
     dtype: see `load_tokens`.
     progress: called as progress("verify", bytes of ids done, bytes of all), then with "encode" and those of the sources.
 

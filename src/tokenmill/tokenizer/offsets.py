@@ -32,8 +32,8 @@ class Offsets(NamedTuple):
     ids: the ids, as `encode` returns them.
     bytes: int64 array of shape (n, 2): token i is text.encode()[bytes[i, 0]:bytes[i, 1]].
     characters: the same in characters; a character that several tokens share is in the span of each.
-    text: the text given, with U+FFFD for lone surrogates, or the normalized text. Where the tokenizer normalizes
-        text, a token stands for the characters that became its own. A space put before the text has an empty span.
+    text: the text given, with U+FFFD for lone surrogates, or the normalized text. If the tokenizer
+        normalizes text, the span of a token covers the characters that it came from. An added prefix space has an empty span.
     """
 
     ids: list[int]

@@ -18,7 +18,7 @@ class Opening(Options):
     download: Annotated[bool, Option("Allow the download of a published encoding.", "--download")] = False
 
     def load(self, tokenizer: str | Tokenizer) -> Tokenizer:
-        """The tokenizer of a file, a folder or a name; one that is loaded is returned as it is."""
+        """Load the tokenizer of a file, a folder or a name. A Tokenizer is returned unchanged."""
         if isinstance(tokenizer, Tokenizer):
             return tokenizer
         return load(tokenizer, **vars(self))

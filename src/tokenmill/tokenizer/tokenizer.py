@@ -160,16 +160,17 @@ class Tokenizer:
         num_threads: int | None = None,
         **special: Unpack[SpecialOptions],
     ) -> list[list[int]]:
-        """The ids of each text, on several threads (None: all cores); options as for `encode`.
+        """The ids of each text; options as for `encode`.
 
         texts: any iterable of str, also an array of PyArrow, NumPy or pandas.
+        num_threads: the number of threads (None: all cores).
         """
         lists = batches.encode_batch(self._core, texts, self._plan(special), num_threads)
         before, after = self._core.affixes if add_special_tokens else ((), ())
         return [[*before, *ids, *after] for ids in lists] if before or after else lists
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
-        """The ids of each text, with special tokens as ordinary text, on several threads (None: all cores)."""
+        """The ids of each text, with special tokens as ordinary text, on `num_threads` threads (None: all cores)."""
         return batches.encode_batch(self._core, texts, self._ordinary, num_threads)
 
     @suggests_options
@@ -223,7 +224,7 @@ class Tokenizer:
     # Counting and cutting
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
-        """The number of tokens of `text`, without a list of them. Options as for `encode`."""
+        """The number of tokens of `text`. No list is built. Options as for `encode`."""
         plan = self._plan(special)
         pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
         return self._core.count(text, plan) if pieces is None else len(pieces[0])
@@ -251,7 +252,8 @@ class Tokenizer:
     def encode_with_unstable(self, text: str, **special: Unpack[SpecialOptions]) -> tuple[list[int], list[list[int]]]:
         """The ids that no later text can change, and each sequence of ids that may come after them, as in tiktoken.
 
-        For text that is still being typed. Every token that may complete the last pretoken is tried, so a long one is slow.
+        For text that is still being typed. Every token that may complete the last pretoken is tried, so a long pretoken is
+        slow.
 
         >>> tok.encode_with_unstable("low lowe")
         ([258], [[262], [265]])
@@ -261,9 +263,9 @@ class Tokenizer:
         return encode_with_unstable(self._core, text, self._checked_plan(text, special))
 
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
-        """The longest prefix of `text` that ends with one of its tokens and has at most `max_tokens` tokens.
+        """The longest prefix of `text` that ends at a token boundary and has at most `max_tokens` tokens.
 
-        It never ends inside a character. No more of the text is encoded than needed. Options as for `encode`.
+        It never ends inside a character. The rest of the text is not encoded. Options as for `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
@@ -271,9 +273,9 @@ class Tokenizer:
         return self._core.truncate(text, max_tokens, self._plan(special))
 
     def chunks(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
-        """`text` in chunks that end with a token of the text and have at most `max_tokens` tokens each.
+        """Split `text` at token boundaries into chunks of at most `max_tokens` tokens.
 
-        Joined, they are the text. Options as for `encode`.
+        The concatenated chunks are `text`. Options as for `encode`.
 
         >>> tok.chunks("low lower lowest", 2)
         ['low lower', ' lowest']
@@ -313,7 +315,7 @@ class Tokenizer:
         return list(map(self._core.decoder.token, ids))
 
     def decode_single_token_bytes(self, id: int) -> bytes:
-        """The bytes of one token, special tokens included. Raises UnknownTokenError (a KeyError) if there is none."""
+        """The bytes of one token, special tokens included. Raises UnknownTokenError (a KeyError) for an unknown id."""
         return self._core.decoder.token(id)
 
     def decode_batch(
@@ -324,14 +326,14 @@ class Tokenizer:
         skip_special_tokens: bool = False,
         num_threads: int | None = None,
     ) -> list[str]:
-        """The text of each list of ids, long lists on several threads (None: all cores); options as for `decode`."""
+        """The text of each list of ids; options as for `decode`. Long batches use `num_threads` threads (None: all cores)."""
         decode: Callable = self.decode
         if errors != "replace" or skip_special_tokens:
             decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
         return batches.decode_batch(decode, batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
-        """The bytes of each list of ids, long lists on several threads (None: all cores)."""
+        """The bytes of each list of ids. Long batches use `num_threads` threads (None: all cores)."""
         return batches.decode_batch(self.decode_bytes, batch, num_threads)
 
     def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
@@ -359,7 +361,7 @@ class Tokenizer:
 
     @property
     def source(self) -> Origin | None:
-        """The file it was loaded from: path, revision on the hub, and SHA-256; None for one that was not loaded."""
+        """The file it was loaded from: path, revision on the hub and SHA-256; None if it was not loaded from a file."""
         return self._source
 
     @property
@@ -424,7 +426,7 @@ class Tokenizer:
     def token_to_id(self, token: str | bytes) -> int | None:
         """The id of a token, given as `get_vocab` spells it or as its bytes; None if it is not in the vocabulary.
 
-        >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low") == tok.encode_single_token(" low")
+        >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low")
         True
         """
         if isinstance(token, bytes):
@@ -436,9 +438,9 @@ class Tokenizer:
         return self._core.spelt[id] if 0 <= id < self.n_vocab else None
 
     def add_special_tokens(self, texts: Iterable[str]) -> Tokenizer:
-        """A tokenizer with more control tokens; this one does not change. All old ids stay.
+        """A new tokenizer with more control tokens. All existing ids stay the same.
 
-        The new tokens get the ids from `n_vocab` on, in the order given. Tokens that exist already keep their ids.
+        The new tokens get the ids from `n_vocab` on, in the order given. Tokens that already exist keep their ids.
 
         >>> chat = tok.add_special_tokens(["<|user|>", "<|assistant|>"])
         >>> chat.encode("<|user|>low", allowed_special="all")
@@ -450,12 +452,13 @@ class Tokenizer:
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
-        """The tokenizer that the same training would have produced with a smaller `vocab_size`; this one does not change.
+        """The tokenizer that the same training would have produced with a smaller `vocab_size`.
 
-        Exact for every kind of training but BoundlessBPE; SuperBPE with the same `stage1_size`. Raises UsageError for
+        Exact for every kind of training but BoundlessBPE; for SuperBPE with the same `stage1_size`. Raises UsageError for
         BoundlessBPE, and for a vocabulary that did not come from a single training, such as a published one.
 
-        >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
+        >>> large = tokenmill.train("corpus/*.txt", 64_000)
+        >>> large.prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True
         """
         from ..vocabulary import surgery
@@ -476,7 +479,7 @@ class Tokenizer:
         format: "huggingface", "tiktoken", "gguf" or "sentencepiece" (one file), "merges" or "ddtok"; with lossy also
             "longest-match", a tokenizer.json that encodes by the longest token each time.
         lossy: write the remaining tokens of a Picky tokenizer without its events; `tokenmill.export_loss` measures the effect.
-        overwrite: replace an existing tokenizer. Without it that is an OutputError.
+        overwrite: replace an existing tokenizer. Without it, an existing one raises OutputError.
         Returns notes on what the format cannot store. Raises ConversionError if ids would change.
         """
         from .. import formats
@@ -496,7 +499,8 @@ class Tokenizer:
 
         split: tiktoken's pat_str, or the name of a pattern.
 
-        >>> tokenmill.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, split="cl100k").encode("ab")
+        >>> ranks = {bytes([i]): i for i in range(256)}
+        >>> tokenmill.Tokenizer.from_ranks(ranks, split="cl100k").encode("ab")
         [97, 98]
         """
         if not mergeable_ranks:
@@ -510,7 +514,7 @@ class Tokenizer:
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
         """A tiktoken.Encoding that returns the same ids. Raises ConversionError if that is impossible, as for Picky BPE.
 
-        lossy: for a Picky tokenizer, export its remaining tokens, encoded by rank. Some texts then get other ids;
+        lossy: for a Picky tokenizer, export its remaining tokens, encoded by rank. Some texts then get different ids;
             `tokenmill.export_loss` measures how many.
         """
         from .. import formats
@@ -518,12 +522,13 @@ class Tokenizer:
         return formats.to_tiktoken(self.vocabulary, self._name, lossy=lossy)
 
     def as_transformers(self, **settings: Any) -> transformers.PreTrainedTokenizerFast:
-        """Return this tokenizer as an object of transformers, for code that expects a PreTrainedTokenizerFast.
+        """Return this tokenizer as a transformers object, for code that expects a PreTrainedTokenizerFast.
 
         settings: arguments of that class, such as pad_token, padding_side, model_max_length and chat_template. By default,
             they are those of the file.
 
-        >>> tok.as_transformers(pad_token="<|pad|>")(["low", "low lower"], padding=True, return_tensors="pt").input_ids
+        >>> hf = tok.as_transformers(pad_token="<|pad|>")
+        >>> hf(["low", "low lower"], padding=True, return_tensors="pt").input_ids
         tensor([[  310, 32768], [  310,   402]])
         """
         require("transformers", "transformers", "as_transformers")

@@ -142,7 +142,7 @@ def best_pair(pairs: Counter[Pair], tokens: list[bytes], least: int, longest: in
 
 
 def merge_pretoken(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    """`ids` with each occurrence of `pair`, found from left to right, replaced by `new`."""
+    """`ids` with each `pair`, found from left to right, replaced by `new`."""
     merged: list[int] = []
     i = 0
     while i < len(ids):

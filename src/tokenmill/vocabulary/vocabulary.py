@@ -37,7 +37,7 @@ Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 class AddedToken(NamedTuple):
     """A token matched as a whole string before the text is split into pretokens.
 
-    `special` tokens (control tokens) are matched only where the caller allows them by name; the others are
+    `special` tokens (control tokens) are matched only where the caller allows them. The others are
     matched in any text, as Hugging Face does. The other flags have Hugging Face's meaning: `lstrip` and `rstrip`
     include the white space next to the token, `single_word` matches only between non-word characters, `normalized`
     matches in the text after normalization rather than before.
@@ -57,9 +57,9 @@ class Vocabulary:
 
     A Vocabulary is always valid. The constructor checks every field, and raises a FormatError for a wrong one: an id out
     of range, a merge that does not spell its token, a token that is used before it is made, a token or a pair that occurs
-    twice, a part that does not fit `order`.
+    twice, a field that does not fit `order`.
 
-    Tokens and merges
+    Tokens and merges:
 
     tokens: the bytes of each ordinary token by id; None where an id is unused or belongs to an added token. Removed
         tokens of a Picky vocabulary (never returned) keep their bytes here, at the highest ids, because events name them.
@@ -86,20 +86,20 @@ class Vocabulary:
     library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
         the other fields.
 
-    Before merging: normalization and splitting
+    Normalization and splitting, before merging:
 
     split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
         Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
         "gpt2", is replaced by the regular expression it stands for.
     normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
-        ("Replace", " ", "\u2581") and so on; see `tokenizer.normalization`.
+        ("Replace", " ", "\u2581") and so on.
     add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
         added tokens is a text of its own here. "first" means only the stretch at the start of the text, and "text" the
         same, also where the text begins with a space or with an added token.
     space_mark: the character that stands for a space after normalization, U+2581 in SentencePiece's files. `tokens` contain
         the space itself.
 
-    Added tokens and decoding
+    Added tokens and decoding:
 
     added_tokens: the tokens that are matched as a whole, before or after normalization; see `AddedToken`.
     decode_only: ids that no text is encoded to, with the bytes that they are decoded to; and special tokens that are
@@ -108,14 +108,14 @@ class Vocabulary:
         first character, "token" all spaces of the first token, "" nothing.
     template: the control tokens that encoding adds to a text on request.
 
-    Without effect on ids
+    Without effect on ids:
 
     config: other entries of transformers' tokenizer_config.json: "chat_template", "bos_token", "eos_token", "pad_token" and
         similar ones.
     notes: what the file contains beyond these fields, in words, such as a chat template.
     refine: the threshold T at which Picky training removed tokens, if it is known. Further training uses it.
     event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
-        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. The constructor also takes a function
+        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. The constructor also accepts a function
         that returns them for the vocabulary.
     """
 
@@ -170,7 +170,7 @@ class Vocabulary:
     def replace(self, **fields: Any) -> Vocabulary:
         """The vocabulary with other values of these fields, which are checked.
 
-        Tokens and merges that stay are not checked again. That takes seconds for 500,000 merges.
+        Unchanged tokens and merges are not checked again, because that takes seconds for 500,000 merges.
         """
         # In order "events", which tokens are removed depends on the added tokens.
         if self.order == "events" or not fields.keys() <= _SETTINGS:
