@@ -44,7 +44,7 @@ class Column:
     kind: the type of the cells, and how they are shown.
         "text": str.
         "sample": str, shown with its white space.
-        "figure": Figure or str, each shown by its own kind.
+        "figure": Figure or str.
         "token": `Token`.
         "count": int, shown with commas.
         "number": float.
