@@ -75,7 +75,7 @@ def shown(results: dict) -> list[str]:
         rows.append([name, *cells, f"{share:.0%}", f"{median(rounds, 'peak_mib'):.0f} MiB"])
     head = [
         "command, threads",
-        "CPU",
+        "CPU time",
         "one thread alone",
         "speed-up on 2 cores, estimated",
         f"time on {CORES} cores, estimated",

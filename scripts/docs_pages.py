@@ -42,6 +42,8 @@ BOOSTS = {
     "explanation/wikipedia.md": 0.1,
 }  # in search
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+VERBATIM = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<style\b.*?</style>|<[^>]*>)", re.DOTALL)
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|M|[mn]?s|[kKMGT]i?B(?:/s)?)(?![\w/]))")
 
 
 def on_files(files: Files, config) -> Files:
@@ -94,7 +96,10 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
 
 
 def on_page_content(html: str, **_) -> str:
-    """Keep a short name and the name of an option on one line: browsers break `--force` after its first hyphen."""
+    """Keep a short name, the name of an option, and a number with its unit on one line.
+
+    Browsers break `--force` after its first hyphen, and `4 MB` at its space.
+    """
     option = re.compile(r"(?<![\w-])--?\w[\w-]*")
 
     def kept(code: re.Match[str]) -> str:
@@ -102,7 +107,9 @@ def on_page_content(html: str, **_) -> str:
             return f'<code class="option">{code[1]}</code>'
         return option.sub(r'<span class="option">\g<0></span>', code[0])
 
-    return re.sub(r"<code>([^<]*)</code>", kept, html)
+    parts = VERBATIM.split(html)
+    parts[::2] = [BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text) for text in parts[::2]]
+    return re.sub(r"<code>([^<]*)</code>", kept, "".join(parts))
 
 
 def themed(alt: str, target: str, folder: PurePosixPath, here: PurePosixPath) -> str:

@@ -1,4 +1,4 @@
-"""What each cleaning filter changes on real dumps: docs/reference/filters.md.
+"""What each cleaning filter changes on samples of text: docs/reference/filters.md.
 
     python scripts/show_filters.py DUMP... > docs/reference/filters.md
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -25,6 +26,11 @@ from benchmarks.pages import table
 
 EXAMPLES = 10
 WIDTH = 50  # characters shown on each side of a change
+LEAD = """\
+The effect of each filter of `tokenmill clean`, run alone on samples of text, with random examples. `wikipedia` and `stackexchange`
+are parts of real dumps. `fineweb` is documentation of git, Linux and Debian in a Parquet file with FineWeb's columns, not text of
+FineWeb. If a filter removes fewer characters than it inserts, the number is negative. The filter sets are:
+"""
 
 
 def texts(kind: str, files: list[str]) -> list[str]:
@@ -61,6 +67,7 @@ def example(before: str, after: str, rng: random.Random) -> tuple[str, str]:
 
 def cell(text: str) -> str:
     shown = text.replace("\n", "⏎").replace("\t", "⇥")
+    shown = re.sub(r"^ | $| (?= )|(?<= ) ", "␣", shown)  # pages collapse spaces
     shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
     return f"`` {shown.replace('|', '¦').replace('``', '` `')} ``" if shown else "(nothing)"
 
@@ -70,14 +77,13 @@ def main() -> None:
     for argument in sys.argv[1:]:
         kind, _, files = argument.partition("=")
         dumps[kind] = texts(kind, files.split(","))
-    print("# Cleaning filters on real dumps\n")
-    print(
-        "The effect of each filter of `tokenmill clean`, run alone on samples of real dumps, with random examples. If a filter removes fewer"
-    )
-    print("characters than it inserts, the number is negative. The filter sets are:\n")
+    print("# Cleaning filters\n")
+    print(LEAD)
     for name, members in FILTER_SETS.items():
         print(f"- `{name}`: {', '.join(f'`{member}`' for member in members)}")
-    print("\nIn the examples, ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")
+    print(
+        "\nIn the examples, ⏎ is the end of a line, ⇥ a tab, ¦ a pipe, and ␣ a space next to another space or at either end.\n"
+    )
     for name, apply in FILTERS.items():
         print(f"## {name}\n\n{apply.does}\n")
         rows = []

@@ -398,6 +398,6 @@ def test_the_python_reference_lists_arguments_and_cells():
     for page in pages.values():
         for line in page.splitlines():
             assert not line.startswith("| `") or line.count("|") == 5 or "](" in line, line
-    assert "\n- `toks`: by size.\n" in pages["train.md"]  # it follows `tok` in the line
+    assert "\n- `toks`: the tokenizers by size.\n" in pages["train.md"]  # it follows `tok` in the line
     assert '\n    - `"scores"`: the same' in pages["load-and-encode.md"]
     assert "### unused" not in pages["train.md"] and "### run" in pages["train.md"]

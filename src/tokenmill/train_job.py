@@ -348,9 +348,10 @@ class Counted:
 class Trained:
     """The result of a training.
 
-    tok: the tokenizer, of the largest size. toks: by size.
-    seconds: by stage. n_tokens: the number of tokens of the counted text; None if it is not known.
-    notes: what a saved file cannot represent. languages: of parity-aware BPE. counts: with keep_counts.
+    tok: the tokenizer of the largest size. toks: the tokenizers by size.
+    seconds: the time of each stage. n_tokens: the number of tokens of the counted text; None if it is not known.
+    notes: what a saved file cannot represent. languages: the results of parity-aware BPE for each language.
+    counts: the word counts, with `keep_counts`.
     """
 
     tok: Tokenizer
@@ -396,8 +397,8 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
         themselves, and `unknown_token` for the others.
     output: the folder to save the tokenizer in.
     progress: True draws bars, also in a notebook. Otherwise it is called as progress(stage, done, total). If it has a method
-        `event`, that gets each merge and removal as it happens, a TrainingEvent: rank, left, right, token, count, ios.
-    All options are those of `tokenmill train`: see Train.
+        `event`, that gets each merge and removal as it happens, as a `TrainingEvent`.
+    All options are those of `tokenmill train`: see `Train`.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
     return options.trained(sources=sources)
@@ -407,7 +408,7 @@ def train(sources: Paths, options: _Arguments) -> Tokenizer:
 def train_from_iterator(texts: Iterable[str | bytes], options: _Arguments) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
 
-    An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
+    An exception that the iterator raises is passed on. A tokenizer is never trained on half a corpus.
     """
     return options.trained(texts=texts)
 

@@ -43,15 +43,15 @@ def count(
     A text file is one document, unless `options.read` says otherwise. In .jsonl each line is one, in .parquet each row.
 
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
-    options: what is counted, and how. The whole result is in memory, at about 30 bytes for each distinct pretoken;
-        `count_to_folder` does not need that.
-    memory_limit: in place of that of the options.
-    num_threads: None is all cores.
+    options: a `CountOptions`: what is counted, and how. The whole result is in memory, at about 30 bytes for each distinct
+        pretoken; `count_to_folder` does not need that.
+    memory_limit: overrides `memory_limit` of `options`.
+    num_threads: the number of threads (None: all cores).
     on_skip: called for each JSON line that cannot be read and each file that turns out to be damaged. The line is left
         out, and the file from there on. None raises an InputError instead, unless the options have skip_damaged.
     engine: "ray" counts on a Ray cluster, through `spill_folder`. See `count_to_folder`.
     spill_folder: where tables beyond the memory limit go. None is the folder that TMPDIR names, or else the current folder.
-    progress: called as progress("count", bytes read, bytes of all files, or None with a pipe among them).
+    progress: called as progress("count", bytes read, bytes of all files). The last is None if one of them is a pipe.
     Raises InputError for a source that is missing, cannot be read, or is damaged.
     """
     splitter = make_splitter(split)
@@ -119,8 +119,8 @@ def count_iterator(
 ) -> WordCounts:
     """Count the pretokens of the texts that an iterator yields, each one document. Options as for `count`.
 
-    Strings are encoded as UTF-8, lone surrogates as U+FFFD. An exception of the iterator is passed on, and nothing is
-    returned. The iterator runs in the caller's thread.
+    Strings are encoded as UTF-8, lone surrogates as U+FFFD. An exception that the iterator raises is passed on,
+    and nothing is returned. The iterator runs in the caller's thread.
 
     min_count: leave out pretokens seen fewer times.
     progress: called as progress("count", bytes of text so far, None).

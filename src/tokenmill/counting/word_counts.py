@@ -225,7 +225,7 @@ class WordCounts:
 
         Damage raises a FormatError that names the file. A .ddfreq file does not contain the split pattern.
 
-        min_count: leave out pretokens seen fewer times. Of a folder, they are left out while reading, and so are never
+        min_count: leave out pretokens seen fewer times. Those of a folder are left out while it is read, and so are never
             all in memory.
         """
         if not os.path.isfile(path):

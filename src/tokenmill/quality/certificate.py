@@ -15,12 +15,12 @@ from .usage import dot, ordinary_tokens, segment
 
 @dataclass(frozen=True)
 class Certificate:
-    """Result of `certify`. Tokens and pretokens are those of the text, without added tokens.
+    """The certificate of a changed vocabulary. Tokens and pretokens are those of the text, without added tokens.
 
-    ids: how many old ids stay; the same number of tokens has the same bytes under the new ids.
+    ids: how many old ids stay. Their tokens have the same bytes under the new ids.
     checked: how many distinct texts were encoded by both: the pretokens of the text, and each old and new token.
-    pretokens, alike: of the text, and how many of them get the same tokens.
-    tokens, new_tokens: of the text, by the old and by the new tokenizer.
+    pretokens, alike: the number of pretokens of the text, and of those that get the same tokens.
+    tokens, new_tokens: the number of tokens of the text with the old and with the new tokenizer.
     """
 
     ids: int

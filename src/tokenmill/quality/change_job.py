@@ -92,9 +92,9 @@ class Change(Options):
 class Changed:
     """The result of `Prune` and `Extend`.
 
-    counts: of the text. certificate: None where only special tokens were added or new ids follow the old.
-    dropped, needed: by prune, how many tokens were removed, and how many stayed because others are built from them.
-    new_rows: by new id, the old ids whose mean row can initialize its row. left: ids that have no token now.
+    counts: the word counts of the text. certificate: None where only special tokens were added or new ids follow the old.
+    dropped, needed: for `Prune`, how many tokens were removed, and how many stayed because others are built from them.
+    new_rows: by new id, the old ids whose mean row can initialize its row. left: how many ids have no token now.
     """
 
     old: Tokenizer

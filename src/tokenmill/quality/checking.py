@@ -111,8 +111,8 @@ def check(
 
     texts: the caller's own texts, or pairs of a source and its text.
     fuzz: how many texts to generate in addition to the built-in sample. The same seed generates the same texts.
-    library: encodes in place of `other`, from whose file another library has read it.
-    num_threads: the threads that encode `texts` (None: all cores). The texts generated are so short that one thread is faster.
+    library: another library with the file of `other`, which encodes in place of `other`.
+    num_threads: the threads that encode `texts` (None: all cores). Generated texts are so short that one thread is faster.
 
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True

@@ -52,7 +52,7 @@ from .verdict import compared, compared_summary
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Comparison(Report):
-    """The result of `compare`: a `Report` with the judgements by name of the tokenizer."""
+    """The result of `compare`: a `Report` with the `Judgement` of each tokenizer by its name."""
 
     judgements: dict[str, Judgement]
 
@@ -85,10 +85,12 @@ def compare(
     """Compare tokenizers on the same text; the first is the baseline.
 
     tokenizers: by name, or a sequence, which uses the tokenizers' own names.
-    read: how text files are cut into documents, and which field or column contains the text.
     text: as for `inspect`. Word counts fit only tokenizers with the split pattern they were counted with.
+    thresholds: count the tokens whose IoS reaches each of these values.
+    read: how text files are cut into documents, and which field or column contains the text.
 
-    >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
+    >>> comparison = compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt")
+    >>> comparison.table("compression").column("bytes per token")
     [4.41, 4.05]
     """
     given = [tokenizers] if isinstance(tokenizers, str) else tokenizers

@@ -278,9 +278,9 @@ def _apart(files: list[Path | str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """A tokenizer on a text.
+    """The figures of one tokenizer on one text.
 
-    size: the number of ordinary tokens. usages: by domain. usage: of all text.
+    size: the number of ordinary tokens. usages: the figures of each domain. usage: those of all text.
     scripts: the figures by script. swallowed: each token with its highest IoS.
     """
 

@@ -31,10 +31,10 @@ Encode = Callable[[bytes], list[int]]
 class ExportLoss:
     """The number of tokens of a text in the two exports of a Picky tokenizer, and of pretokens with other ids.
 
-    pretokens, tokens: of the text, by events.
+    pretokens, tokens: the numbers of pretokens and of tokens of the text, encoded by events.
     differing, other_tokens: the pretokens with other ids, and the number of tokens, where remaining tokens merge by rank, as
         in tiktoken and in Hugging Face's BPE.
-    longest_differing, longest_tokens: the same for `longest_match`.
+    longest_differing, longest_tokens: the same for an export that always takes the longest token.
     """
 
     pretokens: int
@@ -93,10 +93,11 @@ def export_loss(
     sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
     read: how text files are cut into documents, and which field or column contains the text.
     num_threads: the threads that count the text (None: all cores).
-    None for a tokenizer without events: its exports return the same ids.
+    Returns None for a tokenizer without events: its exports return the same ids.
 
     >>> export_loss(tok, "held-out.txt")
-    ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391, longest_differing=31, longest_tokens=12362)
+    ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391,
+               longest_differing=31, longest_tokens=12362)
     """
     expect_tokenizers(tok)
     if tok.vocabulary.order != "events":

@@ -60,9 +60,10 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     vocab_size: the number of ids of the result, old ones and special tokens included. New tokens follow the old ids, new
         special tokens come last. If the text runs out of pairs first, there are fewer.
     read: how text files are cut into documents, and which field or column contains the text.
-    options: see MergeOptions. Without `refine`, a Picky tokenizer continues with the threshold it was trained with, and
-        a plain one stays plain. Tokens of `tok` are never removed. New tokens may be, and tokens that were removed from
-        `tok` may come back under a new id.
+    options: `special_tokens`, `min_count`, `min_pair_count`, `max_token_bytes`, `refine` and `num_threads`, as for `train`.
+        Without `refine`, a Picky tokenizer continues with the threshold it was trained with, and a plain one stays plain.
+        Tokens of `tok` are never removed. New tokens may be, and tokens that were removed from `tok` may come back under a
+        new id.
     Raises UsageError for an alphabet of characters, and for a plain tokenizer whose merges are not a list of events.
 
     >>> larger = extend(tok, "medicine/*.txt", 40_000)
@@ -122,10 +123,10 @@ def replace(
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Replaced:
-    """Replace the tokens of a byte-level vocabulary that `text` uses least by tokens for this text.
+    """Replace the tokens that `text` uses least with tokens for this text. The vocabulary must be byte-level.
 
     text: files, folders, globs or word counts.
-    number: how many tokens; by default as many as `worth_replacing` estimates.
+    number: how many tokens to replace; by default as many as the table "worth_replacing" of `inspect` estimates.
     keep: more text, whose tokens are counted as used too. New tokens are trained on `text` only.
     read: how text files are cut into documents, and which field or column contains the text.
     If the text runs out of pairs, the last ids stay without a token. A replaced token can come back under its old id.

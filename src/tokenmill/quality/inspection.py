@@ -43,7 +43,7 @@ class InspectionOptions(Options):
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Inspection(Report):
-    """The result of `inspect`: a `Report` with the tokenizer, its name, and its judgement on the text, None without one."""
+    """The result of `inspect`: a `Report` with the tokenizer, its name, and its judgement (None without a text)."""
 
     tok: Tokenizer
     name: str
@@ -84,10 +84,12 @@ def inspect(
     """Evaluate a tokenizer, by itself or on `text`: files, folders, globs, word counts, or a mapping of names to these.
 
     name: the tokenizer's name in the report, by default its own, or that of its file.
+    options: an `InspectionOptions`: thresholds, and how text files are read.
+    num_threads: the threads that count and encode (None: all cores).
 
     >>> inspection = inspect(tok, text="corpus/*.txt")
     >>> inspection.table("thresholds").column("tokens")
-    [212, 141, 96, 51]
+    [212, 141, 96, 51, 14]
     """
     expect_tokenizers(tok)
     if not isinstance(options, InspectionOptions):

@@ -79,7 +79,7 @@ def prune(
 
     ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
     ios, counts: remove the tokens of a plain vocabulary whose IoS reaches this threshold when its merges are replayed on
-        `counts` (files, folders, globs or word counts); see above. The result encodes by events.
+        `counts` (files, folders, globs or word counts). The result encodes by events.
     read: how text files are cut into documents, and which field or column contains the text.
 
     >>> smaller = prune(tok, ios=0.9, counts="corpus/*.txt")
@@ -117,9 +117,9 @@ def shrink(
     text: files, folders, globs or word counts. Tokens that this text uses `min_uses` times or more stay. With min_uses=1 the
         text keeps its segmentation, only the ids change.
     scripts: names or codes of Unicode scripts, such as "Latin" or "Cyrl". Tokens stay if all their letters are of these
-        scripts, and those without letters; not those that begin or end inside a character.
-    Added tokens stay, and so do the alphabet and all that remaining tokens are built from.
+        scripts, or if they have no letters. Tokens that begin or end inside a character do not.
     read: how text files are cut into documents, and which field or column contains the text.
+    Added tokens stay, and so do the alphabet and all that remaining tokens are built from.
 
     >>> smaller = shrink(tok, text="corpus/*.txt", scripts=["Latin"])
     >>> smaller.tok.n_vocab, smaller.id_map[300]

@@ -39,7 +39,7 @@ class Finding:
 
     level: "act" where it is worse than all published vocabularies of its size, "look" where it is worse than most or
         depends on the use, "good" otherwise.
-    statement: the finding, with its figure. threshold: when it counts. meaning: why it matters.
+    statement: the finding, with its figure. threshold: the criterion, in words. meaning: why it matters.
     advice: what to do; "" where nothing needs to be done.
     cost: as a share of the tokens of a text or of the rows of an embedding table; findings are in this order.
     """
@@ -65,7 +65,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The provenance of a report: what others need to make it again.
+    """The provenance of a report: what others need to reproduce it.
 
     date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
     tokenizers: fingerprints by name.
@@ -78,7 +78,7 @@ class Provenance:
     texts: tuple[Measured, ...]
 
     def tables(self) -> list[Table]:
-        """The same as tables."""
+        """The provenance as two tables: of the report, and of its texts."""
         facts = [("tokenmill", self.version), ("date", self.date), ("command", self.command or "from Python")]
         facts += [(f"tokenizer {name}", hash) for name, hash in self.tokenizers.items()]
         texts = [(of.name, of.files, of.nbytes, of.sha256 or "not read again") for of in self.texts]
@@ -156,7 +156,7 @@ class Report:
 
     title, lead: the heading of the page, and the line under it. about: the fields of the JSON before the tables.
     summary: the verdict in one sentence.
-    tiles: the figures at the top of the page: a label, and for each tokenizer its name, its figure, whether it is the best.
+    tiles: the figures at the top of the page: a label, and for each tokenizer its name, its figure, and whether it is the best.
     sections: the parts of the page: a heading, an introduction, and the keys of the tables. "superwords" also names
         "superwords_gpt2" and the like.
     """
@@ -211,7 +211,7 @@ class Report:
         return "\n\n".join([f"# {escape_markdown(self.title)}", *pages]) + "\n"
 
     def to_html(self, *, top: int | None = PAGE_ROWS) -> str:
-        """Everything as one page that loads nothing, lists cut to `top` rows; to fewer where it would be over 1 MB.
+        """Everything as one self-contained page, lists cut to `top` rows, or to fewer if it would exceed 1 MB.
 
         A `top` above 200, or None for all rows, is never reduced.
         """

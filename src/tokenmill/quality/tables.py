@@ -41,11 +41,18 @@ class Token:
 class Column:
     """The name of a column and the type of its cells, each of which may be None.
 
-    kind: "text" str; "sample" str, shown with its white space; "figure" Figure or str; "token" Token; "count" int;
-        "number" float; "share" float from 0 to 1, shown in per cent; "ios" float from 0 to 1, shown as it is.
-    help: one line on what the column means.
+    kind: the type of the cells, and how they are shown.
+        "text": str.
+        "sample": str, shown with its white space.
+        "figure": Figure or str.
+        "token": `Token`.
+        "count": int, shown with commas.
+        "number": float.
+        "share": float from 0 to 1, shown as a percentage.
+        "ios": float from 0 to 1, shown as it is.
+    help: the meaning of the column, in one line.
     json_key: the name in JSON; by default `name` in snake_case, with "_share" for a share.
-    best: which figure of the column is the best one, to be marked where several tokenizers are compared.
+    best: "min" or "max", the best figure of the column, which is marked where several tokenizers are compared.
     """
 
     name: str
@@ -84,7 +91,7 @@ class Table:
     key: a name for programs. note: what a reader must know to understand the rows.
     listing: whether this is a list of tokens that may be long, of which only the first rows are shown.
     total: the number of rows before the table was cut; None if it was not.
-    best_in_rows: which figure of each row is the best one, where the columns are tokenizers.
+    best_in_rows: "min" or "max", the best figure of each row, where the columns are tokenizers.
     """
 
     key: str
@@ -112,7 +119,7 @@ class Table:
         return replace(self, rows=self.rows[:length], total=len(self.rows) if self.total is None else self.total)
 
     def best(self) -> set[tuple[int, int]]:
-        """The (row, column) of the best figures: of each column or row that has a best one, among two or more different figures."""
+        """The (row, column) of the best figures, in each column or row that has a best one and two or more different figures."""
         rows, columns = range(len(self.rows)), range(len(self.columns))
         lines = [(column.best, [(row, place) for row in rows]) for place, column in enumerate(self.columns)]
         lines += [(self.best_in_rows, [(row, place) for place in columns[1:]]) for row in rows]
