@@ -25,7 +25,7 @@ from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
 from cython.cimports.tokenmill.kernels._memory import tm_return_freed
-from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
+from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import left_of
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
@@ -132,7 +132,5 @@ class Corpus:
                 total += n * self.runs[run].count
                 if looked > SLICE:
                     looked = 0
-                    if signalled():
-                        break
-        raise_signalled()
+                    check_signals()
         return total

@@ -2,11 +2,13 @@ from libc.stdint cimport uint8_t, uint32_t
 
 
 cdef class Limits:
+    cdef uint32_t[::1] spans
     cdef uint32_t[::1] lengths
     cdef uint8_t[::1] shapes
     cdef size_t max_bytes
     cdef size_t max_words
     cdef bint limited
+    cdef bint spread  # some token spans several nodes
 
     cdef inline bint fits(self, uint32_t left, uint32_t right) noexcept nogil:
         # Whether the two tokens may merge.
@@ -17,7 +19,9 @@ cdef class Limits:
         return self.max_words == 0 or joined(self.shapes[left], self.shapes[right]) >> 2 <= self.max_words
 
     cdef inline void make(self, uint32_t left, uint32_t right, size_t new) noexcept nogil:
-        # Set the length and the shape of the token `new`.
+        # Set the span, the length and the shape of the token `new`.
+        self.spread = True
+        self.spans[new] = self.spans[left] + self.spans[right]
         if self.limited:
             self.lengths[new] = self.lengths[left] + self.lengths[right]
             if self.max_words:

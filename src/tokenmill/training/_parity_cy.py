@@ -8,13 +8,10 @@ invariants are those of _merge_cy.py. A pair's id is never used again, because t
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.tokenmill.kernels._pair_map import TM_NO_VALUE, tm_pair_map_get
-from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus
 from cython.cimports.tokenmill.training._limits_cy import Limits
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair
 from cython.cimports.tokenmill.training._step_cy import Step
-
-SLICE = cython.declare(cython.size_t, 1 << 20)  # positions between two looks for Ctrl-C
 
 
 @cython.final
@@ -22,18 +19,16 @@ SLICE = cython.declare(cython.size_t, 1 << 20)  # positions between two looks fo
 class LanguageLoop(Step):
     """Merges pairs over one text, whose pairs are all in `pairs` (made with the threshold 1).
 
-    spans: uint32 by token id, in nodes. The languages share it and `limits`; each merge writes the new token's.
+    limits: the languages share it.
     length: how many tokens the text has now.
     """
 
-    spans: uint32_t[::1]
     limits: Limits
     length = cython.declare(uint64_t, visibility="readonly")
 
-    def __cinit__(self, corpus: Corpus, pairs: Pairs, spans: uint32_t[::1], limits: Limits):
+    def __cinit__(self, corpus: Corpus, pairs: Pairs, limits: Limits):
         self.corpus = corpus
         self.pairs = pairs
-        self.spans = spans
         self.limits = limits
         self.length = corpus.n_tokens()
         pairs.add_ids(1)
@@ -56,23 +51,15 @@ class LanguageLoop(Step):
         if pair == TM_NO_VALUE or self.pairs.pair[pair].count == 0:
             return 0
         count = self.pairs.pair[pair].count
-        self.spans[new] = self.spans[left] + self.spans[right]
         self.limits.make(left, right, new)
         with cython.nogil:
-            self.visit(self.pairs.places[pair], self.pairs.pair[pair].size)
-            self.merge_at(pair, new, self.spans[left], self.spans[new])
-            while self.at < self.size:
-                self.sweep(SLICE)
-                if self.size > SLICE and signalled():
-                    break
-            if self.at >= self.size:
-                self.pairs.free_places(self.places, self.size)
-                self.pairs.places[pair] = cython.NULL
-                self.at = 0
-                self.lay_out(self.n_fresh)
-                self.pairs.add_ids(first)
-                self.length -= self.moved
-        raise_signalled()
+            self.visit(self.pairs.places[pair], self.pairs.pair[pair].size, new, 1)
+            self.merge_at(pair, new, self.limits.spans[left], self.limits.spans[new])
+            self.pairs.free_places(self.places, self.size)
+            self.pairs.places[pair] = cython.NULL
+            self.lay_out()
+            self.pairs.add_ids(first)
+        self.length -= self.moved
         return count
 
     @cython.cfunc

@@ -3,6 +3,17 @@ from libc.stdint cimport uint32_t
 from tokenmill.training._corpus_cy cimport Corpus
 from tokenmill.training._pairs_cy cimport Pairs
 
+cdef extern from *:
+    """
+    #define TM_COMPARE(name, type) \\
+        static inline int name(const void *a, const void *b) { \\
+            return (*(const type *)a > *(const type *)b) - (*(const type *)a < *(const type *)b); \\
+        }
+    TM_COMPARE(tm_compare_narrow, uint32_t)
+    TM_COMPARE(tm_compare_wide, uint64_t)
+    """
+    int compare_narrow "tm_compare_narrow" (const void*, const void*) noexcept nogil
+    int compare_wide "tm_compare_wide" (const void*, const void*) noexcept nogil
 
 cdef struct Segment:
     char* places

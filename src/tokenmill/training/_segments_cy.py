@@ -5,32 +5,14 @@ one table. When a pair is merged or a token removed, its segments are gathered i
 """
 
 import cython
-from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.stdlib import free, qsort
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
+from cython.cimports.tokenmill.kernels._arrays import grown_array
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import Corpus, get_place, put_place
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places, token_at
 from cython.cimports.tokenmill.training._step_cy import AHEAD
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _compare_32(a: cython.p_const_void, b: cython.p_const_void) -> cython.int:
-    x: uint32_t = cython.cast(cython.pointer(cython.const[uint32_t]), a)[0]
-    y: uint32_t = cython.cast(cython.pointer(cython.const[uint32_t]), b)[0]
-    return (x > y) - (x < y)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _compare_64(a: cython.p_const_void, b: cython.p_const_void) -> cython.int:
-    x: uint64_t = cython.cast(cython.pointer(cython.const[uint64_t]), a)[0]
-    y: uint64_t = cython.cast(cython.pointer(cython.const[uint64_t]), b)[0]
-    return (x > y) - (x < y)
 
 
 @cython.final
@@ -54,15 +36,11 @@ class Segments:
 
     def reserve(self):
         """Make room for as many lists as there is room for pairs."""
-        late: cython.pointer(uint32_t)
-        if self.late_room < self.pairs.room:
-            late = cython.cast(cython.pointer(uint32_t), new_array(self.pairs.room, 4))
-            if self.late_room > 0:
-                memcpy(late, self.late, self.late_room * 4)
-            memset(late + self.late_room, 0, (self.pairs.room - self.late_room) * 4)
-            free(self.late)
-            self.late = late
-            self.late_room = self.pairs.room
+        room: cython.size_t = self.late_room
+        self.late = cython.cast(
+            cython.pointer(uint32_t), grown_array(self.late, cython.address(self.late_room), self.pairs.room, 4)
+        )
+        memset(self.late + room, 0, (self.late_room - room) * 4)
         return 0
 
     def retire(self, pair):
@@ -158,5 +136,5 @@ class Segments:
                 put_place(self.gathered, size, wide, place)
                 size += 1
         self.pairs.free_places(self.gathered + size * width, total - size)
-        qsort(self.gathered, size, width, _compare_64 if wide else _compare_32)
+        qsort(self.gathered, size, width, compare_wide if wide else compare_narrow)
         return size

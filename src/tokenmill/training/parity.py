@@ -41,7 +41,6 @@ from .trainer import Training, by_falling_count, estimate_memory, pair_weight
 from .watching import Watch
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from ._limits_cy import Limits
     from ._parity_cy import LanguageLoop
@@ -124,13 +123,12 @@ class ParityTraining:
         options = self.options
         wanted = options.n_ordinary - 256
         first = self._global_merges(min(wanted, self.parity.global_merges))
-        spans = np.ones(256 + wanted, np.uint32)
-        limits = Limits(np.ones(256 + wanted, np.uint32), np.zeros(0, np.uint8), options.max_bytes)
-        texts = self._loops(self._texts, spans, limits)
-        judged = texts if self._judged is None else self._loops(self._judged, spans, limits)
+        tokens = [bytes([byte]) for byte in range(256)]
+        limits = Limits(tokens, 256 + wanted, options.max_bytes)
+        texts = self._loops(self._texts, limits)
+        judged = texts if self._judged is None else self._loops(self._judged, limits)
         choice = _Choice([loop.length for loop in judged], self.parity, self._names)
         sizes = [loop.length for loop in judged]
-        tokens = [bytes([byte]) for byte in range(256)]
         watch = Watch(self.progress, tokens)
         merges, numbers = np.zeros((wanted, 3), np.int32), np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
@@ -179,9 +177,7 @@ class ParityTraining:
         options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
         return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
-    def _loops(self, texts: list[WordCounts], spans: np.ndarray, limits: Limits) -> list[LanguageLoop]:
-
-        from ._index_cy import PairIndex
+    def _loops(self, texts: list[WordCounts], limits: Limits) -> list[LanguageLoop]:
         from ._pairs_cy import Pairs
         from ._parity_cy import LanguageLoop
 
@@ -195,8 +191,8 @@ class ParityTraining:
             pair_weight(start.offsets, counts.counts)
             corpus = loops.load_corpus(start, counts.counts, order, self.progress)
             pairs = Pairs(1, corpus.wide)
-            loops.build_index(PairIndex(corpus, pairs, spans, limits), corpus, self.progress)
-            made.append(LanguageLoop(corpus, pairs, spans, limits))
+            loops.build_index(corpus, pairs, limits, self.progress)
+            made.append(LanguageLoop(corpus, pairs, limits))
         return made
 
 
