@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import regex
 
 from ..errors import UsageError
@@ -33,8 +34,6 @@ from . import passes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
     from ._fragments_cy import SegmentReader
 
 _LETTER = regex.compile(r"\p{L}")
@@ -44,8 +43,6 @@ Row = tuple[int, int, int]
 
 def train_boundless(job: passes.Job) -> Vocabulary:
     """Train superwords of whole pretokens. `min_count` holds for the events, `min_pair_count` for both."""
-    import numpy as np
-
     options = job.options
     Splitter(*job.counts.split_patterns, joins=bytes(1 << 13))  # raises before long work
     first = Training(job.counts, options.without_superwords(), job.show).run()
@@ -71,8 +68,6 @@ def _take(
 
     unknown: the highest count that a superword may have that was not found. None if it matters.
     """
-    import numpy as np
-
     events = first.events.tolist()
     event_counts = np.reshape(first.event_counts, (-1, 2))[:, 0].tolist()
     there = {*range(_BYTES)}
@@ -100,8 +95,6 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
 
     Ids: the bytes, the tokens of the events in order, the superwords, the special tokens, the removed tokens.
     """
-    import numpy as np
-
     events, (rows, spelt, numbers) = first.events[:n_events], merged
     gone: dict[int, bool] = dict.fromkeys([*range(_BYTES), *events[events[:, 1] >= 0, 2].tolist()], False)
     for left, right, new in events.tolist():
@@ -140,8 +133,6 @@ class _Segments(passes.Passes):
     """Segments are runs of atoms."""
 
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
-        import numpy as np
-
         tok = Tokenizer(first)
         tokens = [token or b"" for token in first.tokens]
         atoms = [id not in first.removed and _is_atom(tok, token, id) for id, token in enumerate(tokens)]
@@ -157,8 +148,6 @@ class _Segments(passes.Passes):
         self.known = pretoken_cache([token if known else None for token, known in zip(tokens, looked_up, strict=True)])
 
     def reader(self, totals: np.ndarray, crossed: np.ndarray) -> SegmentReader:
-        import numpy as np
-
         from ._fragments_cy import SegmentReader
 
         flags = np.zeros(len(self.tokens), np.uint8)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..counting import CountOptions
 from ..counting.options import Paths, memory_limit_of
 from ..counting.reading import FileCount, stored_size
@@ -30,8 +32,6 @@ from ..training.trainer import by_falling_count, pair_weight
 from ..training.watching import Watch
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..counting import WordCounts
     from ..counting.rows import Rows
     from ..split import Splitter
@@ -45,7 +45,7 @@ _KEPT = 25  # percent of the memory for ids that are kept
 _SAMPLE = 1 << 20  # totals that the first guess looks at
 
 # Merges as rows (left id, right id, new id), all tokens by id, and two numbers for each merge: its count and 0.
-Merged = tuple["np.ndarray", list[bytes], "np.ndarray"]
+Merged = tuple[np.ndarray, list[bytes], np.ndarray]
 
 
 # Lets threads count all of a text, cut where the Cut says, under the name of a stage, with calls of the progress.
@@ -143,8 +143,6 @@ class Passes:
 
     def fragments(self, totals: np.ndarray, least: int) -> Rows:
         """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
-        import numpy as np
-
         crossed = np.packbits(totals >= min(least, _HIGHEST), bitorder="little")
         new = partial(_FragmentCounter, self, crossed)
         with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
@@ -168,8 +166,6 @@ class Passes:
 
     def merge(self, rows: Rows, least: int, wanted: int) -> Merged:
         """At most `wanted` merges, those with a count of `least` or more."""
-        import numpy as np
-
         from ..counting import WordCounts
 
         arena, offsets, numbers = rows
@@ -198,8 +194,6 @@ class _BorderCounter(Counter):
     """Adds the borders of blocks to totals of its own."""
 
     def __init__(self, passes: Passes, budget: int, spill: Spill, pause: Pause) -> None:
-        import numpy as np
-
         super().__init__(None, budget, spill, pause)
         self._documents = passes.documents
         self.totals = np.zeros(passes.n_totals, np.uint16)
@@ -223,8 +217,6 @@ class _FragmentCounter(Counter):
 
     def __init__(self, passes: Passes, crossed: np.ndarray, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(None, budget, spill, pause)
-        import numpy as np
-
         self._documents = passes.documents
         self.reader = passes.reader(np.zeros(0, np.uint16), crossed)
 
@@ -234,8 +226,6 @@ class _FragmentCounter(Counter):
 
     def count_kept(self, ids: bytearray) -> None:
         """Count the fragments of a block that was read before."""
-        import numpy as np
-
         self.reader.begin_kept(np.frombuffer(ids, np.uint32))
         self._count()
 
@@ -247,8 +237,6 @@ class _FragmentCounter(Counter):
 
 def _sum_of(parts: Iterable[np.ndarray]) -> np.ndarray:
     """The sum of tables of totals, none above _HIGHEST. The arrays may change."""
-    import numpy as np
-
     first, *others = parts
     for other in others:
         np.minimum(other, np.uint16(_HIGHEST) - first, out=other)
@@ -261,8 +249,6 @@ def guess(totals: np.ndarray, wanted: int) -> int:
 
     A guess too high costs another pass over the text, one too low makes more fragments. The result is the same.
     """
-    import numpy as np
-
     stride = max(1, min(len(totals) // _SAMPLE, wanted // 1024))
     sample = totals[::stride]
     rank = wanted // stride

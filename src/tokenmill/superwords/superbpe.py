@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import UsageError
 from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import part_encoder
@@ -20,8 +22,6 @@ from ..vocabulary import AddedToken, Vocabulary
 from . import passes
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..sources.blocks import Cut
     from ._fragments_cy import SegmentReader
 
@@ -30,8 +30,6 @@ _LEARNT = 1 << 17  # words that all caches begin with
 
 def train_superbpe(job: passes.Job) -> Vocabulary:
     """Train both stages. `min_count` holds for stage 1."""
-    import numpy as np
-
     options = job.options
     stage1 = options.without_superwords(vocab_size=options.stage1_size)
     first = Training(job.counts, stage1, job.progress).run()
@@ -66,8 +64,6 @@ class _Stage2(passes.Passes):
     """Segments are parts of lines."""
 
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
-        import numpy as np
-
         splitter = job.options.splitter(job.options.stage2_split or SUPERWORDS)
         if splitter.scanner is None:
             raise UsageError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +26,21 @@ MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: 
 
 
 class Bounds:
-    """The starts of the documents in the ids, and the end of the last one: int64, one number more than there are documents."""
+    """The starts of the documents in the ids, and the end of the last one: int64, one number more than there are documents.
+
+    between: gives those from one number up to another, without it.
+    """
+
+    def __init__(self, length: int, between: Callable[[int, int], np.ndarray]) -> None:
+        self._length, self.between = length, between
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Bounds:
+        """Bounds in memory."""
+        return cls(len(array), lambda first, last: array[first:last])
 
     def __len__(self) -> int:
-        raise NotImplementedError
-
-    def between(self, first: int, last: int) -> np.ndarray:
-        """Those from number `first` up to `last`, without it."""
-        raise NotImplementedError
+        return self._length
 
     def blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
         """The bounds of the documents from `first` up to `last`, of some at a time: one number more than those."""
@@ -45,37 +52,23 @@ class Bounds:
         return self.between(0, len(self))
 
 
-class Array(Bounds):
-    """Bounds in memory."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def between(self, first: int, last: int) -> np.ndarray:
-        return self.array[first:last]
-
-
 class Column(Bounds):
     """Numbers in a row in a file, from a byte on; bounds if they are such."""
 
     def __init__(self, path: Path, dtype: Any, length: int, offset: int = 0) -> None:
         import numpy as np
 
-        self._path, self._dtype, self._length, self._offset = path, np.dtype(dtype), length, offset
-
-    def __len__(self) -> int:
-        return self._length
+        super().__init__(length, self._read)
+        self._path, self._dtype, self._offset = path, np.dtype(dtype), offset
 
     @lazy
     def array(self) -> np.ndarray:
         import numpy as np
 
-        return np.memmap(self._path, self._dtype, "r", self._offset, (self._length,)) if self._length else np.zeros(0)
+        shape = (len(self),)
+        return np.memmap(self._path, self._dtype, "r", self._offset, shape) if len(self) else np.zeros(0, self._dtype)
 
-    def between(self, first: int, last: int) -> np.ndarray:
+    def _read(self, first: int, last: int) -> np.ndarray:
         import numpy as np
 
         if last - first < BLOCK:
@@ -89,22 +82,6 @@ class Column(Bounds):
     def chunks(self) -> Iterator[np.ndarray]:
         """All numbers, some at a time."""
         return (self.between(start, min(start + BLOCK, len(self))) for start in range(0, len(self), BLOCK))
-
-
-class Ends(Bounds):
-    """Bounds from a file that says where each document ends."""
-
-    def __init__(self, ends: Column) -> None:
-        self._ends = ends
-
-    def __len__(self) -> int:
-        return len(self._ends) + 1
-
-    def between(self, first: int, last: int) -> np.ndarray:
-        import numpy as np
-
-        ends = self._ends.between(max(first - 1, 0), max(last - 1, 0)).astype(np.int64)
-        return ends if first or not last else np.concatenate(([0], ends))
 
 
 class MegatronIndex(Bounds):
@@ -134,6 +111,7 @@ class MegatronIndex(Bounds):
         end = MEGATRON.size + 12 * n + 8 * m
         if size not in (end, end + n):  # one byte per sequence may follow: its mode
             raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
+        super().__init__(m, self._starts)
         self.dtype, self.sequences = MEGATRON_TYPES[code], n
         self._width = np.dtype(self.dtype).itemsize
         self.lengths = Column(path, "<i4", n, MEGATRON.size)
@@ -176,10 +154,7 @@ class MegatronIndex(Bounds):
         blocks = zip(starts, self.documents.chunks(), strict=True)
         return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
 
-    def __len__(self) -> int:
-        return len(self.documents)
-
-    def between(self, first: int, last: int) -> np.ndarray:
+    def _starts(self, first: int, last: int) -> np.ndarray:
         import numpy as np
 
         if last <= first:
@@ -212,7 +187,7 @@ def read_offsets(path: Path) -> tuple[None, Bounds]:
     array: Any = read_npy(path)
     if array.dtype != np.int64:
         raise FormatError(f"{path}: offsets of {array.dtype}; expected int64")
-    return None, Column(path, array.dtype, len(array), array.offset) if len(array) else Array(array)
+    return None, Column(path, array.dtype, len(array), array.offset)
 
 
 def read_spans(path: Path) -> tuple[None, Bounds]:
@@ -231,11 +206,13 @@ def read_spans(path: Path) -> tuple[None, Bounds]:
         raise FormatError(
             f"{path}: line {line + 1:,} begins at id {starts[line]:,}, and the line before ends at {bounds[line]:,}"
         )
-    return None, Array(bounds)
+    return None, Bounds.of(bounds)
 
 
 def read_ends(path: Path) -> tuple[str | None, Bounds]:
     """datatrove's OUT.ds.index."""
+    import numpy as np
+
     try:
         size = path.stat().st_size
         summary = path.with_suffix(".metadata")
@@ -244,7 +221,13 @@ def read_ends(path: Path) -> tuple[str | None, Bounds]:
         raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
     if size % 8:
         raise FormatError(f"{path}: {size:,} bytes are not a whole number of 64-bit offsets. Was the file cut off?")
-    return {b"2": "uint16", b"4": "uint32"}.get(width), Ends(Column(path, "<i8", size // 8))
+    numbers = Column(path, "<i8", size // 8)
+
+    def between(first: int, last: int) -> np.ndarray:
+        ends = numbers.between(max(first - 1, 0), max(last - 1, 0)).astype(np.int64)
+        return ends if first or not last else np.concatenate(([0], ends))
+
+    return {b"2": "uint16", b"4": "uint32"}.get(width), Bounds(size // 8 + 1, between)
 
 
 def read_megatron(path: Path) -> tuple[str, Bounds]:

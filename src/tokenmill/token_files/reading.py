@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 from ..errors import FormatError, OptionName, UsageError, require, suggests_options
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
-from .bounds import Array, Bounds, read_npy
+from .bounds import Bounds, read_npy
 from .formats import FORMATS
 from .settings import AHEAD, COPY, ROLES, BlockHashes, Metadata, metadata_path
 
@@ -271,7 +271,7 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
         raise FormatError(f"{path}: {len(column):,} rows; its metadata says {metadata.documents:,} documents")
     ids = [each.flatten().to_numpy(zero_copy_only=False) for each in rows] or [np.zeros(0, str(kind.value_type))]
     lengths = [np.zeros(1, np.int64), *(np.diff(each.offsets.to_numpy()) for each in rows)]
-    return np.concatenate(ids), Array(np.cumsum(np.concatenate(lengths)))
+    return np.concatenate(ids), Bounds.of(np.cumsum(np.concatenate(lengths)))
 
 
 def _format(path: Path) -> tuple[str, str | None]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..counting import WordCounts
 from ..errors import UsageError
@@ -16,9 +18,6 @@ from .alphabet import Alphabet
 from .options import Options
 from .trainer import by_falling_count, limits_of, pair_weight
 from .watching import Watch
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def extend_vocabulary(
@@ -47,8 +46,6 @@ def extend_vocabulary(
 
     Raises UsageError for a vocabulary of characters.
     """
-    import numpy as np
-
     progress = progress or (lambda stage, done, total: None)
     wanted = limits_of(Options(vocab_size=vocab_size, **options), counts)
     wanted = dataclasses.replace(wanted, refine=_threshold(vocabulary, wanted.refine))
@@ -134,8 +131,6 @@ def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
 
 def _moved(size: int, ids: Sequence[int], first: int) -> np.ndarray:
     """int32: by id the new one, which is first, first + 1, ... for `ids` and else the same; -1 stays -1."""
-    import numpy as np
-
     moved = np.arange(size + 1, dtype=np.int32)
     moved[list(ids)] = np.arange(first, first + len(ids))
     moved[size] = -1
@@ -154,8 +149,6 @@ def _first_made(vocabulary: Vocabulary, gone: Sequence[int], inside: np.ndarray)
 
 def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:
     """The old tokens as an alphabet, with the pretokens written in it; UsageError if they do not spell the pretokens."""
-    import numpy as np
-
     spans = [len(token) for token in spelt]
     if len(offsets) != len(counts) + 1 or (len(offsets) and int(offsets[-1]) != len(ids)):
         raise UsageError(f"{len(offsets) - 1} encoded pretokens were given with word counts of {len(counts)}")

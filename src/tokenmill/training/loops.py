@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..jobs.progress import Progress
 from .options import Options, exact
 from .watching import Watch
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ._corpus_cy import Corpus
     from ._limits_cy import Limits
     from ._pairs_cy import Pairs
@@ -26,8 +26,6 @@ _NO_LIMIT = 2**64 - 1
 
 def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
     """The corpus of the pretokens order[0], order[1], ..., whose counts must not rise."""
-    import numpy as np
-
     from ._corpus_cy import Corpus
 
     spans = np.asarray(start.spans or (), np.uint32)
@@ -41,7 +39,7 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
 
 
 # (left id, right id, new id), or (removed id, -1, -1), as int32 rows; all tokens by id; the ids of the removed ones
-Trained = tuple["np.ndarray", list[bytes], list[int]]
+Trained = tuple[np.ndarray, list[bytes], list[int]]
 
 
 def merge(
@@ -60,8 +58,6 @@ def merge(
     watch: gets the count of each merge.
     max_words: the most words in a token that is made; 0 for no limit.
     """
-    import numpy as np
-
     from ._limits_cy import Limits
     from ._merge_cy import MergeLoop
     from ._pairs_cy import Pairs
@@ -163,8 +159,6 @@ def _estimate_threshold(pairs: Pairs, wanted: int) -> int:
 
     New pairs come up and old ones lose counts, and the two nearly cancel out: docs/experiments/training.md.
     """
-    import numpy as np
-
     counts, stride = pairs.sample_counts(1 << 14)
     counts = counts[counts >= pairs.threshold]
     rank = wanted // stride

@@ -26,6 +26,8 @@ from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..counting import CountOptions, WordCounts, count_each
 from ..counting.options import Paths
 from ..counting.word_counts import shared_patterns
@@ -41,7 +43,6 @@ from .trainer import Training, by_falling_count, estimate_memory, pair_weight
 from .watching import Watch
 
 if TYPE_CHECKING:
-
     from ._limits_cy import Limits
     from ._parity_cy import LanguageLoop
 
@@ -116,8 +117,6 @@ class ParityTraining:
 
     def run(self) -> Vocabulary:
         """Train."""
-        import numpy as np
-
         from ._limits_cy import Limits
 
         options = self.options

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..counting import WordCounts
 from ..counting.weights import scaled
@@ -18,8 +20,6 @@ from .naive import train_naive
 from .options import Options
 from .watching import Watch
 
-if TYPE_CHECKING:
-    import numpy as np
 TELL = 0.1  # seconds between two reports of the textbook loops
 
 
@@ -62,8 +62,6 @@ class Training:
 
     def run(self) -> Vocabulary:
         """Train. In Picky BPE the removed tokens get the highest ids, after the special tokens."""
-        import numpy as np
-
         options, tokens = self.options, list(self.first_tokens)
         watch = Watch(self.progress, tokens)
         if options.algorithm == "naive":
@@ -81,8 +79,6 @@ class Training:
 
     def _textbook(self, tokens: list[bytes], watch: Watch) -> tuple[list[tuple[int, int, int]], list[int]]:
         """The events and the ids of the removed tokens by the textbook loops. New tokens are appended to `tokens`."""
-        import numpy as np
-
         options, size, first = self.options, self.options.n_ordinary, len(tokens)
         events: list[tuple[int, int, int]] = []
         numbers: list[tuple[int, int]] = []
@@ -150,8 +146,6 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     With it, the whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
     and 131,072 tokens, Picky BPE included (two cores, November 2026).
     """
-    import numpy as np
-
     frequent = counts.counts >= min_count
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
     place = 4 if nodes <= loops._MAX_NODES_32 else 8
@@ -168,8 +162,6 @@ def limits_of(options: Options, counts: WordCounts) -> Options:
 
 def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
     """The number of pairs in the corpus, each counted as often as its pretoken. UsageError if 64 bits cannot hold it."""
-    import numpy as np
-
     # np.dot would start threads that keep spinning beside the kernels.
     weight = float(np.multiply(np.diff(offsets), counts, dtype=np.float64).sum())
     if weight >= 2.0**63:
@@ -179,8 +171,6 @@ def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
 
 def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
     """The numbers of the pretokens seen at least `min_count` times, by falling count. InputError if there are none."""
-    import numpy as np
-
     # Nearly all counts are small, and NumPy sorts 16-bit numbers by radix, five times as fast.
     order = np.argsort(~np.minimum(counts.counts, 0xFFFF).astype(np.uint16), kind="stable")
     often = order[: np.count_nonzero(counts.counts >= 0xFFFF)]
