@@ -180,37 +180,27 @@ class Train(Options, Parity):
 
     def _check_target(self, target: str) -> None:
         """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""
-        import numpy as np
-
+        from .counting import WordCounts
         from .errors import ConversionError
         from .formats.writing import check_writable
         from .split import Splitter
         from .split.patterns import SUPERWORDS
-        from .vocabulary import AddedToken, Vocabulary
+        from .training import Training
 
         options = self._options
         options.check_size(1)
-        alphabet = tuple(bytes([byte]) for byte in range(256)) if options.alphabet == "bytes" else (b"a", b"b")
-        a, b = alphabet.index(b"a"), alphabet.index(b"b")
-        unknown = [] if options.unknown_token is None else [options.unknown_token]
-        added = tuple(
-            AddedToken(text, id) for id, text in enumerate((*unknown, *options.special_tokens), len(alphabet) + 1)
-        )
-        by_events = self.refine is not None or self.superwords == "boundless"
-        split = [self.stage2_split or SUPERWORDS] if self.superwords == "superbpe" else self._split
         if self.parity and target == "sentencepiece":
             raise UsageError("sentencepiece needs a training on characters, and parity-aware BPE is trained on bytes")
+        by_events = self.refine is not None or self.superwords == "boundless"
+        split = [self.stage2_split or SUPERWORDS] if self.superwords == "superbpe" else self._split
+        size = 258 + options.vocab_size - options.n_ordinary
+        limits: dict[str, Any] = {"min_count": 1, "min_pair_count": 1, "max_token_bytes": None}
+        small = options.without_superwords(vocab_size=size, characters=None, coverage=1.0, **limits)
+        vocabulary = Training(WordCounts.from_mapping({b"ab": 1}), small).run()
+        vocabulary = vocabulary.replace(
+            split_patterns=Splitter(*split).patterns, order="events" if by_events else "merges"
+        )
         try:
-            vocabulary = Vocabulary(
-                tokens=(*alphabet, b"ab"),
-                split_patterns=Splitter(*split).patterns,
-                normalizers=options.normalizers,
-                order="events" if by_events else "merges",
-                events=np.array([[a, b, len(alphabet)]], np.int32),
-                added_tokens=added,
-                alphabet=options.alphabet,
-                unknown=len(alphabet) + 1 if unknown else None,
-            )
             if self._makes_pieces and not by_events:
                 from .formats.sentencepiece_writer import as_pieces
 

@@ -13,7 +13,6 @@ from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import Options, loops
 from tokenmill.training.alphabet import byte_alphabet
 from tokenmill.training.naive import train_naive
-from tokenmill.training.trainer import by_falling_count
 from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -148,7 +147,7 @@ def test_off_is_plain_bpe():
         plain = train_from_counts(counts, 320)
         assert oracle(words, 320, None)[0] == [tuple(row) for row in plain.events.tolist()]
         # The Picky kernel too, told to remove nothing.
-        corpus = loops.load_corpus(byte_alphabet(counts), counts.counts, by_falling_count(counts, 1), silent)
+        corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, 1, silent)
         alphabet = [bytes([byte]) for byte in range(256)]
         events, tokens, removed = loops.refine(corpus, alphabet, Options(vocab_size=320), silent)
         assert events.tolist() == plain.events.tolist() and tuple(tokens) == plain.tokens and removed == []

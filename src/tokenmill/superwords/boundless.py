@@ -28,7 +28,8 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.encoding.parts import pretoken_cache
 from ..training import Training
 from ..training.watching import Watch
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import arranged
 from . import passes
 
 if TYPE_CHECKING:
@@ -49,16 +50,16 @@ def train_boundless(job: passes.Job) -> Vocabulary:
     segments = _Segments(job, first)
     wanted = options.n_ordinary - _BYTES
     totals = segments.totals()
-    counts = np.minimum(np.reshape(first.event_counts, (-1, 2))[:, 0], 0xFFFF).astype(np.uint16)
-    floor = options.min_pair_count
-    least = max(floor, passes.guess(np.concatenate([totals, counts]), wanted))
-    while True:
-        rows, tokens, numbers = segments.merge(segments.fragments(totals, least), least, wanted)
-        unknown = least - 1 if least > floor else 0  # a superword that was not found has this count at most
+    counts = np.minimum(first.event_counts[:, 0], 0xFFFF).astype(np.uint16)
+    guess = passes.guess(np.concatenate([totals, counts]), wanted)
+    for least, (rows, spelt, numbers) in segments.attempts(totals, guess, wanted):
+        # A superword that was not found has this count at most.
+        unknown = least - 1 if least > options.min_pair_count else 0
         taken = _take(first, rows.tolist(), numbers[:, 0].tolist(), options.n_ordinary, unknown)
         if taken is not None:
-            return _vocabulary(job, first, (rows[: taken[1]], tokens, numbers[: taken[1]]), taken[0])
-        least = max(floor, least // 4)  # the guess was too high
+            n_events, n = taken
+            return _vocabulary(job, first, (rows[:n], spelt, numbers[:n]), n_events)
+    raise AssertionError("with all superwords, nothing is unknown")
 
 
 def _take(
@@ -69,7 +70,7 @@ def _take(
     unknown: the highest count that a superword may have that was not found. None if it matters.
     """
     events = first.events.tolist()
-    event_counts = np.reshape(first.event_counts, (-1, 2))[:, 0].tolist()
+    event_counts = first.event_counts[:, 0].tolist()
     there = {*range(_BYTES)}
     at = n = 0
     while len(there) < size:
@@ -107,17 +108,13 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
         raise UsageError(
             f"the split pattern cuts the same text in two ways: {twice!r} is a superword and another token. Give another pattern"
         )
-    special = job.options.special_tokens
-    final = np.full(len(spelt) + 1, -1, np.int32)  # the last one is for the -1 of a removal
-    final[present] = np.arange(len(present))
-    final[removed] = len(present) + len(tuple(special)) + np.arange(len(removed))
-    holes: list[bytes | None] = [None] * len(tuple(special)) if removed else []
+    spelt_by_id, added, final = arranged(spelt, removed, job.options.special_tokens, present)
     vocabulary = Vocabulary(
-        tokens=(*tokens, *holes, *(spelt[id] for id in removed)),
+        tokens=spelt_by_id,
         split_patterns=first.split_patterns,
         order="events",
         events=final[events],
-        added_tokens=tuple(AddedToken(content, id) for id, content in enumerate(special, len(present))),
+        added_tokens=added,
         whole_pretokens=False,
         refine=first.refine,
         superwords=final[rows],
@@ -125,7 +122,7 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
     )
     every = np.concatenate([vocabulary.events, vocabulary.superwords])
     told = Watch(job.progress, [token or b"" for token in vocabulary.tokens])
-    told.tell(every, np.concatenate([np.reshape(vocabulary.event_counts, (-1, 2)), numbers]))
+    told.tell(every, np.concatenate([vocabulary.event_counts, numbers]))
     return vocabulary
 
 

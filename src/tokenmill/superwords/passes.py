@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,6 @@ from ..sources.blocks import Block, Cut
 from ..sources.find import find_sources
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
-from ..training.trainer import by_falling_count, pair_weight
 from ..training.watching import Watch
 
 if TYPE_CHECKING:
@@ -164,21 +163,25 @@ class Passes:
         threads.start(work)
         threads.join(lambda: self.progress("fragments", len(kept) - len(waiting), len(kept)))
 
+    def attempts(self, totals: np.ndarray, guess: int, wanted: int) -> Iterator[tuple[int, Merged]]:
+        """Merges with a count of at least a number, which falls until the caller has enough. guess: the first such number."""
+        floor = self.options.min_pair_count
+        least = max(floor, guess)
+        yield least, self.merge(self.fragments(totals, least), least, wanted)
+        while least > floor:  # the guess was too high
+            least = max(floor, least // 4)
+            yield least, self.merge(self.fragments(totals, least), least, wanted)
+
     def merge(self, rows: Rows, least: int, wanted: int) -> Merged:
         """At most `wanted` merges, those with a count of `least` or more."""
-        from ..counting import WordCounts
-
         arena, offsets, numbers = rows
         if len(numbers) == 0:
             return np.zeros((0, 3), np.int32), self.tokens, np.zeros((0, 2), np.uint64)
         ids = arena.view(np.uint16 if self.width == 2 else np.uint32)
         offsets //= np.uint64(self.width)
-        order = by_falling_count(WordCounts(arena, rows[1] * np.uint64(self.width), numbers), 1)
-        start = Alphabet(tuple(self.tokens), ids, offsets)
-        corpus = loops.load_corpus(start, numbers, order, self.progress)
+        corpus, weight = loops.load_corpus(Alphabet(tuple(self.tokens), ids, offsets), numbers, 1, self.progress)
         size = self.options.vocab_size - self.options.n_ordinary + len(self.tokens) + wanted
         options = self.options.without_superwords(refine=None, vocab_size=size, min_pair_count=least)
-        weight = pair_weight(offsets, numbers)
         watch = Watch(None, ())
         merges, tokens, _ = loops.merge(
             corpus, self.tokens, options, weight, self.progress, watch, max_words=self.max_words

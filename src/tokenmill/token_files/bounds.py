@@ -7,22 +7,16 @@ as memory of the process.
 from __future__ import annotations
 
 import gzip
-import struct
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..errors import FormatError
 from ..vocabulary.lazy import lazy
-
-if TYPE_CHECKING:
-    import numpy as np
-
-BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
-MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
-MEGATRON_MAGIC = b"MMIDIDX\0\0"
-MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
+from .formats import BLOCK, MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES
 
 
 class Bounds:
@@ -56,21 +50,15 @@ class Column(Bounds):
     """Numbers in a row in a file, from a byte on; bounds if they are such."""
 
     def __init__(self, path: Path, dtype: Any, length: int, offset: int = 0) -> None:
-        import numpy as np
-
         super().__init__(length, self._read)
         self._path, self._dtype, self._offset = path, np.dtype(dtype), offset
 
     @lazy
     def array(self) -> np.ndarray:
-        import numpy as np
-
         shape = (len(self),)
         return np.memmap(self._path, self._dtype, "r", self._offset, shape) if len(self) else np.zeros(0, self._dtype)
 
     def _read(self, first: int, last: int) -> np.ndarray:
-        import numpy as np
-
         if last - first < BLOCK:
             return self.array[first:last]
         start = self._offset + first * self._dtype.itemsize
@@ -92,8 +80,6 @@ class MegatronIndex(Bounds):
     """
 
     def __init__(self, path: Path) -> None:
-        import numpy as np
-
         self._path = path
         try:
             size = path.stat().st_size
@@ -121,8 +107,6 @@ class MegatronIndex(Bounds):
 
     def _checked(self) -> int:
         """The number of ids."""
-        import numpy as np
-
         start = first = 0
         for lengths, pointers in zip(self.lengths.chunks(), self._pointers.chunks(), strict=True):
             ends = np.cumsum(lengths, dtype=np.int64)
@@ -146,8 +130,6 @@ class MegatronIndex(Bounds):
 
     def one_sequence_each(self) -> bool:
         """Whether each document is one sequence."""
-        import numpy as np
-
         if len(self.documents) != self.sequences + 1:
             return False
         starts = range(0, len(self.documents), BLOCK)
@@ -155,8 +137,6 @@ class MegatronIndex(Bounds):
         return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
 
     def _starts(self, first: int, last: int) -> np.ndarray:
-        import numpy as np
-
         if last <= first:
             return np.zeros(0, np.int64)
         documents = self.documents.between(first, last)
@@ -169,8 +149,6 @@ class MegatronIndex(Bounds):
 
 def read_npy(path: Path) -> np.ndarray:
     """The one-dimensional array of integers in a .npy file, mapped. Raises FormatError for any other file."""
-    import numpy as np
-
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
@@ -182,8 +160,6 @@ def read_npy(path: Path) -> np.ndarray:
 
 def read_offsets(path: Path) -> tuple[None, Bounds]:
     """OUT.offsets.npy."""
-    import numpy as np
-
     array: Any = read_npy(path)
     if array.dtype != np.int64:
         raise FormatError(f"{path}: offsets of {array.dtype}; expected int64")
@@ -192,8 +168,6 @@ def read_offsets(path: Path) -> tuple[None, Bounds]:
 
 def read_spans(path: Path) -> tuple[None, Bounds]:
     """OLMo's list of start,end, which is held in memory."""
-    import numpy as np
-
     try:
         with gzip.open(path, "rt", encoding="ascii") as file:  # other programs write more columns
             spans = np.fromiter((int(part) for line in file for part in line.split(",")[:2]), np.int64)
@@ -211,8 +185,6 @@ def read_spans(path: Path) -> tuple[None, Bounds]:
 
 def read_ends(path: Path) -> tuple[str | None, Bounds]:
     """datatrove's OUT.ds.index."""
-    import numpy as np
-
     try:
         size = path.stat().st_size
         summary = path.with_suffix(".metadata")
@@ -234,3 +206,12 @@ def read_megatron(path: Path) -> tuple[str, Bounds]:
     """Megatron's .idx."""
     index = MegatronIndex(path)
     return index.dtype, index
+
+
+# By the suffix of the index: the type of an id where the index says it, and where the documents begin and end.
+READERS: dict[str, Callable[[Path], tuple[str | None, Bounds]]] = {
+    ".offsets.npy": read_offsets,
+    ".csv.gz": read_spans,
+    ".ds.index": read_ends,
+    ".idx": read_megatron,
+}

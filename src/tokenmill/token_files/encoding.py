@@ -206,7 +206,8 @@ class EncodeParts:
                 saved = time.monotonic()
 
         try:
-            encode_sources(self._tok, self._settings, self._groups[part], writer, start, task, self._num_threads, after)
+            group, threads = self._groups[part], self._num_threads
+            encode_sources(self._tok, self._settings, group, writer, start, threads, task.on_skip, task.show, after)
         except KeyboardInterrupt:
             if done is not None:
                 checkpoint()

@@ -6,19 +6,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, refuse_existing, refuse_source, remove, sync
 from ..jobs.working_folder import WorkingFolder, resumable
-from .formats import FORMATS, Contents
+from .formats import FORMATS
 from .parts import Counts, NamesReader, Part, PartWriter, names_of
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
-if TYPE_CHECKING:
-    import numpy as np
-
-STARTS = "starts"  # of Megatron's documents, by the number of their first sequence; where each is one sequence, no file
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
 
@@ -83,20 +81,10 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
     if settings.format == "parquet":
         names = ["rows"]
         _write_parquet(folder / "rows", part, settings)
-    tokenizer = metadata.tokenizer if metadata else ""
-    starts = folder / STARTS
-    contents = Contents(
-        folder / "lengths",
-        counts.documents,
-        counts.tokens,
-        settings.dtype,
-        tokenizer,
-        starts if starts.exists() else None,
-    )
     for suffix, write in format.beside if part.divided else ():
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
-            write(file, contents)
+            write(file, part, settings.dtype, metadata.tokenizer if metadata else "")
     if metadata is not None:
         metadata = replace(
             metadata,
@@ -121,8 +109,6 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
 
     With each comes how many ids of its first document are in the parts before.
     """
-    import numpy as np
-
     lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
     with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
         ids.seek(settings.header)
@@ -141,8 +127,6 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
 
 def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np.ndarray, int]]:
     """The lengths of the documents of each shard, and how many ids of the first are in the shards before."""
-    import numpy as np
-
     most, cut = settings.options.shard_tokens or 0, FORMATS[settings.format].cut_documents
     first = begun = 0
     while first < len(lengths) or not first:
@@ -163,8 +147,6 @@ def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np
 
 def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     """A row for each document: ids, source, id. Row groups end by a rule that looks at the documents alone."""
-    import numpy as np
-
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
@@ -206,8 +188,6 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
 
 
 def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
-    import numpy as np
-
     first = 0
     while first < len(lengths):
         tokens = np.cumsum(lengths[first : first + ROW_GROUP_DOCUMENTS])
@@ -217,6 +197,4 @@ def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:
-    import numpy as np
-
     return np.memmap(path, dtype, "r", shape=(length,)) if length else np.zeros(0, dtype)

@@ -11,16 +11,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
+import numpy as np
+
 from ..errors import FormatError, OptionName, UsageError, require, suggests_options
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
-from .bounds import Bounds, read_npy
+from .bounds import READERS, Bounds, read_npy
 from .formats import FORMATS
 from .settings import AHEAD, COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..tokenizer.tokenizer import Tokenizer
 
 T = TypeVar("T")
@@ -101,8 +101,6 @@ class TokenFile:
 
         Raises FormatError after the last block if their hash is wrong.
         """
-        import numpy as np
-
         blocks = [np.array([0, len(self.ids)])] if self._bounds is None else self._bounds.blocks(0, len(self))
         return self._hashed("lengths", map(np.diff, blocks))
 
@@ -209,14 +207,12 @@ def load_tokens(
 
 
 def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[np.ndarray, Bounds | None]:
-    import numpy as np
-
     name, known = (metadata.format, metadata.dtype) if metadata else _format(path)
     if name == "parquet":
         return _read_parquet(path, metadata)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
-    recorded, bounds = format.read_index(index) if metadata or index.exists() else (None, None)
+    recorded, bounds = READERS[format.beside[0][0]](index) if metadata or index.exists() else (None, None)
     if name == "npy":
         return read_npy(path), bounds
     id_type = known or recorded or dtype
@@ -252,8 +248,6 @@ def _check_bounds(path: Path, ids: np.ndarray, bounds: Bounds) -> None:
 
 def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
     """The column `ids` of a Parquet file, in memory."""
-    import numpy as np
-
     require("pyarrow", "corpus", "reading Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -321,8 +315,6 @@ def check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer, *, ca
 
 
 def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np.ndarray:
-    import numpy as np
-
     begin, size = len(header(dtype.name, 0)), path.stat().st_size
     tokens, rest = divmod(size - begin, dtype.itemsize)
     if rest or tokens < 0:

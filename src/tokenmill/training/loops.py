@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from .options import Options, exact
 from .watching import Watch
@@ -24,10 +25,12 @@ _MAX_NODES_32 = 2**32 - 1  # up to so many nodes, positions have 32 bits
 _NO_LIMIT = 2**64 - 1
 
 
-def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
-    """The corpus of the pretokens order[0], order[1], ..., whose counts must not rise."""
+def load_corpus(start: Alphabet, counts: np.ndarray, min_count: int, progress: Progress) -> tuple[Corpus, int]:
+    """The corpus of the pretokens seen at least `min_count` times, and its weight: see `pair_weight`."""
     from ._corpus_cy import Corpus
 
+    order = by_falling_count(counts, min_count)
+    weight = pair_weight(start.offsets, counts)
     spans = np.asarray(start.spans or (), np.uint32)
     room = len(order) + 1 + (int(spans[start.ids].sum()) if len(spans) else len(start.ids))
     corpus = Corpus(room, room > _MAX_NODES_32)
@@ -35,7 +38,37 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
         progress("load", done, len(order))
         corpus.load(start.ids, start.offsets, counts, order[done : done + _PRETOKENS], spans)
     progress("load", len(order), len(order))
-    return corpus
+    return corpus, weight
+
+
+def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
+    """The number of pairs in the corpus, each counted as often as its pretoken. UsageError if 64 bits cannot hold it."""
+    # np.dot would start threads that keep spinning beside the kernels.
+    weight = float(np.multiply(np.diff(offsets), counts, dtype=np.float64).sum())
+    if weight >= 2.0**63:
+        raise UsageError("the counts add up to 2**63 tokens or more, and 64 bits must hold them; divide the counts")
+    return int(weight - float(counts.sum(dtype=np.float64)))
+
+
+def by_falling_count(counts: np.ndarray, min_count: int) -> np.ndarray:
+    """The numbers of the pretokens seen at least `min_count` times, by falling count. InputError if there are none."""
+    # Nearly all counts are small, and NumPy sorts 16-bit numbers by radix, five times as fast.
+    order = np.argsort(~np.minimum(counts, 0xFFFF).astype(np.uint16), kind="stable")
+    often = order[: np.count_nonzero(counts >= 0xFFFF)]
+    often[:] = often[np.argsort(~counts[often], kind="stable")]
+    order = order[: np.count_nonzero(counts >= min_count)].astype(np.int64, copy=False)
+    if len(order):
+        return order
+    if not counts.any():
+        raise InputError(
+            "the corpus is empty: it has no pretoken to train on"
+            + (f" that occurs {min_count} times. Lower min_count" if min_count > 1 else "")
+            + ". Check that the sources contain text"
+        )
+    raise InputError(
+        f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens occurs "
+        f"{int(counts.max())} times. Lower min_count"
+    )
 
 
 # (left id, right id, new id), or (removed id, -1, -1), as int32 rows; all tokens by id; the ids of the removed ones

@@ -39,7 +39,7 @@ from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import byte_alphabet
 from .options import Options, Parity
-from .trainer import Training, by_falling_count, estimate_memory, pair_weight
+from .trainer import Training, estimate_memory
 from .watching import Watch
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class ParityTraining:
         self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
         self._judged = [development[name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
-        pair_weight(self.counts.offsets, self.counts.counts)
+        loops.pair_weight(self.counts.offsets, self.counts.counts)
         self.split_patterns = shared_patterns(each.split_patterns for each in [*self._texts, *(self._judged or [])])
         self.languages: list[LanguageReport] = []
         self._n_tokens = 0
@@ -183,12 +183,9 @@ class ParityTraining:
         made = []
         for name, counts in zip(self._names, texts, strict=True):
             try:
-                order = by_falling_count(counts, 1)
+                corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, 1, self.progress)
             except InputError as error:
                 raise InputError(f"the language {name}: {error}") from error
-            start = byte_alphabet(counts)
-            pair_weight(start.offsets, counts.counts)
-            corpus = loops.load_corpus(start, counts.counts, order, self.progress)
             pairs = Pairs(1, corpus.wide)
             loops.build_index(corpus, pairs, limits, self.progress)
             made.append(LanguageLoop(corpus, pairs, limits))
