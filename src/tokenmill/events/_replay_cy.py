@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The replay kernel: merges and removals applied to one pretoken in training order.
 
 For a token, or for two neighbours, only one event matters: the earliest after the event that made them. It is looked up when
