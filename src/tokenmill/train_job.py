@@ -212,7 +212,6 @@ class Train(Options, Parity):
     def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
         from .formats.merges_txt import roles_of
-        from .training import Training
 
         self.check()
         options = self._options
@@ -227,9 +226,6 @@ class Train(Options, Parity):
             note(self._memory(counts, fair, keep_counts))
         with _timed(seconds, "train"):
             training = start(counts) if fair is None else fair
-            if self._makes_pieces and isinstance(training, Training):
-                spare = training.options.vocab_size + 8  # `as_pieces` leaves some out
-                training.options = replace(training.options, vocab_size=spare)
             del counts  # training has copied what it needs, and gets the memory
             vocabulary = training.run()
             if self.roles:
@@ -268,14 +264,21 @@ class Train(Options, Parity):
     def _start(self, progress: Progress | None) -> Callable[[WordCounts], Training | SuperwordTraining]:
         """The constructor of the training. UsageError for a text that can be read only once, if it is read again."""
         if self.superwords is None:
-            from .training import Training
-
-            return lambda counts: Training(counts, self._options, progress)
+            return lambda counts: self._training(counts, progress)
         from .superwords import SuperwordTraining, file_text, memory_text
 
         files = self.text or self.sources
         text = file_text(files, self._reading) if self.texts is None else memory_text(self.texts)
         return lambda counts: SuperwordTraining(counts, text, self._options, self.memory_limit, progress)
+
+    def _training(self, counts: WordCounts, progress: Progress | None) -> Training:
+        from .training import Training  # late: NumPy takes memory beside a decompressor
+
+        training = Training(counts, self._options, progress)
+        if self._makes_pieces:
+            # `as_pieces` leaves some out
+            training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
+        return training
 
     def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:
         """The word counts of the source."""

@@ -22,11 +22,11 @@ from .formats import BLOCK, MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES
 class Bounds:
     """The starts of the documents in the ids, and the end of the last one: int64, one number more than there are documents.
 
-    between: gives those from one number up to another, without it.
+    read: gives those from one number up to another, without it; a subclass may define `between` instead.
     """
 
-    def __init__(self, length: int, between: Callable[[int, int], np.ndarray]) -> None:
-        self._length, self.between = length, between
+    def __init__(self, length: int, read: Callable[[int, int], np.ndarray] | None = None) -> None:
+        self._length, self._read = length, read
 
     @classmethod
     def of(cls, array: np.ndarray) -> Bounds:
@@ -35,6 +35,11 @@ class Bounds:
 
     def __len__(self) -> int:
         return self._length
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        """Those from number `first` up to `last`, without it."""
+        assert self._read is not None
+        return self._read(first, last)
 
     def blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
         """The bounds of the documents from `first` up to `last`, of some at a time: one number more than those."""
@@ -50,7 +55,7 @@ class Column(Bounds):
     """Numbers in a row in a file, from a byte on; bounds if they are such."""
 
     def __init__(self, path: Path, dtype: Any, length: int, offset: int = 0) -> None:
-        super().__init__(length, self._read)
+        super().__init__(length)
         self._path, self._dtype, self._offset = path, np.dtype(dtype), offset
 
     @lazy
@@ -58,7 +63,7 @@ class Column(Bounds):
         shape = (len(self),)
         return np.memmap(self._path, self._dtype, "r", self._offset, shape) if len(self) else np.zeros(0, self._dtype)
 
-    def _read(self, first: int, last: int) -> np.ndarray:
+    def between(self, first: int, last: int) -> np.ndarray:
         if last - first < BLOCK:
             return self.array[first:last]
         start = self._offset + first * self._dtype.itemsize
@@ -97,7 +102,7 @@ class MegatronIndex(Bounds):
         end = MEGATRON.size + 12 * n + 8 * m
         if size not in (end, end + n):  # one byte per sequence may follow: its mode
             raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
-        super().__init__(m, self._starts)
+        super().__init__(m)
         self.dtype, self.sequences = MEGATRON_TYPES[code], n
         self._width = np.dtype(self.dtype).itemsize
         self.lengths = Column(path, "<i4", n, MEGATRON.size)
@@ -136,7 +141,7 @@ class MegatronIndex(Bounds):
         blocks = zip(starts, self.documents.chunks(), strict=True)
         return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
 
-    def _starts(self, first: int, last: int) -> np.ndarray:
+    def between(self, first: int, last: int) -> np.ndarray:
         if last <= first:
             return np.zeros(0, np.int64)
         documents = self.documents.between(first, last)
