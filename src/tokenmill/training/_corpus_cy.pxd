@@ -27,7 +27,7 @@ cdef class Corpus:
     cdef size_t n_runs
     cdef size_t runs_room
     cdef readonly bint wide
-    cdef uint64_t lone  # how often pretokens of one node were counted: they are not among the nodes
+    cdef readonly uint64_t n_tokens  # in the corpus now: those of each pretoken times its count; a step keeps it up to date
 
     cdef int _reserve_runs(self) except -1 nogil
 

@@ -20,18 +20,20 @@ class LanguageLoop(Step):
     """Merges pairs over one text, whose pairs are all in `pairs` (made with the threshold 1).
 
     limits: the languages share it.
-    length: how many tokens the text has now.
     """
 
     limits: Limits
-    length = cython.declare(uint64_t, visibility="readonly")
 
     def __cinit__(self, corpus: Corpus, pairs: Pairs, limits: Limits):
         self.corpus = corpus
         self.pairs = pairs
         self.limits = limits
-        self.length = corpus.n_tokens()
         pairs.add_ids(1)
+
+    @property
+    def length(self) -> int:
+        """How many tokens the text has now."""
+        return self.corpus.n_tokens
 
     def best(self):
         """The next pair of the queue with its count, (left, right, count); None if there is none. It must be merged next."""
@@ -59,7 +61,6 @@ class LanguageLoop(Step):
             self.pairs.places[pair] = cython.NULL
             self.lay_out()
             self.pairs.add_ids(first)
-        self.length -= self.moved
         return count
 
     @cython.cfunc

@@ -244,6 +244,7 @@ class PickyLoop(Step):
                 self._split_at(place, left_of(node, place), count)
             if i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1:
                 check_signals()
+        self.corpus.n_tokens += self.moved * (n_parts - 1)
         tokens.token[x].count = 0
         for i in range(n_parts):
             part = tokens.parts[i]

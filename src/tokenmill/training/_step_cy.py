@@ -166,6 +166,7 @@ class Step:
             if i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1:
                 check_signals()
         self.n_fresh = n_fresh
+        self.corpus.n_tokens -= self.moved
         return 0
 
     def lay_out(self):

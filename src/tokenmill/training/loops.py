@@ -170,10 +170,8 @@ def refine(
 
 def build_index(corpus: Corpus, pairs: Pairs, limits: Limits, progress: Progress) -> None:
     """Find the pairs of the corpus."""
-    from ._index_cy import index_pairs
-
     progress("index", 0, corpus.n_nodes)
-    index_pairs(corpus, pairs, limits)
+    pairs.index(corpus, limits)
     progress("index", corpus.n_nodes, corpus.n_nodes)
 
 

@@ -109,7 +109,7 @@ class Training:
         """
         if self.options.algorithm == "naive" or self.unknown is not None:
             return None
-        return self.corpus.n_tokens()
+        return self.corpus.n_tokens
 
 
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
