@@ -15,7 +15,7 @@ cdef extern from *:
 
 
 cdef class Step:
-    cdef Corpus corpus
+    cdef readonly Corpus corpus
     cdef Pairs pairs
     cdef uint32_t number    # of the step: a pair whose record has it knows its successor
     cdef uint32_t x1, x2, x3

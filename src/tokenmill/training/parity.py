@@ -44,7 +44,7 @@ from .watching import Watch
 
 if TYPE_CHECKING:
     from ._limits_cy import Limits
-    from ._parity_cy import LanguageLoop
+    from ._merge_cy import MergeLoop
 
 _TOLD = 256  # merges between two calls of `progress`
 
@@ -126,8 +126,8 @@ class ParityTraining:
         limits = Limits(tokens, 256 + wanted, options.max_bytes)
         texts = self._loops(self._texts, limits)
         judged = texts if self._judged is None else self._loops(self._judged, limits)
-        choice = _Choice([loop.length for loop in judged], self.parity, self._names)
-        sizes = [loop.length for loop in judged]
+        choice = _Choice([loop.corpus.n_tokens for loop in judged], self.parity, self._names)
+        sizes = [loop.corpus.n_tokens for loop in judged]
         watch = Watch(self.progress, tokens)
         merges, numbers = np.zeros((wanted, 3), np.int32), np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
@@ -137,10 +137,10 @@ class ParityTraining:
                 break
             new = len(tokens)
             merges[done] = (*pair, new)
-            numbers[done, 0] = sum([loop.merge(*pair, new) for loop in texts])
+            numbers[done, 0] = sum([loop.merge_pair(*pair, new) for loop in texts])
             if judged is not texts:
                 for loop in judged:
-                    loop.merge(*pair, new)
+                    loop.merge_pair(*pair, new)
             tokens.append(tokens[pair[0]] + tokens[pair[1]])
             if done % _TOLD == 0:
                 self.progress("merge", done, wanted)
@@ -148,8 +148,8 @@ class ParityTraining:
         self.progress("merge", len(merges), len(merges))
         watch.tell(merges, numbers)
         rows = zip(self._names, sizes, choice.made, judged, strict=True)
-        self.languages = [LanguageReport(name, size, made, loop.length) for name, size, made, loop in rows]
-        self._n_tokens = sum(loop.length for loop in texts)
+        self.languages = [LanguageReport(name, size, made, loop.corpus.n_tokens) for name, size, made, loop in rows]
+        self._n_tokens = sum(loop.corpus.n_tokens for loop in texts)
         special = enumerate(options.special_tokens, len(tokens))
         return Vocabulary(
             tokens=tuple(tokens),
@@ -176,9 +176,9 @@ class ParityTraining:
         options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
         return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
-    def _loops(self, texts: list[WordCounts], limits: Limits) -> list[LanguageLoop]:
+    def _loops(self, texts: list[WordCounts], limits: Limits) -> list[MergeLoop]:
+        from ._merge_cy import MergeLoop
         from ._pairs_cy import Pairs
-        from ._parity_cy import LanguageLoop
 
         made = []
         for name, counts in zip(self._names, texts, strict=True):
@@ -188,7 +188,7 @@ class ParityTraining:
                 raise InputError(f"the language {name}: {error}") from error
             pairs = Pairs(1, corpus.wide)
             loops.build_index(corpus, pairs, limits, self.progress)
-            made.append(LanguageLoop(corpus, pairs, limits))
+            made.append(MergeLoop(corpus, pairs, limits))
         return made
 
 
@@ -208,16 +208,16 @@ class _Choice:
         self._allowed: Any = None if parity.window is None else parity.alpha * parity.window
         self.made = [0] * len(names)
 
-    def next_pair(
-        self, texts: list[LanguageLoop], judged: list[LanguageLoop], min_pair_count: int
-    ) -> tuple[int, int] | None:
+    def next_pair(self, texts: list[MergeLoop], judged: list[MergeLoop], min_pair_count: int) -> tuple[int, int] | None:
         """The pair to merge; None if no language has one."""
         while self._live:
             candidates = self._live
             if self._allowed is not None:
                 most = self._allowed / len(self._live)
                 candidates = [i for i in self._live if self._recent.count(i) <= most]
-            language = max(candidates, key=lambda i: judged[i].length * self._factors[i])  # of equals the first
+            language = max(
+                candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i]
+            )  # of equals the first
             best = texts[language].best()
             if best is None or best[2] < min_pair_count:
                 self._live.remove(language)
