@@ -27,6 +27,9 @@ a token that is made in this step.
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, qsort
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.kernels._arrays import grown_array
 from cython.cimports.tokenmill.kernels._platform import tm_multiply, tm_prefetch
 from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import (
@@ -36,15 +39,19 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     TOKEN,
     Corpus,
     Cursor,
+    compare_narrow,
+    compare_wide,
     count_at,
     get_place,
     left_of,
     put_place,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, token_at
-from cython.cimports.tokenmill.training._segments_cy import Segments
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, new_places, token_at
 from cython.cimports.tokenmill.training._step_cy import AHEAD, BETWEEN_LOOKS, Step, add_position
 from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
+
+
+Segment = cython.struct(places=cython.p_char, size=cython.size_t, next=uint32_t)  # next: the one after it in its list
 
 
 @cython.cfunc
@@ -74,8 +81,15 @@ class PickyLoop(Step):
     denominator: uint64_t
     max_bytes: cython.size_t
     least: uint64_t
-    segments: Segments
     unseen: cython.bint  # x3 was made in this step
+    # segments that are not the newest of their pair, and births of tokens: linked lists in one table
+    late: cython.pointer(uint32_t)  # by pair: the list of its late segments, 0 for none
+    late_room: cython.size_t
+    segment: cython.pointer(Segment)
+    n_segments: uint32_t
+    segments_room: cython.size_t
+    free_entry: uint32_t
+    gathered: cython.p_char
 
     def __cinit__(
         self,
@@ -96,8 +110,14 @@ class PickyLoop(Step):
         self.least = min_pair_count
         self.max_bytes = max_bytes
         self.keep_live = True
-        self.segments = Segments(pairs, corpus.wide, expected_pairs)
-        self.pairs.add_ids(1)
+        self.n_segments = 1  # 0 is none
+        pairs.reserve(expected_pairs)
+        self._reserve_lists(pairs)
+        pairs.add_ids(1)
+
+    def __dealloc__(self):
+        free(self.late)
+        free(self.segment)
 
     @property
     def present(self) -> int:
@@ -133,9 +153,10 @@ class PickyLoop(Step):
         f[0], f[1] = tokens.token[x1].count, tokens.token[x2].count
         x3: uint32_t = tokens.join(x1, x2, pairs.pair[merged].count)
         self.unseen = x3 == known
-        seen = self.segments.gather_pair(self.corpus, merged)
-        self.visit(self.segments.gathered, seen, x3, 1)
-        self.segments.reserve()
+        self._retire(pairs, merged)
+        seen = self._gather(pairs, self.late + merged, merged, False)
+        self.visit(self.gathered, seen, tokens.n_tokens, 1)
+        self._reserve_lists(pairs)
         self.merge_at(merged, x3, tokens.token[x1].span, tokens.token[x3].span)
         if self.unseen:
             pairs.add_ids(first_successor)
@@ -171,7 +192,7 @@ class PickyLoop(Step):
         if self._too_long(left, right):
             return FREE | left
         pair = self.pairs.find(left, right)
-        self.segments.retire(pair)
+        self._retire(self.pairs, pair)
         return pair
 
     @cython.cfunc
@@ -204,8 +225,107 @@ class PickyLoop(Step):
         if id < tokens.n_alphabet:
             self.live = 0
         pairs.free_places(self.places + self.live * pairs.width, self.size - self.live)
-        self.segments.add(cython.address(tokens.token[id].births), self.places, self.live)
+        return self._add_segment(cython.address(tokens.token[id].births), self.places, self.live)
+
+    # ---- segments
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _reserve_lists(self, pairs: Pairs) -> cython.int:
+        """Make room for as many lists as there is room for pairs."""
+        room: cython.size_t = self.late_room
+        self.late = cython.cast(
+            cython.pointer(uint32_t), grown_array(self.late, cython.address(self.late_room), pairs.room, 4)
+        )
+        memset(self.late + room, 0, (self.late_room - room) * 4)
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _retire(self, pairs: Pairs, pair: uint32_t) -> cython.int:
+        """Move the newest segment of a pair into its list."""
+        if pairs.places[pair] != cython.NULL:
+            self._add_segment(self.late + pair, pairs.places[pair], pairs.pair[pair].size)
+            pairs.places[pair] = cython.NULL
+            pairs.pair[pair].size = 0
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _add_segment(self, head: cython.pointer(uint32_t), places: cython.p_char, size: cython.size_t) -> cython.int:
+        """Add a segment to a list, unless it is empty."""
+        entry: uint32_t = self.free_entry
+        if size == 0:
+            return 0
+        if entry:
+            self.free_entry = self.segment[entry].next
+        else:
+            entry = self.n_segments
+            self.segment = cython.cast(
+                cython.pointer(Segment),
+                grown_array(self.segment, cython.address(self.segments_room), entry + 1, cython.sizeof(Segment)),
+            )
+            self.n_segments += 1
+        self.segment[entry].places = places
+        self.segment[entry].size = size
+        self.segment[entry].next = head[0]
+        head[0] = entry
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _gather(
+        self, pairs: Pairs, head: cython.pointer(uint32_t), key: uint32_t, of_token: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Join the segments of a list, of the pair `key` or of the token `key`, into `gathered`; returns how many positions.
+
+        They are in ascending order. If there are several segments, only positions where `key` is now are kept.
+        """
+        wide: cython.bint = self.corpus.wide
+        node: cython.pointer(uint32_t) = self.corpus.node
+        first: uint32_t = head[0]
+        entry: uint32_t = first
+        last: uint32_t = 0
+        total: cython.size_t = 0
+        size: cython.size_t = 0
+        i: cython.size_t
+        place: cython.size_t
+        self.gathered = cython.NULL
+        if first == 0:
+            return 0
+        while entry:
+            total += self.segment[entry].size
+            last = entry
+            entry = self.segment[entry].next
+        head[0] = 0
+        self.segment[last].next = self.free_entry
+        self.free_entry = first
+        if first == last:  # in order already
+            self.gathered = self.segment[first].places
+            return total
+        self.gathered = new_places(pairs, total)
+        # First one after the other, so that nodes can be prefetched: most segments hold a few positions.
+        entry = first
+        while size < total:
+            memcpy(self.gathered + size * pairs.width, self.segment[entry].places, self.segment[entry].size * pairs.width)
+            size += self.segment[entry].size
+            pairs.free_places(self.segment[entry].places, self.segment[entry].size)
+            entry = self.segment[entry].next
+        size = 0
+        for i in range(total):
+            if i + AHEAD < total:
+                tm_prefetch(node + get_place(self.gathered, i + AHEAD, wide))
+            place = get_place(self.gathered, i, wide)
+            if (token_at(node, pairs.pair, place) if of_token else node[place]) == key:
+                put_place(self.gathered, size, wide, place)
+                size += 1
+        pairs.free_places(self.gathered + size * pairs.width, total - size)
+        qsort(self.gathered, size, pairs.width, compare_wide if wide else compare_narrow)
+        return size
 
     # ---- a removal
 
@@ -218,16 +338,18 @@ class PickyLoop(Step):
         wide: cython.bint = self.corpus.wide
         span: cython.size_t = tokens.token[x].span
         n_parts: cython.size_t = tokens.remove(x, times, f)
-        size: cython.size_t = self.segments.gather(self.corpus, x, True, cython.address(tokens.token[x].births))
+        size: cython.size_t = self._gather(pairs, cython.address(tokens.token[x].births), x, True)
         cursor: Cursor
         count: uint64_t
         part: uint32_t
         place: cython.size_t
+        moved: cython.p_char
         offset: cython.size_t = 0
         i: cython.size_t
+        k: cython.size_t
         cursor.run = cursor.end = 0
-        self.visit(self.segments.gathered, size, tokens.n_tokens, n_parts)
-        self.segments.reserve()
+        self.visit(self.gathered, size, tokens.n_tokens, n_parts)
+        self._reserve_lists(pairs)
         for i in range(n_parts - 1):
             tokens.held[i] = self._wanted(tokens.parts[i], tokens.parts[i + 1])
         for i in range(size):
@@ -250,7 +372,10 @@ class PickyLoop(Step):
             part = tokens.parts[i]
             tokens.token[part].count += self.moved
             if i > 0 and part >= tokens.n_alphabet and self.live:
-                self.segments.add_moved(cython.address(tokens.token[part].births), self.places, self.live, offset)
+                moved = new_places(pairs, self.live)
+                for k in range(self.live):
+                    put_place(moved, k, wide, get_place(self.places, k, wide) + offset)
+                self._add_segment(cython.address(tokens.token[part].births), moved, self.live)
             offset += tokens.token[part].span
         self._keep_births(pairs, tokens, tokens.parts[0])
         self.lay_out()
