@@ -108,7 +108,6 @@ class Train(Options, Parity):
 
     @property
     def _format(self) -> str:
-        """The format of the output."""
         return "sentencepiece" if self._makes_pieces else "huggingface"
 
     @property
@@ -120,7 +119,6 @@ class Train(Options, Parity):
 
     @property
     def _reading(self) -> CountOptions:
-        """The options of counting."""
         return CountOptions(memory_limit=self.memory_limit, read=self.read, binary=self.binary, weights=self.weights)
 
     @property
@@ -218,7 +216,12 @@ class Train(Options, Parity):
         start = self._start(progress)  # raises for text that can be read only once
         seconds: dict[str, float] = {}
         with _timed(seconds, "load" if self.counted_before else "count"):
-            fair = self._count_languages(progress) if self.parity else None
+            fair = None
+            if self.parity:
+                from .training.parity import train_parity
+
+                languages: tuple[Any, Any] = (self.language, self.development or None)
+                fair = train_parity(*languages, options, self, self.split or None, self._reading, progress)
             counts = self._count(progress, note) if fair is None else fair.counts
         counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
         kept = counts if keep_counts else None
@@ -281,7 +284,6 @@ class Train(Options, Parity):
         return training
 
     def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:
-        """The word counts of the source."""
         from .counting import WordCounts, count, count_iterator
         from .counting.ddfreq import is_split_by_ddtokens
         from .split import Splitter
@@ -317,13 +319,6 @@ class Train(Options, Parity):
             return count_iterator(self.texts, split=splitter, memory_limit=self.memory_limit, **run)
         spill = None if self.output is None else self.output.parent
         return count(self.sources, split=splitter, options=self._reading, spill_folder=spill, **run)
-
-    def _count_languages(self, progress: Progress | None) -> ParityTraining:
-        """The counted languages of parity-aware BPE."""
-        from .training.parity import train_parity
-
-        languages: tuple[Any, Any] = (self.language, self.development or None)
-        return train_parity(*languages, self._options, self, self.split or None, self._reading, progress)
 
 
 @dataclass(frozen=True)

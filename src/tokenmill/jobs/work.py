@@ -176,7 +176,6 @@ def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) 
 
 
 def _do(work: Work, part: int, task: Task, skips: Sequence[Skip] = ()) -> None:
-    """Do one part, and save its result."""
     value = work.do(part, task)
     task.working_folder.save(
         f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]}

@@ -91,7 +91,6 @@ class Job:
             raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
 
     def show(self, stage: str, done: int, total: int | None) -> None:
-        """Report the progress."""
         if self.progress is not None:
             self.progress(stage, done, total)
 

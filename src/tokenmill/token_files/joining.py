@@ -90,7 +90,6 @@ class Join(Options):
         )
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
-        """Return the settings that the files share."""
         first = files[0]
         _refuse_different(files, ALIKE)
         dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes

@@ -50,7 +50,6 @@ from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, 
 from cython.cimports.tokenmill.training._step_cy import AHEAD, BETWEEN_LOOKS, Step, add_position
 from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
 
-
 Segment = cython.struct(places=cython.p_char, size=cython.size_t, next=uint32_t)  # next: the one after it in its list
 
 

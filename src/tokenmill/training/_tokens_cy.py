@@ -63,7 +63,6 @@ class Tokens:
         return [data[self.token[id].at : self.token[id].at + self.token[id].length] for id in range(self.n_tokens)]
 
     def removed(self) -> list:
-        """The ids of the tokens that are removed now."""
         id: uint32_t
         return [id for id in range(self.n_tokens) if self.made[id].removed]
 

@@ -169,7 +169,6 @@ def refine(
 
 
 def build_index(corpus: Corpus, pairs: Pairs, limits: Limits, progress: Progress) -> None:
-    """Find the pairs of the corpus."""
     progress("index", 0, corpus.n_nodes)
     pairs.index(corpus, limits)
     progress("index", corpus.n_nodes, corpus.n_nodes)

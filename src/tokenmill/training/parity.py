@@ -116,7 +116,6 @@ class ParityTraining:
         self._n_tokens = 0
 
     def run(self) -> Vocabulary:
-        """Train."""
         from ._limits_cy import Limits
 
         options = self.options
