@@ -164,6 +164,16 @@ def test_a_token_that_is_nearly_always_merged_goes():
     assert oracle(words, 258, 0.91)[0] == [(97, 98, 256), (256, 99, 257)]
 
 
+def test_a_token_that_comes_back_may_have_more_neighbours_than_its_old_id():
+    # ab is removed at once, and comes back between 1,200 tokens on either side: there was room for twice its id, 256.
+    pieces = [bytes([x, y]) for x in range(128, 168) for y in range(200, 230)]
+    between = {left + b"ab" + right: 1 for left, right in zip(pieces, pieces[1:] + pieces[:1], strict=True)}
+    counts = WordCounts.from_mapping({b"abc": 10**9} | dict.fromkeys(pieces, 10**6) | between)
+    vocabulary = train_from_counts(counts, 256 + 2 + len(pieces), refine=0.9)
+    assert [tuple(row) for row in vocabulary.events[:3].tolist()] == [(97, 98, 256), (256, 99, 257), (256, -1, -1)]
+    assert vocabulary.tokens[vocabulary.events[-1, 2]] == b"ab" and len(vocabulary.events) == 4 + len(pieces)
+
+
 def test_the_bytes_never_go():
     events = oracle({b"ab": 5}, 300, 0.1)[0]
     assert events == [(97, 98, 256)]

@@ -169,9 +169,9 @@ def _traits(tokens: TokenFile) -> dict[str, Any]:
 
 def _divided(files: Sequence[TokenFile]) -> bool:
     """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
-    known = [tokens for tokens in files if tokens._bounds is not None]
+    known = [tokens for tokens in files if tokens._divided]
     if known and len(known) < len(files):
-        other = next(tokens for tokens in files if tokens._bounds is None)
+        other = next(tokens for tokens in files if not tokens._divided)
         raise UsageError(f"nothing says where the documents of {other.path} end, as it is said of {known[0].path}")
     return bool(known)
 

@@ -61,13 +61,19 @@ class TokenFile:
         return self._contents[0]
 
     @property
-    def _bounds(self) -> Bounds | None:
-        """The offsets, read as they are asked for; None where they are not known."""
-        return self._contents[1]
+    def _divided(self) -> bool:
+        """Whether it is known where the documents end."""
+        return self._contents[1] is not None
+
+    @lazy
+    def _bounds(self) -> Bounds:
+        """The offsets, read as they are asked for; those of one document where they are not known."""
+        ids, bounds = self._contents
+        return Bounds.of(np.array([0, len(ids)])) if bounds is None else bounds
 
     @property
     def offsets(self) -> np.ndarray | None:
-        return None if self._bounds is None else self._bounds.array
+        return self._bounds.array if self._divided else None
 
     @property
     def format(self) -> str:
@@ -101,8 +107,7 @@ class TokenFile:
 
         Raises FormatError after the last block if their hash is wrong.
         """
-        blocks = [np.array([0, len(self.ids)])] if self._bounds is None else self._bounds.blocks(0, len(self))
-        return self._hashed("lengths", map(np.diff, blocks))
+        return self._hashed("lengths", map(np.diff, self._bounds.blocks(0, len(self))))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
         """The blocks, hashed by another thread, some ahead of the caller."""
@@ -137,7 +142,7 @@ class TokenFile:
 
     def __len__(self) -> int:
         """The number of documents."""
-        return 1 if self._bounds is None else len(self._bounds) - 1
+        return len(self._bounds) - 1
 
     @overload
     def __getitem__(self, number: SupportsIndex) -> np.ndarray: ...
@@ -153,16 +158,11 @@ class TokenFile:
             raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"document {index} of {self.path}, which has {len(self):,}")
-        if self._bounds is None:
-            return self._text_of(self.ids)
         begin, end = self._bounds.between(index % len(self), index % len(self) + 2)
         return self._text_of(self.ids[begin:end])
 
     def __iter__(self) -> Iterator[np.ndarray]:
         """The ids of each document in order, without the tokens before and after."""
-        if self._bounds is None:
-            yield self._text_of(self.ids)
-            return
         for block in self._bounds.blocks(0, len(self)):
             for begin, end in itertools.pairwise(block.tolist()):
                 yield self._text_of(self.ids[begin:end])

@@ -76,7 +76,7 @@ def verify(
         _check_ids(tokens, n_vocab, show)
         if n_vocab is not None:
             checks.append(f"ids below {n_vocab:,}")
-        if tokens._bounds is not None:
+        if tokens._divided:
             for _ in tokens.length_blocks():
                 pass
             checks += _check_ends(tokens)
@@ -86,7 +86,7 @@ def verify(
             assert tok is not None
             _check_sources(tokens, tok, sources, num_threads, show)
             checks.append("the sources")
-    return Verified(tokens.path, len(tokens) if tokens._bounds is not None else None, len(tokens.ids), tuple(checks))
+    return Verified(tokens.path, len(tokens) if tokens._divided else None, len(tokens.ids), tuple(checks))
 
 
 def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None) -> None:
@@ -107,8 +107,8 @@ def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None
 
 def _check_ends(tokens: TokenFile) -> list[str]:
     """The tokens before and after documents must be where the offsets say."""
-    metadata, bounds_of = tokens.metadata, tokens._bounds
-    if metadata is None or bounds_of is None:
+    metadata = tokens.metadata
+    if metadata is None:
         return []
     shard, cut = metadata.shard, FORMATS[metadata.format].cut_documents
     checks = []
@@ -119,7 +119,7 @@ def _check_ends(tokens: TokenFile) -> list[str]:
         if id is None:
             continue
         start = first
-        for bounds in bounds_of.blocks(first, last):
+        for bounds in tokens._bounds.blocks(first, last):
             places = bounds[1:] - 1 if back else bounds[:-1]
             wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(places, len(tokens.ids) - 1)] != id)
             if wrong.any():
@@ -188,7 +188,6 @@ class _Comparison(PartWriter):
 
     def write_lengths(self, data: Any) -> None:
         lengths, bounds = np.frombuffer(data, np.int64), self._tokens._bounds
-        assert bounds is not None
         last = min(self._documents + len(lengths) + 1, len(bounds))
         own = np.diff(bounds.between(self._documents, last))
         if not np.array_equal(own, lengths):
