@@ -12,8 +12,7 @@ cdef struct Event:
     uint32_t left    # the pair that a merge joins, or the token that a removal takes apart
     uint32_t right   # NO_EVENT in a removal
     uint32_t result  # the token that a merge makes, or the number of a removal's parts list
-    uint32_t start   # in the first event of a pair or token: where `by_key` has all of them
-    uint32_t end
+    uint32_t list    # in the first event of a pair or token that has several: where `by_key` has them, plus 1; else 0
 
 cdef struct Parts:
     size_t start  # in `part`
@@ -27,6 +26,7 @@ cdef class EventTable:
     cdef uint32_t* removal  # by id: the first event that removes it, or NO_EVENT
     cdef uint32_t* length  # by id: the number of symbols that it spans
     cdef uint32_t[::1] by_key  # all events: those of a pair or token one after the other, in order
+    cdef uint32_t[::1] sizes   # by the first event of a pair or token: how many it has
     cdef Parts* parts  # by number of the parts list
     cdef size_t n_parts, parts_room
     cdef uint32_t* part

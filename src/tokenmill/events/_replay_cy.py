@@ -99,11 +99,10 @@ class EventTable:
         finally:
             free(made)
         self.by_key = np.argsort(first, kind="stable").astype(np.uint32)
+        self.sizes = np.bincount(first).astype(np.uint32)
         for i in range(self.n_events):
-            row = self.event + first[self.by_key[i]]
-            if row.end == 0:
-                row.start = cython.cast(uint32_t, i)
-            row.end = cython.cast(uint32_t, i + 1)
+            if first[self.by_key[i]] == self.by_key[i] and self.sizes[self.by_key[i]] > 1:
+                self.event[self.by_key[i]].list = cython.cast(uint32_t, i + 1)
         return 0
 
     def _add_merge(self, event, made):
@@ -326,12 +325,14 @@ def _next_event(table: EventTable, id: uint32_t, right: uint32_t, first: uint32_
 @cython.exceptval(check=False)
 def _later(table: EventTable, event: uint32_t, first: uint32_t) -> uint32_t:
     """Return the earliest event from `first` on of the pair or token whose first one is `event`, by binary search."""
-    low: cython.size_t = table.event[event].start
-    end: cython.size_t = table.event[event].end
-    high: cython.size_t = end
+    low: cython.size_t = table.event[event].list
+    end: cython.size_t
+    high: cython.size_t
     middle: cython.size_t
-    if end - low == 1:
+    if low == 0:
         return NO_EVENT
+    low -= 1
+    end = high = low + table.sizes[event]
     while low < high:
         middle = (low + high) // 2
         if table.by_key[middle] < first:
