@@ -15,8 +15,7 @@ class Limits:
     """The sizes of the tokens of one training, by id, and their limits.
 
     tokens: the bytes of the first ones. room: for how many tokens in all; a merge loop calls `make` for each new one.
-    max_bytes: 2**64 - 1 for no limit. max_words: 0 for no limit. Without limits only spans are read and written, which saves
-        cache misses.
+    max_words: 0 for no limit.
     spans: the nodes of each of the first tokens; by default one.
     """
 
@@ -35,7 +34,6 @@ class Limits:
         self.spans, self.lengths, self.shapes = sizes[0], sizes[1], shapes
         self.max_bytes = max_bytes
         self.max_words = max_words
-        self.limited = max_words > 0 or max_bytes != cython.cast(cython.size_t, -1)
         self.spread = spans is not None
 
 

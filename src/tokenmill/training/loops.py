@@ -22,7 +22,6 @@ _SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
 _PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
 _FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
 _MAX_NODES_32 = 2**32 - 1  # up to so many nodes, positions have 32 bits
-_NO_LIMIT = 2**64 - 1
 
 
 def load_corpus(start: Alphabet, counts: np.ndarray, min_count: int, progress: Progress) -> tuple[Corpus, int]:
@@ -100,8 +99,7 @@ def merge(
     merges = np.zeros((wanted, 3), np.int32)
     numbers = np.zeros((wanted, 2), np.uint64)
     watch = watch or Watch(None, ())
-    can_be_too_long = corpus.n_nodes * max(map(len, tokens)) > options.max_bytes
-    limits = Limits(tokens, first + wanted, options.max_bytes if can_be_too_long else _NO_LIMIT, max_words)
+    limits = Limits(tokens, first + wanted, options.max_bytes, max_words)
     threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.n_nodes, 8 * wanted + (1 << 16)))
     loop = MergeLoop(corpus, pairs, limits, merges, numbers, first)

@@ -143,12 +143,12 @@ def arranged(
     """
     import numpy as np
 
-    gone, special = set(removed), tuple(special)
-    ids = [id for id in range(len(spelt)) if id not in gone] if present is None else present
+    special, gone = tuple(special), np.array(removed, np.int64)
+    ids = np.delete(np.arange(len(spelt)), gone) if present is None else np.array(present)
     final = np.full(len(spelt) + 1, -1, np.int32)
-    final[list(ids)] = np.arange(len(ids))
-    final[list(removed)] = len(ids) + len(special) + np.arange(len(removed))
-    tokens = [spelt[id] or None for id in ids]
+    final[ids] = np.arange(len(ids))
+    final[gone] = len(ids) + len(special) + np.arange(len(gone))
+    tokens = [spelt[id] or None for id in ids.tolist()]
     added = tuple(AddedToken(text, id) for id, text in enumerate(special, len(ids)))
     if removed:
         tokens += [*[None] * len(special), *(spelt[id] for id in removed)]
