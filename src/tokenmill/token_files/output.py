@@ -6,9 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, refuse_existing, refuse_source, remove, sync
@@ -16,6 +14,9 @@ from ..jobs.working_folder import WorkingFolder, resumable
 from .formats import FORMATS
 from .parts import Counts, NamesReader, Part, PartWriter, names_of
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
@@ -109,6 +110,8 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
 
     With each comes how many ids of its first document are in the parts before.
     """
+    import numpy as np
+
     lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
     with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
         ids.seek(settings.header)
@@ -127,6 +130,8 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
 
 def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np.ndarray, int]]:
     """The lengths of the documents of each shard, and how many ids of the first are in the shards before."""
+    import numpy as np
+
     most, cut = settings.options.shard_tokens or 0, FORMATS[settings.format].cut_documents
     first = begun = 0
     while first < len(lengths) or not first:
@@ -147,6 +152,8 @@ def _shard_lengths(lengths: np.ndarray, settings: Settings) -> Iterator[tuple[np
 
 def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     """A row for each document: ids, source, id. Row groups end by a rule that looks at the documents alone."""
+    import numpy as np
+
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
@@ -188,6 +195,8 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
 
 
 def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
+    import numpy as np
+
     first = 0
     while first < len(lengths):
         tokens = np.cumsum(lengths[first : first + ROW_GROUP_DOCUMENTS])
@@ -197,4 +206,6 @@ def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:
+    import numpy as np
+
     return np.memmap(path, dtype, "r", shape=(length,)) if length else np.zeros(0, dtype)
