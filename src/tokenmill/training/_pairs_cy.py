@@ -168,8 +168,10 @@ class Pairs:
         width: cython.size_t
         place: cython.size_t
         next: cython.size_t = 1
-        looked: cython.size_t = 0
+        stop: cython.size_t
+        n_nodes: cython.size_t = corpus.n_nodes
         n: cython.size_t = 1
+        held: uint32_t
         pair: uint32_t
         record: cython.pointer(Pair)
         left: uint32_t
@@ -179,33 +181,33 @@ class Pairs:
         try:
             direct = cython.cast(cython.pointer(uint32_t), zeroed_array(1 << 16, 4))
             with cython.nogil:
-                while next < corpus.n_nodes:
-                    if next - looked > SLICE:
-                        looked = next
-                        check_signals()
-                    place = next
-                    left = node[place]
-                    next += 1
-                    if left == SENTINEL:
-                        continue
-                    left &= TOKEN
-                    if spread:
-                        next = place + limits.spans[left]
-                    right = node[next]
-                    if right == SENTINEL:
-                        continue
-                    right &= TOKEN
-                    if (left | right) < 256:
-                        pair = direct[(left << 8) | right]
-                        if pair == 0:
+                while next < n_nodes:
+                    check_signals()
+                    stop = min(next + SLICE, n_nodes)
+                    while next < stop:
+                        place = next
+                        left = node[place]
+                        next += 1
+                        if left == SENTINEL:
+                            continue
+                        left &= TOKEN
+                        if spread:
+                            next = place + limits.spans[left]
+                        right = node[next]
+                        if right == SENTINEL:
+                            continue
+                        right &= TOKEN
+                        if (left | right) < 256:
+                            pair = direct[(left << 8) | right]
+                            if pair == 0:
+                                pair = self.find(left, right)
+                                direct[(left << 8) | right] = pair
+                        else:
                             pair = self.find(left, right)
-                            direct[(left << 8) | right] = pair
-                    else:
-                        pair = self.find(left, right)
-                    record = cython.address(self.pair[pair])
-                    record.count += count_at(corpus, cython.address(cursor), place)
-                    record.size += 1
-                    node[place] = pair
+                        record = cython.address(self.pair[pair])
+                        record.count += count_at(corpus, cython.address(cursor), place)
+                        record.size += 1
+                        node[place] = pair
                 tm_pair_map_free(cython.address(self.ids))  # the merge loop does not look for pairs
                 kept = cython.cast(cython.pointer(uint32_t), new_array(self.n_pairs, 4))
                 for pair in range(1, self.n_pairs):
@@ -219,15 +221,19 @@ class Pairs:
                         n += 1
                 self.n_pairs = n
                 places, width = self.places, self.width
-                for place in range(1, corpus.n_nodes):
-                    if place % SLICE == 0:
-                        check_signals()
-                    if node[place] < FREE:
-                        pair = kept[node[place]]
-                        node[place] = pair
-                        if pair < FREE:
-                            put_place(places[pair], 0, wide, place)
-                            places[pair] += width
+                stop = 1
+                while stop < n_nodes:
+                    check_signals()
+                    next = stop
+                    stop = min(next + SLICE, n_nodes)
+                    for place in range(next, stop):
+                        held = node[place]
+                        if held < FREE:
+                            held = kept[held]
+                            node[place] = held
+                            if held < FREE:
+                                put_place(places[held], 0, wide, place)
+                                places[held] += width
                 for pair in range(1, n):
                     places[pair] -= self.pair[pair].size * width
         finally:

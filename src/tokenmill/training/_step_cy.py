@@ -176,6 +176,8 @@ class Step:
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
         width: cython.size_t = self.pairs.width
+        begin: cython.size_t
+        stop: cython.size_t = 0
         id: uint32_t
         i: cython.size_t
         place: cython.size_t
@@ -184,15 +186,18 @@ class Step:
             if pair[id].count >= self.pairs.threshold:
                 places[id] = new_places(self.pairs, pair[id].size)
                 self.pairs.enqueue(id)
-        for i in range(self.n_fresh):
-            id = self.fresh_pair[i]
-            place = get_place(self.fresh, i, wide)
-            if places[id] != cython.NULL:
-                put_place(places[id], 0, wide, place)
-                places[id] += width
-            elif node[place] == id:
-                node[place] = FREE | pair[id].left
-            if i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1:
+        while stop < self.n_fresh:
+            begin = stop
+            stop = min(begin + BETWEEN_LOOKS, self.n_fresh)
+            for i in range(begin, stop):
+                id = self.fresh_pair[i]
+                place = get_place(self.fresh, i, wide)
+                if places[id] != cython.NULL:
+                    put_place(places[id], 0, wide, place)
+                    places[id] += width
+                elif node[place] == id:
+                    node[place] = FREE | pair[id].left
+            if stop < self.n_fresh:
                 check_signals()
         for i in range(self.n_grown):
             id = self.grown[i]
