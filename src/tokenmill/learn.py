@@ -20,7 +20,6 @@ import time
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from .training.naive import Pair, merge_pretoken
 
@@ -215,72 +214,6 @@ def tokens_of(merges: list[Pair]) -> list[bytes]:
     return tokens
 
 
-def times(path: str, merges: int) -> dict[str, dict[str, Any]]:
-    """Train with each step and with the kernel on the pretokens of a file: seconds and merges by name.
-
-    Raises RuntimeError if two of them give different merges.
-    """
-    import tokenmill
-
-    counts = tokenmill.count(path)
-    pretokens = [(list(pretoken), count) for pretoken, count in counts.items()]
-    results: dict[str, dict[str, Any]] = {
-        "file": {"name": Path(path).name, "bytes": counts.total_bytes, "pretokens": len(counts)}
-    }
-    expected: list[Pair] | None = None
-    for name, step in STEPS.items():
-        start = time.perf_counter()
-        done = step([(list(ids), weight) for ids, weight in pretokens], merges)
-        results[name] = {"seconds": round(time.perf_counter() - start, 4), "merges": len(done)}
-        expected = expected or done
-        if done != expected:
-            raise RuntimeError(f"{name} produces other merges")
-    warm = tokenmill.WordCounts.from_mapping({b"warm": 2})  # loads NumPy and the kernels before the clock starts
-    tokenmill.train_from_counts(warm, 257)
-    start = time.perf_counter()
-    tok = tokenmill.train_from_counts(counts, 256 + merges)
-    results["kernel"] = {"seconds": round(time.perf_counter() - start, 4), "merges": len(tok.vocabulary.events)}
-    if [(left, right) for left, right, _ in tok.vocabulary.events.tolist()] != expected:
-        raise RuntimeError("the kernel produces other merges")
-    return results
-
-
-def from_text(path: str, merges: int) -> dict[str, float]:
-    """Seconds of whole trainings, counting included: of tokenmill, and of rustbpe and tokenizers where they are installed."""
-    import tokenmill
-
-    text = Path(path).read_text(encoding="utf-8")
-    size = 256 + merges
-    (pattern,) = tokenmill.Splitter("cl100k").patterns
-
-    def rustbpe() -> None:
-        import rustbpe
-
-        rustbpe.Tokenizer().train_from_iterator([text], vocab_size=size, pattern=pattern)
-
-    def tokenizers() -> None:
-        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
-
-        tok = Tokenizer(models.BPE())
-        split = pre_tokenizers.Split(Regex(pattern), behavior="isolated")
-        bytes_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        tok.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_level])
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-        tok.train_from_iterator(
-            text.splitlines(keepends=True),
-            trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False),
-        )
-
-    seconds = {}
-    trainers_by_name = {"tokenmill": lambda: tokenmill.train(path, vocab_size=size), "rustbpe": rustbpe}
-    for name, train in {**trainers_by_name, "tokenizers": tokenizers}.items():
-        start = time.perf_counter()
-        with contextlib.suppress(ImportError):
-            train()
-            seconds[name] = time.perf_counter() - start
-    return seconds
-
-
 USAGE = "usage: python -m tokenmill.learn [FILE] [MERGES]  (by default topics.py of the standard library, 1000)"
 
 
@@ -305,18 +238,68 @@ def _arguments(words: list[str]) -> tuple[str, int]:
 
 
 def main(words: list[str]) -> None:
+    """Time each step and the kernel on the pretokens of a file, then whole trainings, of other libraries too if they are installed.
+
+    Raises RuntimeError if two of them give different merges.
+    """
+    import tokenmill
+
     path, merges = _arguments(words)
-    results = times(path, merges)
-    file = results.pop("file")
-    print(f"{file['name']}: {file['bytes']:,} bytes, {file['pretokens']:,} distinct pretokens")
+    counts = tokenmill.count(path)
+    size = 256 + merges
+    print(f"{Path(path).name}: {counts.total_bytes:,} bytes, {len(counts):,} distinct pretokens")
+
+    def kernel(pretokens: Pretokens, merges: int) -> list[Pair]:
+        tok = tokenmill.train_from_counts(counts, size)
+        return [(left, right) for left, right, _ in tok.vocabulary.events.tolist()]
+
+    tokenmill.train_from_counts({b"warm": 2}, 257)  # loads NumPy and the kernels before the clock starts
+    expected: list[Pair] | None = None
     before = None
-    for name, row in results.items():
-        faster = f"{before / max(row['seconds'], 1e-6):6.1f}x faster than the step before" if before else ""
-        print(f"{name:16}{row['seconds']:9.4f} s for {row['merges']:,} merges  {faster}".rstrip(), flush=True)
-        before = row["seconds"]
+    for name, step in {**STEPS, "kernel": kernel}.items():
+        pretokens = [(list(pretoken), count) for pretoken, count in counts.items()]
+        start = time.perf_counter()
+        done = step(pretokens, merges)
+        seconds = time.perf_counter() - start
+        expected = expected or done
+        if done != expected:
+            raise RuntimeError(f"{name} produces other merges")
+        faster = f"{before / max(seconds, 1e-6):6.1f}x faster than the step before" if before else ""
+        print(f"{name:16}{seconds:9.4f} s for {len(done):,} merges  {faster}".rstrip(), flush=True)
+        before = seconds
+
+    text = Path(path).read_text(encoding="utf-8")
+    (pattern,) = tokenmill.Splitter("cl100k").patterns
+
+    def rustbpe() -> None:
+        import rustbpe
+
+        rustbpe.Tokenizer().train_from_iterator([text], vocab_size=size, pattern=pattern)
+
+    def tokenizers() -> None:
+        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+        tok = Tokenizer(models.BPE())
+        split = pre_tokenizers.Split(Regex(pattern), behavior="isolated")
+        bytes_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tok.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_level])
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        tok.train_from_iterator(
+            text.splitlines(keepends=True),
+            trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False),
+        )
+
     print("From the text, counting included:")
-    for name, seconds in from_text(path, merges).items():
-        print(f"{name:16}{seconds:9.4f} s")
+    libraries = {
+        "tokenmill": lambda: tokenmill.train(path, vocab_size=size),
+        "rustbpe": rustbpe,
+        "tokenizers": tokenizers,
+    }
+    for name, train in libraries.items():
+        start = time.perf_counter()
+        with contextlib.suppress(ImportError):
+            train()
+            print(f"{name:16}{time.perf_counter() - start:9.4f} s")
 
 
 if __name__ == "__main__":

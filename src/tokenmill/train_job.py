@@ -108,7 +108,6 @@ class Train(Options, Parity):
 
     @property
     def _format(self) -> str:
-        """The format of the output."""
         return "sentencepiece" if self._makes_pieces else "huggingface"
 
     @property
@@ -120,7 +119,6 @@ class Train(Options, Parity):
 
     @property
     def _reading(self) -> CountOptions:
-        """The options of counting."""
         return CountOptions(memory_limit=self.memory_limit, read=self.read, binary=self.binary, weights=self.weights)
 
     @property
@@ -180,37 +178,27 @@ class Train(Options, Parity):
 
     def _check_target(self, target: str) -> None:
         """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""
-        import numpy as np
-
+        from .counting import WordCounts
         from .errors import ConversionError
         from .formats.writing import check_writable
         from .split import Splitter
         from .split.patterns import SUPERWORDS
-        from .vocabulary import AddedToken, Vocabulary
+        from .training import Training
 
         options = self._options
         options.check_size(1)
-        alphabet = tuple(bytes([byte]) for byte in range(256)) if options.alphabet == "bytes" else (b"a", b"b")
-        a, b = alphabet.index(b"a"), alphabet.index(b"b")
-        unknown = [] if options.unknown_token is None else [options.unknown_token]
-        added = tuple(
-            AddedToken(text, id) for id, text in enumerate((*unknown, *options.special_tokens), len(alphabet) + 1)
-        )
-        by_events = self.refine is not None or self.superwords == "boundless"
-        split = [self.stage2_split or SUPERWORDS] if self.superwords == "superbpe" else self._split
         if self.parity and target == "sentencepiece":
             raise UsageError("sentencepiece needs a training on characters, and parity-aware BPE is trained on bytes")
+        by_events = self.refine is not None or self.superwords == "boundless"
+        split = [self.stage2_split or SUPERWORDS] if self.superwords == "superbpe" else self._split
+        size = 258 + options.vocab_size - options.n_ordinary
+        limits: dict[str, Any] = {"min_count": 1, "min_pair_count": 1, "max_token_bytes": None}
+        small = options.without_superwords(vocab_size=size, characters=None, coverage=1.0, **limits)
+        vocabulary = Training(WordCounts.from_mapping({b"ab": 1}), small).run()
+        vocabulary = vocabulary.replace(
+            split_patterns=Splitter(*split).patterns, order="events" if by_events else "merges"
+        )
         try:
-            vocabulary = Vocabulary(
-                tokens=(*alphabet, b"ab"),
-                split_patterns=Splitter(*split).patterns,
-                normalizers=options.normalizers,
-                order="events" if by_events else "merges",
-                events=np.array([[a, b, len(alphabet)]], np.int32),
-                added_tokens=added,
-                alphabet=options.alphabet,
-                unknown=len(alphabet) + 1 if unknown else None,
-            )
             if self._makes_pieces and not by_events:
                 from .formats.sentencepiece_writer import as_pieces
 
@@ -222,14 +210,18 @@ class Train(Options, Parity):
     def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
         from .formats.merges_txt import roles_of
-        from .training import Training
 
         self.check()
         options = self._options
         start = self._start(progress)  # raises for text that can be read only once
         seconds: dict[str, float] = {}
         with _timed(seconds, "load" if self.counted_before else "count"):
-            fair = self._count_languages(progress) if self.parity else None
+            fair = None
+            if self.parity:
+                from .training.parity import train_parity
+
+                languages: tuple[Any, Any] = (self.language, self.development or None)
+                fair = train_parity(*languages, options, self, self.split or None, self._reading, progress)
             counts = self._count(progress, note) if fair is None else fair.counts
         counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
         kept = counts if keep_counts else None
@@ -237,9 +229,6 @@ class Train(Options, Parity):
             note(self._memory(counts, fair, keep_counts))
         with _timed(seconds, "train"):
             training = start(counts) if fair is None else fair
-            if self._makes_pieces and isinstance(training, Training):
-                spare = training.options.vocab_size + 8  # `as_pieces` leaves some out
-                training.options = replace(training.options, vocab_size=spare)
             del counts  # training has copied what it needs, and gets the memory
             vocabulary = training.run()
             if self.roles:
@@ -278,17 +267,23 @@ class Train(Options, Parity):
     def _start(self, progress: Progress | None) -> Callable[[WordCounts], Training | SuperwordTraining]:
         """The constructor of the training. UsageError for a text that can be read only once, if it is read again."""
         if self.superwords is None:
-            from .training import Training
-
-            return lambda counts: Training(counts, self._options, progress)
+            return lambda counts: self._training(counts, progress)
         from .superwords import SuperwordTraining, file_text, memory_text
 
         files = self.text or self.sources
         text = file_text(files, self._reading) if self.texts is None else memory_text(self.texts)
         return lambda counts: SuperwordTraining(counts, text, self._options, self.memory_limit, progress)
 
+    def _training(self, counts: WordCounts, progress: Progress | None) -> Training:
+        from .training import Training  # late: NumPy takes memory beside a decompressor
+
+        training = Training(counts, self._options, progress)
+        if self._makes_pieces:
+            # `as_pieces` leaves some out
+            training.options = replace(training.options, vocab_size=training.options.vocab_size + 8)
+        return training
+
     def _count(self, progress: Progress | None, note: Note | None) -> WordCounts:
-        """The word counts of the source."""
         from .counting import WordCounts, count, count_iterator
         from .counting.ddfreq import is_split_by_ddtokens
         from .split import Splitter
@@ -324,13 +319,6 @@ class Train(Options, Parity):
             return count_iterator(self.texts, split=splitter, memory_limit=self.memory_limit, **run)
         spill = None if self.output is None else self.output.parent
         return count(self.sources, split=splitter, options=self._reading, spill_folder=spill, **run)
-
-    def _count_languages(self, progress: Progress | None) -> ParityTraining:
-        """The counted languages of parity-aware BPE."""
-        from .training.parity import train_parity
-
-        languages: tuple[Any, Any] = (self.language, self.development or None)
-        return train_parity(*languages, self._options, self, self.split or None, self._reading, progress)
 
 
 @dataclass(frozen=True)

@@ -138,15 +138,17 @@ def test_memory_is_free_when_it_is_needed(corpus, tmp_path, packed):
 import gc, sys
 from tokenmill.counting import WordCounts
 from tokenmill.counting.threads import Threads
-from tokenmill.training import Training
-join, train = Threads.join, Training.run
+join = Threads.join
 def joined(self, watch):
     join(self, watch)
     assert ("numpy" in sys.modules) != {packed}
-def run(self):
-    assert not [each for each in gc.get_objects() if isinstance(each, WordCounts)]
-    return train(self)
-Threads.join, Training.run = joined, run
+    from tokenmill.training import Training
+    train = Training.run
+    def run(self):
+        assert not [each for each in gc.get_objects() if isinstance(each, WordCounts)]
+        return train(self)
+    Training.run = run
+Threads.join = joined
 from tokenmill.cli import entry
 sys.argv = ["tokenmill", "train", {str(path)!r}, "--vocab-size", "300", "-o", {str(tmp_path / "out")!r}]
 entry()

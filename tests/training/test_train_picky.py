@@ -13,7 +13,6 @@ from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import Options, loops
 from tokenmill.training.alphabet import byte_alphabet
 from tokenmill.training.naive import train_naive
-from tokenmill.training.trainer import by_falling_count
 from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -148,7 +147,7 @@ def test_off_is_plain_bpe():
         plain = train_from_counts(counts, 320)
         assert oracle(words, 320, None)[0] == [tuple(row) for row in plain.events.tolist()]
         # The Picky kernel too, told to remove nothing.
-        corpus = loops.load_corpus(byte_alphabet(counts), counts.counts, by_falling_count(counts, 1), silent)
+        corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, 1, silent)
         alphabet = [bytes([byte]) for byte in range(256)]
         events, tokens, removed = loops.refine(corpus, alphabet, Options(vocab_size=320), silent)
         assert events.tolist() == plain.events.tolist() and tuple(tokens) == plain.tokens and removed == []
@@ -163,6 +162,16 @@ def test_a_token_that_is_nearly_always_merged_goes():
     words = {b"abc": 9, b"ab": 1}
     assert oracle(words, 258, 0.9)[0] == [(97, 98, 256), (256, 99, 257), (256, -1, -1), (97, 98, 256)]
     assert oracle(words, 258, 0.91)[0] == [(97, 98, 256), (256, 99, 257)]
+
+
+def test_a_token_that_comes_back_may_have_more_neighbours_than_its_old_id():
+    # ab is removed at once, and comes back between 1,200 tokens on either side: there was room for twice its id, 256.
+    pieces = [bytes([x, y]) for x in range(128, 168) for y in range(200, 230)]
+    between = {left + b"ab" + right: 1 for left, right in zip(pieces, pieces[1:] + pieces[:1], strict=True)}
+    counts = WordCounts.from_mapping({b"abc": 10**9} | dict.fromkeys(pieces, 10**6) | between)
+    vocabulary = train_from_counts(counts, 256 + 2 + len(pieces), refine=0.9)
+    assert [tuple(row) for row in vocabulary.events[:3].tolist()] == [(97, 98, 256), (256, 99, 257), (256, -1, -1)]
+    assert vocabulary.tokens[vocabulary.events[-1, 2]] == b"ab" and len(vocabulary.events) == 4 + len(pieces)
 
 
 def test_the_bytes_never_go():

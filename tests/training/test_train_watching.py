@@ -62,8 +62,7 @@ def test_the_kernels_numbers_are_the_textbooks(seed, refine, monkeypatch):
             assert told.token == ours.vocabulary.tokens[event[1]] and refine <= told.ios <= 1
 
 
-def test_the_textbook_loop_tells_each_step_as_it_happens(monkeypatch):
-    monkeypatch.setattr("tokenmill.training.trainer.TELL", 0)
+def test_the_textbook_loop_tells_each_step_as_it_happens():
     done, events = [], []
 
     class Progress:

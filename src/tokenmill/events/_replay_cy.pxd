@@ -12,7 +12,7 @@ cdef struct Event:
     uint32_t left    # the pair that a merge joins, or the token that a removal takes apart
     uint32_t right   # NO_EVENT in a removal
     uint32_t result  # the token that a merge makes, or the number of a removal's parts list
-    uint32_t list    # in the first event of a pair or token that has several: where `lists` has all of them; else 0
+    uint32_t list    # in the first event of a pair or token that has several: where `by_key` has them, plus 1; else 0
 
 cdef struct Parts:
     size_t start  # in `part`
@@ -25,7 +25,8 @@ cdef class EventTable:
     cdef tm_pair_map pairs  # (left, right) -> the first event that merges them
     cdef uint32_t* removal  # by id: the first event that removes it, or NO_EVENT
     cdef uint32_t* length  # by id: the number of symbols that it spans
-    cdef uint32_t* lists  # from lists[1] on, one after the other: n, then n events in order
+    cdef uint32_t[::1] by_key  # all events: those of a pair or token one after the other, in order
+    cdef uint32_t[::1] sizes   # by the first event of a pair or token: how many it has
     cdef Parts* parts  # by number of the parts list
     cdef size_t n_parts, parts_room
     cdef uint32_t* part
@@ -39,8 +40,7 @@ cdef class EventTable:
 
     cdef int _load(self, const int32_t[:, ::1] events) except -1
     cdef int _add_merge(self, uint32_t event, Made* made) except -1
-    cdef int _add_removal(self, uint32_t event, Made* made, uint32_t* latest) except -1
-    cdef int _fill_lists(self, const uint32_t* first) except -1
+    cdef uint32_t _add_removal(self, uint32_t event, Made* made, uint32_t latest) except 0
 
 
 cdef inline size_t replay_memory(size_t n) noexcept nogil:

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The replay kernel: merges and removals applied to one pretoken in training order.
 
 For a token, or for two neighbours, only one event matters: the earliest after the event that made them. It is looked up when
@@ -21,7 +20,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_get_or_put,
     tm_pair_map_reserve,
 )
-from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
+from cython.cimports.tokenmill.kernels._signals import check_signals, raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._token_list import NOTHING, Node, join_next, link_tokens, list_ids
 from cython.cimports.tokenmill.training._take_apart import Made, take_apart
 
@@ -61,7 +60,6 @@ class EventTable:
         free(self.event)
         free(self.removal)
         free(self.length)
-        free(self.lists)
         free(self.parts)
         free(self.part)
         tm_pair_map_free(cython.address(self.pairs))
@@ -69,23 +67,20 @@ class EventTable:
     # ---- loading
 
     def _load(self, events):
+        import numpy as np
+
         i: cython.size_t
         row: cython.pointer(Event)
-        removals: cython.bint = False
-        made: cython.pointer(Made) = cython.NULL
-        latest: cython.pointer(uint32_t) = cython.NULL  # by token: the number of its last parts list, plus 1
-        first: cython.pointer(uint32_t) = cython.NULL  # by event: the first one of the same pair or token
-        for i in range(self.n_events):
-            removals |= events[i, 1] < 0
+        removals: cython.bint = (np.asarray(events)[:, 1] < 0).any()
+        made: cython.pointer(Made) = cython.cast(cython.pointer(Made), zeroed_array(self.n_ids, cython.sizeof(Made)))
+        latest: uint32_t[::1] = np.zeros(self.n_ids, np.uint32)  # by token: the number of its last parts list, plus 1
+        first: uint32_t[::1] = np.zeros(self.n_events, np.uint32)  # by event: the first one of the same pair or token
         try:
-            made = cython.cast(cython.pointer(Made), zeroed_array(self.n_ids, cython.sizeof(Made)))
-            latest = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
-            first = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_events, 4))
             for i in range(self.n_ids):
                 made[i].left = NO_EVENT
             for i in range(self.n_events):
-                if i % CHECK == 0 and signalled():
-                    raise_signalled()
+                if i % CHECK == 0:
+                    check_signals()
                 row = cython.address(self.event[i])
                 row.left = events[i, 0]
                 row.right = events[i, 1]  # -1 becomes NO_EVENT
@@ -93,7 +88,7 @@ class EventTable:
                     if self.removal[row.left] == NO_EVENT:
                         self.removal[row.left] = cython.cast(uint32_t, i)
                     first[i] = self.removal[row.left]
-                    self._add_removal(cython.cast(uint32_t, i), made, latest)
+                    latest[row.left] = self._add_removal(cython.cast(uint32_t, i), made, latest[row.left])
                 else:
                     row.result = events[i, 2]
                     first[i] = tm_pair_map_get_or_put(
@@ -101,11 +96,13 @@ class EventTable:
                     )
                     if removals:
                         self._add_merge(cython.cast(uint32_t, i), made)
-            self._fill_lists(first)
         finally:
             free(made)
-            free(latest)
-            free(first)
+        self.by_key = np.argsort(first, kind="stable").astype(np.uint32)
+        self.sizes = np.bincount(first).astype(np.uint32)
+        for i in range(self.n_events):
+            if first[self.by_key[i]] == self.by_key[i] and self.sizes[self.by_key[i]] > 1:
+                self.event[self.by_key[i]].list = cython.cast(uint32_t, i + 1)
         return 0
 
     def _add_merge(self, event, made):
@@ -123,7 +120,10 @@ class EventTable:
         return 0
 
     def _add_removal(self, event, made, latest):
-        """Find the parts of the token. A token that is removed again and again with the same parts has one parts list."""
+        """Find the parts of the token; returns the number of their list plus 1.
+
+        A token that is removed again and again with the same parts has one parts list, `latest`.
+        """
         token: uint32_t = self.event[event].left
         length: cython.size_t = self.length[token]
         size: cython.size_t
@@ -132,52 +132,23 @@ class EventTable:
             cython.pointer(uint32_t),
             grown_array(self.part, cython.address(self.part_room), self.part_used + length, 4),
         )
+        size = take_apart(made, token, self.part + self.part_used, length)
+        made[token].removed = True
+        if latest:
+            last = cython.address(self.parts[latest - 1])
+            if last.size == size and memcmp(self.part + last.start, self.part + self.part_used, 4 * size) == 0:
+                self.event[event].result = latest - 1
+                return latest
         self.parts = cython.cast(
             cython.pointer(Parts),
             grown_array(self.parts, cython.address(self.parts_room), self.n_parts + 1, cython.sizeof(Parts)),
         )
-        size = take_apart(made, token, self.part + self.part_used, length)
-        made[token].removed = True
-        if latest[token]:
-            last = cython.address(self.parts[latest[token] - 1])
-            if last.size == size and memcmp(self.part + last.start, self.part + self.part_used, 4 * size) == 0:
-                self.event[event].result = latest[token] - 1
-                return 0
         self.parts[self.n_parts].start = self.part_used
         self.parts[self.n_parts].size = cython.cast(uint32_t, size)
         self.event[event].result = cython.cast(uint32_t, self.n_parts)
         self.part_used += size
         self.n_parts += 1
-        latest[token] = cython.cast(uint32_t, self.n_parts)
-        return 0
-
-    def _fill_lists(self, first):
-        """List the events of each pair and token that has several."""
-        i: cython.size_t
-        size: uint32_t
-        head: cython.pointer(Event)
-        used: cython.size_t = 1
-        for i in range(self.n_events):
-            self.event[first[i]].list += 1  # for now, how many there are
-        for i in range(self.n_events):
-            if self.event[i].list > 1:
-                used += self.event[i].list + 1
-        if used >= NO_EVENT:
-            raise UsageError(f"the vocabulary has {self.n_events} events, too many for one table")
-        self.lists = cython.cast(cython.pointer(uint32_t), zeroed_array(used, 4))
-        used = 1
-        for i in range(self.n_events):
-            head = cython.address(self.event[first[i]])
-            if first[i] == i:  # the first of them comes first
-                size = head.list
-                head.list = 0
-                if size > 1:
-                    head.list = cython.cast(uint32_t, used)
-                    used += size + 1
-            if head.list:
-                self.lists[head.list] += 1
-                self.lists[head.list + self.lists[head.list]] = cython.cast(uint32_t, i)
-        return 0
+        return cython.cast(uint32_t, self.n_parts)
 
     # ---- what Python sees
 
@@ -353,22 +324,22 @@ def _next_event(table: EventTable, id: uint32_t, right: uint32_t, first: uint32_
 @cython.nogil
 @cython.exceptval(check=False)
 def _later(table: EventTable, event: uint32_t, first: uint32_t) -> uint32_t:
-    """Return the earliest event from `first` on in the list of `event`, by binary search."""
+    """Return the earliest event from `first` on of the pair or token whose first one is `event`, by binary search."""
     low: cython.size_t = table.event[event].list
+    end: cython.size_t
     high: cython.size_t
     middle: cython.size_t
     if low == 0:
         return NO_EVENT
-    high = low + table.lists[low] + 1
-    end: cython.size_t = high
-    low += 1
+    low -= 1
+    end = high = low + table.sizes[event]
     while low < high:
         middle = (low + high) // 2
-        if table.lists[middle] < first:
+        if table.by_key[middle] < first:
             low = middle + 1
         else:
             high = middle
-    return table.lists[low] if low < end else NO_EVENT
+    return table.by_key[low] if low < end else NO_EVENT
 
 
 @cython.cfunc

@@ -83,18 +83,8 @@ def atomic_file(path: StrPath, mode: str = "wb") -> Iterator[IO[Any]]:
     A device or a pipe is written directly.
     """
     refuse_existing(path, overwrite=True)
-    if is_device(path):
-        with open_output(path, mode) as file:
-            yield file
-        return
-    target = Path(path).absolute()
-    make_folder(target.parent)
-    with _beside(target) as beside:
-        # "x" creates the file with the permissions that the umask leaves.
-        with open_output(beside, mode.replace("w", "x")) as file:
-            yield file
-        sync(beside)
-        publish([(beside, target)])
+    with _atomic([Path(path)], mode) as (file,):
+        yield file
 
 
 def atomic_files(contents: Mapping[Path, bytes], stale: Iterable[Path] = ()) -> None:
@@ -102,18 +92,27 @@ def atomic_files(contents: Mapping[Path, bytes], stale: Iterable[Path] = ()) -> 
 
     Between two renames a crash can leave some of them new and others old.
     """
+    with _atomic(contents, "wb", stale) as files:
+        for file, content in zip(files, contents.values(), strict=True):
+            file.write(content)
+
+
+@contextlib.contextmanager
+def _atomic(paths: Iterable[Path], mode: str, stale: Iterable[Path] = ()) -> Iterator[list[IO[Any]]]:
+    waiting = []
     with contextlib.ExitStack() as temporary:
-        waiting = []
-        for path, content in contents.items():
-            if is_device(path):
-                beside = path
-            else:
+        with contextlib.ExitStack() as opened:
+            files = []
+            for path in paths:
+                if is_device(path):
+                    files.append(opened.enter_context(open_output(path, mode)))
+                    continue
                 target = path.absolute()
-                beside = temporary.enter_context(_beside(target))
-                waiting.append((beside, target))
                 make_folder(target.parent)
-            with open_output(beside) as file:
-                file.write(content)
+                waiting.append((temporary.enter_context(_beside(target)), target))
+                # "x" creates the file with the permissions that the umask leaves.
+                files.append(opened.enter_context(open_output(waiting[-1][0], mode.replace("w", "x"))))
+            yield files
         sync(*(beside for beside, _ in waiting))
         for path in stale:
             remove(path)

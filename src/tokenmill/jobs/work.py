@@ -151,8 +151,7 @@ def do_parts(
     left = [part for part in range(len(sizes)) if part not in resumed]
     if job.engine == "local":
         for part in left:
-            task = Task(folder, work.stage, part, on_skip, partial(meter.set, part), progress)
-            folder.save(f"{names[part]}.done", {"value": work.do(part, task), "skips": []})
+            _do(work, part, Task(folder, work.stage, part, on_skip, partial(meter.set, part), progress))
             meter.set(part, sizes[part] or 0)
     elif left:
         from .ray import finished_tasks
@@ -173,8 +172,14 @@ def do_parts(
 def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) -> None:
     """Do one part in a process that cannot call the caller's functions: what it skips is saved with its result."""
     skips: list[Skip] = []
-    value = work.do(part, Task(folder, work.stage, part, skips.append if may_skip else None))
-    folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]})
+    _do(work, part, Task(folder, work.stage, part, skips.append if may_skip else None), skips)
+
+
+def _do(work: Work, part: int, task: Task, skips: Sequence[Skip] = ()) -> None:
+    value = work.do(part, task)
+    task.working_folder.save(
+        f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]}
+    )
 
 
 def group_by_size(sources: Iterable[T], size: int) -> list[list[T]]:

@@ -79,49 +79,41 @@ class WorkerPool:
         worker = self._idle.get()
         try:
             if worker is None:
-                worker = _Worker()
+                worker = _Worker(self._seconds)
                 self._all.append(worker)
-                worker.start(self._start)
+                worker.work(self._start)
             if self._closed:
                 raise TokenmillError("the workers were stopped")
-            return worker.work(batch, 20 * self._seconds)
+            worker.started = True
+            return worker.work(batch)
         except _Died as death:
             assert worker is not None
             self._all.remove(worker)
             worker.kill()
-            worker = None
+            started, worker = worker.started, None
             if self._closed:
                 raise TokenmillError("the workers were stopped") from death
-            if not death.started:
+            if not started:
                 raise TokenmillError(f"a worker process cannot work: {death.reason}") from death
-            return "failed", self._explain(death)
+            return "failed", str(death)
         finally:
             self._idle.put(worker)
 
-    def _explain(self, death: _Died) -> str:
-        if death.too_slow:
-            return f"it took more than {20 * self._seconds:g} s"
-        if death.signal == "SIGPROF":
-            return f"it took more than {self._seconds:g} s of processor time"
-        if death.code == OUT_OF_MEMORY:
-            return NO_MEMORY
-        return f"it crashed the process that read it ({death.reason})"
-
 
 class _Died(Exception):
-    def __init__(self, started: bool, too_slow: bool, code: int, message: str) -> None:
-        self.started = started
-        self.too_slow = too_slow  # by the clock
-        self.code = code
-        self.signal = signal.Signals(-code).name if code < 0 else ""
-        # A process that a signal ended wrote its messages before, over another document.
-        self.reason = self.signal or f"code {code}: {message}"
+    """Says what became of the batch. reason: how the process ended."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class _Worker:
-    """One process, and the pipes to it."""
+    """One process, and the pipes to it. seconds: the processor time for a batch; by the clock it has twenty times as long."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.started = False
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         package_home = str(Path(__file__).resolve().parents[2])
         self._process = subprocess.Popen(
@@ -132,14 +124,9 @@ class _Worker:
             process_group=0,  # Ctrl-C at a terminal is for the process that started this one
             env=os.environ | {"PYTHONPATH": os.pathsep.join([package_home, *filter(None, sys.path)])},
         )
-        self._started = False
 
-    def start(self, start: tuple) -> None:
-        """Wait until the worker is ready; raises _Died if it cannot start."""
-        self._started = self.work(start) == "ready"
-
-    def work(self, batch: Any, seconds: float | None = None) -> Any:
-        """The worker's answer; raises _Died if it ends, or gives none within `seconds` by the clock."""
+    def work(self, batch: Any) -> Any:
+        """The worker's answer, of the first batch "ready"; raises _Died if it ends, or gives none in time."""
         assert self._process.stdin is not None and self._process.stdout is not None
         too_slow = threading.Event()
 
@@ -147,8 +134,8 @@ class _Worker:
             too_slow.set()
             self._process.kill()
 
-        clock = threading.Timer(seconds or 0, end)
-        if seconds:
+        clock = threading.Timer(20 * self._seconds, end)
+        if self.started:
             clock.start()
         try:
             send(self._process.stdin, batch)
@@ -157,7 +144,15 @@ class _Worker:
             code = self._process.wait()
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
             message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise _Died(self._started, too_slow.is_set(), code, message) from error
+            # A process that a signal ended wrote its messages before, over another document.
+            reason = signal.Signals(-code).name if code < 0 else f"code {code}: {message}"
+            if too_slow.is_set():
+                raise _Died(f"it took more than {20 * self._seconds:g} s", reason) from error
+            if reason == "SIGPROF":
+                raise _Died(f"it took more than {self._seconds:g} s of processor time", reason) from error
+            if code == OUT_OF_MEMORY:
+                raise _Died(NO_MEMORY, reason) from error
+            raise _Died(f"it crashed the process that read it ({reason})", reason) from error
         finally:
             clock.cancel()
 

@@ -122,48 +122,36 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
 
 @contextlib.contextmanager
 def _locked(path: Path, output: Path) -> Iterator[None]:
-    """Hold the lock in the folder `path`, which is made, and deleted at the end if nothing but the lock is left in it."""
-    lock = _lock(path, output)
+    """Hold the lock in the folder `path`, which is made, and deleted at the end if nothing but the lock is left in it.
+
+    The last holder of the lock may delete it before it is locked here, so it must still be the file of that name.
+    """
+    lock: IO[bytes] | None = None
+    held = False
     try:
-        yield
-    finally:
-        _release(path, lock)
-
-
-def _lock(path: Path, output: Path) -> IO[bytes]:
-    """The open lock. Its last holder may delete it before it is locked here, so it must still be the file of that name."""
-    while True:
-        lock: IO[bytes] | None = None
-        try:
+        while not held:
+            if lock is not None:
+                lock.close()
             make_folder(path)
             with output_errors(output), contextlib.suppress(FileNotFoundError):
-                lock = open(path / "lock", "ab")  # noqa: SIM115  # closed by `_release`; "wb" would truncate a locked file
+                lock = open(path / "lock", "ab")  # noqa: SIM115  # closed below; "wb" would truncate a locked file
                 try:
                     lock_file(lock)
-                    if os.path.samestat(os.fstat(lock.fileno()), os.stat(path / "lock")):
-                        return lock
                 except (BlockingIOError, PermissionError) as error:  # the second on Windows
-                    lock.close()
                     raise UsageError(
                         f"another process is writing {output}. Wait until it ends, or choose another output."
                     ) from error
+                held = os.path.samestat(os.fstat(lock.fileno()), os.stat(path / "lock"))
+        yield
+    finally:
+        with lock or contextlib.nullcontext(), contextlib.suppress(OSError, ValueError):
+            if lock is not None and not held:
+                lock_file(lock)  # fails if another process holds it
+            if lock is not None and os.name == "nt":  # Windows does not delete open files
                 lock.close()
-        except KeyboardInterrupt:
-            with contextlib.suppress(OSError, ValueError):
-                if lock is not None:
-                    lock_file(lock)  # fails if another process holds it
-                _release(path, lock)
-            raise
-
-
-def _release(path: Path, lock: IO[bytes] | None) -> None:
-    """Delete the folder if nothing but the lock is left in it, and let go of the lock."""
-    if lock is not None and os.name == "nt":  # Windows does not delete open files
-        lock.close()
-    with lock or contextlib.nullcontext(), contextlib.suppress(OSError):
-        if lock is not None and os.listdir(path) == ["lock"]:
-            (path / "lock").unlink()
-        path.rmdir()
+            if lock is not None and os.listdir(path) == ["lock"]:
+                (path / "lock").unlink()
+            path.rmdir()
 
 
 def path_beside(output: Path) -> Path:

@@ -11,3 +11,11 @@ cdef extern from *:
     """
     bint signalled "tm_signalled" () noexcept nogil
     int raise_signalled "tm_raise_signalled" () except -1
+
+
+cdef inline int check_signals() except -1 nogil:
+    # Raises what a signal handler raised.
+    if signalled():
+        with gil:
+            raise_signalled()
+    return 0

@@ -27,7 +27,7 @@ from ..counting import WordCounts
 from ..events import event_table
 from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
-from ..training.trainer import pair_weight
+from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
 from .tables import Column, Table, Token
 from .usage import code_points, slices

@@ -14,7 +14,6 @@ class SuperwordTraining(Job):
     """Trains superwords of both kinds. The result does not depend on the memory limit or the number of threads."""
 
     def run(self) -> Vocabulary:
-        """Train."""
         return train_boundless(self) if self.options.superwords == "boundless" else train_superbpe(self)
 
     def n_tokens(self) -> None:

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The text of stage 2: from lines to segments, from segments to ids of stage 1, and to fragments that are counted.
 
 Definitions
@@ -184,15 +183,48 @@ class SegmentReader:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def next_chunk(self) -> cython.Py_ssize_t:
-        """The segments of the next lines and their ids. 1, or 0 at the end of the block, or a negative number."""
+    @cython.exceptval(-1)
+    def next_chunk(self) -> cython.int:
+        """Set `chunk` to the next ids, each with the place of the total of the border before it. 0 at the end of the block."""
+        kept: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.kept))
+        i: cython.Py_ssize_t
+        if self.old is not None:
+            if not self.next_kept():
+                return 0
+        elif not (self.next_runs() if self.pretokens is not None else self.next_lines()):
+            return 0
+        elif self.keeps:
+            if not tm_make_room(kept, cython.address(self.kept_room), self.n_kept + self.n_ids, 4):
+                self.checked(NO_MEMORY)
+            memcpy(self.kept + self.n_kept, self.chunk, 4 * self.n_ids)
+            self.n_kept += self.n_ids
+        for i in range(1, self.n_ids):
+            self.room.places[i] = cython.cast(
+                uint32_t, tm_pair_hash(0, self.chunk[i - 1] & ID, self.chunk[i] & ID) >> self.shift
+            )
+        return 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def checked(self, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return a number of ids, or raise what a negative number of the merger stands for."""
+        if n < 0:
+            with cython.gil:
+                if n == SIGNALLED:
+                    raise_signalled()
+                raise MemoryError
+        return n
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def next_lines(self) -> cython.int:
+        """The segments of the next lines and their ids. 0 at the end of the block."""
         first: cython.size_t = self.position
         n: cython.Py_ssize_t = 0
         m: cython.Py_ssize_t
         i: cython.Py_ssize_t
-        if self.pretokens is not None:
-            return self.next_runs()
         while n <= ROOM - LEAST_ROOM and self.position - first < CHUNK:
             if self.position == self.line_end and not self.next_line():
                 break
@@ -206,28 +238,23 @@ class SegmentReader:
         if n == 0:
             return 0
         if not make_id_room(cython.address(self.room), self.position - first, 4):
-            return NO_MEMORY
+            self.checked(NO_MEMORY)
         self.chunk = self.room.ids
-        self.n_ids = self.parts.encode(
-            self.text, first, self.block.shape[0], self.ends, n, self.chunk, self.id_ends
+        self.n_ids = self.checked(
+            self.parts.encode(self.text, first, self.block.shape[0], self.ends, n, self.chunk, self.id_ends)
         )
-        if self.n_ids < 0:
-            return self.n_ids
         for i in range(n):
             self.chunk[self.id_ends[i] - 1] |= END
-        if self.keeps and not self.keep():
-            return NO_MEMORY
         return 1
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def next_runs(self) -> cython.Py_ssize_t:
-        """The atoms of the next pretokens, up to the end of a segment. Returns what `next_chunk` does."""
+    @cython.exceptval(-1)
+    def next_runs(self) -> cython.int:
+        """The atoms of the next pretokens, up to the end of a segment. 0 at the end of the block."""
         first: cython.size_t = self.position
         n: cython.Py_ssize_t
         i: cython.Py_ssize_t = 0
-        code: cython.Py_ssize_t
         ended: cython.bint = True
         self.n_ids = 0
         while not ended or self.position - first < CHUNK:
@@ -244,35 +271,25 @@ class SegmentReader:
                 self.ends[i] += self.line
             # Room for what was found and for the ids of a batch.
             if not make_id_room(cython.address(self.room), self.ends[n - 1] - first, 4):
-                return NO_MEMORY
+                self.checked(NO_MEMORY)
             self.chunk = self.room.ids
             i = 0
             while i < n:
-                code = self.look_up(i, min(BATCH, n - i))
-                if code < 0:
-                    return code
-                ended = code == 0
+                ended = not self.look_up(i, min(BATCH, n - i))
                 i += BATCH
-        if self.keeps and not self.keep():
-            return NO_MEMORY
         return self.position > first
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def look_up(self, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Add the atoms among the pretokens that end at ends[i:i + n] to the chunk. Returns whether the last is one, or a
-        negative number."""
+    @cython.exceptval(-1)
+    def look_up(self, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.int:
+        """Add the atoms among the pretokens that end at ends[i:i + n] to the chunk. Returns whether the last is one."""
         k: cython.Py_ssize_t
         last: cython.size_t = 0
         id: uint32_t
         atom: cython.bint = True
         batch: cython.pointer(uint32_t) = self.chunk + self.n_ids
-        count: cython.Py_ssize_t = self.pretokens.encode(
-            self.text, self.position, self.block.shape[0], self.ends + i, n, batch
-        )
-        if count < 0:
-            return count
+        self.checked(self.pretokens.encode(self.text, self.position, self.block.shape[0], self.ends + i, n, batch))
         for k in range(n):
             id = batch[last]
             atom = self.pretokens.places[k] == last + 1 and self.atoms[id]
@@ -287,21 +304,9 @@ class SegmentReader:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def keep(self) -> cython.bint:
-        """Add the ids of the chunk to the kept ones."""
-        kept: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.kept))
-        if not tm_make_room(kept, cython.address(self.kept_room), self.n_kept + self.n_ids, 4):
-            return False
-        memcpy(self.kept + self.n_kept, self.chunk, 4 * self.n_ids)
-        self.n_kept += self.n_ids
-        return True
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def next_kept(self) -> cython.Py_ssize_t:
-        """The next ids that were kept. Returns what `next_chunk` does."""
+    @cython.exceptval(-1)
+    def next_kept(self) -> cython.int:
+        """The next ids that were kept. 0 at the end of the block."""
         end: cython.size_t = self.old.shape[0]
         size: cython.size_t = min(KEPT_CHUNK, end - self.position)
         if self.position == end:
@@ -310,64 +315,47 @@ class SegmentReader:
         while self.position + size < end and not self.chunk[size - 1] & END:
             size += 1
         if not make_id_room(cython.address(self.room), size, 4):
-            return NO_MEMORY
+            self.checked(NO_MEMORY)
         self.position += size
         self.n_ids = size
         return 1
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def find_places(self) -> cython.void:
-        """Find the place of the total of each border of the chunk."""
-        i: cython.Py_ssize_t
-        for i in range(1, self.n_ids):
-            self.room.places[i] = cython.cast(
-                uint32_t, tm_pair_hash(0, self.chunk[i - 1] & ID, self.chunk[i] & ID) >> self.shift
-            )
 
     def add_totals(self, limit: cython.size_t) -> bool:
         """Add the borders of the next `limit` bytes to the totals. True at the end of the block."""
         totals: cython.pointer(uint16_t) = cython.address(self.totals[0])
         start: cython.size_t = self.position
-        code: cython.Py_ssize_t = 1
+        more: cython.bint = True
         i: cython.Py_ssize_t
         total: cython.pointer(uint16_t)
         with cython.nogil:
-            while self.position - start < limit:
-                code = self.next_chunk()
-                if code <= 0:
-                    break
-                self.find_places()
-                for i in range(1, self.n_ids):
+            while more and self.position - start < limit:
+                more = self.next_chunk()
+                for i in range(1, self.n_ids if more else 0):
                     if i + AHEAD < self.n_ids:
                         tm_prefetch_write(totals + self.room.places[i + AHEAD])
                     total = totals + self.room.places[i]
                     total[0] += not (self.chunk[i - 1] & END) and total[0] != HIGHEST
-        self.check(code)
-        return code == 0
+        return not more
 
     def count_fragments(self, table: CountTable, limit: cython.size_t) -> bool:
         """Count the fragments of the next `limit` bytes, or until the table is full. True at the end of the block."""
         start: cython.size_t = self.position
-        code: cython.Py_ssize_t = 1
+        more: cython.bint = True
         with cython.nogil:
             while self.position - start < limit and table.has_room(MOST):
                 if self.fragment == self.n_cuts:
                     self.flush(table)
                     if not table.has_room(MOST):
                         break
-                    code = self.next_chunk() if self.old is None else self.next_kept()
-                    if code <= 0:
+                    more = self.next_chunk()
+                    if not more:
                         break
-                    self.find_places()
                     self.find_cuts()
                 self.count_cuts(table)
             if table.has_room(MOST):
                 self.flush(table)
         table.check()
-        self.check(code)
-        return code == 0
+        return not more
 
     @cython.cfunc
     @cython.nogil
@@ -381,13 +369,19 @@ class SegmentReader:
         n: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         whole: cython.bint
+        left: uint8_t
+        right: uint8_t
+        vetoed: uint8_t
         for i in range(1, self.n_ids):
             if i + AHEAD < self.n_ids:
                 tm_prefetch(crossed + (places[i + AHEAD] >> 3))
+            left = self.flags[chunk[i - 1] & ID]
+            right = self.flags[chunk[i] & ID]
+            vetoed = ((left & 1) & (right >> 1)) | ((left | right) >> 2)  # a token across it would hold a colon and a space
             whole = (
                 (chunk[i - 1] < END)
                 & (crossed[places[i] >> 3] >> (places[i] & 7))
-                & (not self.is_vetoed(chunk[i - 1] & ID, chunk[i] & ID))
+                & (not vetoed)
             )
             cuts[n] = cython.cast(uint32_t, i)
             n += 1 - whole
@@ -413,16 +407,6 @@ class SegmentReader:
                 self.flush(table)
                 if not table.has_room(MOST):
                     return
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(check=False)
-    def is_vetoed(self, left: uint32_t, right: uint32_t) -> cython.bint:
-        """Whether a token that spans this border would hold a colon and a space."""
-        l: uint8_t = self.flags[left]
-        r: uint8_t = self.flags[right]
-        return ((l & 1) & (r >> 1)) | ((l | r) >> 2)
 
     @cython.cfunc
     @cython.nogil
@@ -452,13 +436,3 @@ class SegmentReader:
         """Count the fragments that wait. The table has room for them."""
         table.add_all(self.some, self.waiting)
         self.waiting = 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def check(self, code: cython.Py_ssize_t) -> cython.int:
-        """Raise what a negative number of the merger stands for."""
-        if code == SIGNALLED:
-            raise_signalled()
-        if code < 0:
-            raise MemoryError
-        return 0

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import regex
 
 from ..errors import UsageError
@@ -27,13 +28,12 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.encoding.parts import pretoken_cache
 from ..training import Training
 from ..training.watching import Watch
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import arranged
 from . import passes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
 
     from ._fragments_cy import SegmentReader
 
@@ -44,24 +44,22 @@ Row = tuple[int, int, int]
 
 def train_boundless(job: passes.Job) -> Vocabulary:
     """Train superwords of whole pretokens. `min_count` holds for the events, `min_pair_count` for both."""
-    import numpy as np
-
     options = job.options
     Splitter(*job.counts.split_patterns, joins=bytes(1 << 13))  # raises before long work
     first = Training(job.counts, options.without_superwords(), job.show).run()
     segments = _Segments(job, first)
     wanted = options.n_ordinary - _BYTES
     totals = segments.totals()
-    counts = np.minimum(np.reshape(first.event_counts, (-1, 2))[:, 0], 0xFFFF).astype(np.uint16)
-    floor = options.min_pair_count
-    least = max(floor, passes.guess(np.concatenate([totals, counts]), wanted))
-    while True:
-        rows, tokens, numbers = segments.merge(segments.fragments(totals, least), least, wanted)
-        unknown = least - 1 if least > floor else 0  # a superword that was not found has this count at most
+    counts = np.minimum(first.event_counts[:, 0], 0xFFFF).astype(np.uint16)
+    guess = passes.guess(np.concatenate([totals, counts]), wanted)
+    for least, (rows, spelt, numbers) in segments.attempts(totals, guess, wanted):
+        # A superword that was not found has this count at most.
+        unknown = least - 1 if least > options.min_pair_count else 0
         taken = _take(first, rows.tolist(), numbers[:, 0].tolist(), options.n_ordinary, unknown)
         if taken is not None:
-            return _vocabulary(job, first, (rows[: taken[1]], tokens, numbers[: taken[1]]), taken[0])
-        least = max(floor, least // 4)  # the guess was too high
+            n_events, n = taken
+            return _vocabulary(job, first, (rows[:n], spelt, numbers[:n]), n_events)
+    raise AssertionError("with all superwords, nothing is unknown")
 
 
 def _take(
@@ -71,10 +69,8 @@ def _take(
 
     unknown: the highest count that a superword may have that was not found. None if it matters.
     """
-    import numpy as np
-
     events = first.events.tolist()
-    event_counts = np.reshape(first.event_counts, (-1, 2))[:, 0].tolist()
+    event_counts = first.event_counts[:, 0].tolist()
     there = {*range(_BYTES)}
     at = n = 0
     while len(there) < size:
@@ -100,8 +96,6 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
 
     Ids: the bytes, the tokens of the events in order, the superwords, the special tokens, the removed tokens.
     """
-    import numpy as np
-
     events, (rows, spelt, numbers) = first.events[:n_events], merged
     gone: dict[int, bool] = dict.fromkeys([*range(_BYTES), *events[events[:, 1] >= 0, 2].tolist()], False)
     for left, right, new in events.tolist():
@@ -114,17 +108,13 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
         raise UsageError(
             f"the split pattern cuts the same text in two ways: {twice!r} is a superword and another token. Give another pattern"
         )
-    special = job.options.special_tokens
-    final = np.full(len(spelt) + 1, -1, np.int32)  # the last one is for the -1 of a removal
-    final[present] = np.arange(len(present))
-    final[removed] = len(present) + len(tuple(special)) + np.arange(len(removed))
-    holes: list[bytes | None] = [None] * len(tuple(special)) if removed else []
+    spelt_by_id, added, final = arranged(spelt, removed, job.options.special_tokens, present)
     vocabulary = Vocabulary(
-        tokens=(*tokens, *holes, *(spelt[id] for id in removed)),
+        tokens=spelt_by_id,
         split_patterns=first.split_patterns,
         order="events",
         events=final[events],
-        added_tokens=tuple(AddedToken(content, id) for id, content in enumerate(special, len(present))),
+        added_tokens=added,
         whole_pretokens=False,
         refine=first.refine,
         superwords=final[rows],
@@ -132,7 +122,7 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
     )
     every = np.concatenate([vocabulary.events, vocabulary.superwords])
     told = Watch(job.progress, [token or b"" for token in vocabulary.tokens])
-    told.tell(every, np.concatenate([np.reshape(vocabulary.event_counts, (-1, 2)), numbers]))
+    told.tell(every, np.concatenate([vocabulary.event_counts, numbers]))
     return vocabulary
 
 
@@ -140,8 +130,6 @@ class _Segments(passes.Passes):
     """Segments are runs of atoms."""
 
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
-        import numpy as np
-
         tok = Tokenizer(first)
         tokens = [token or b"" for token in first.tokens]
         atoms = [id not in first.removed and _is_atom(tok, token, id) for id, token in enumerate(tokens)]
@@ -157,8 +145,6 @@ class _Segments(passes.Passes):
         self.known = pretoken_cache([token if known else None for token, known in zip(tokens, looked_up, strict=True)])
 
     def reader(self, totals: np.ndarray, crossed: np.ndarray) -> SegmentReader:
-        import numpy as np
-
         from ._fragments_cy import SegmentReader
 
         flags = np.zeros(len(self.tokens), np.uint8)

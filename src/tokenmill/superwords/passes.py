@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..counting import CountOptions
 from ..counting.options import Paths, memory_limit_of
@@ -26,12 +28,9 @@ from ..sources.blocks import Block, Cut
 from ..sources.find import find_sources
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
-from ..training.trainer import by_falling_count, pair_weight
 from ..training.watching import Watch
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..counting import WordCounts
     from ..counting.rows import Rows
     from ..split import Splitter
@@ -45,7 +44,7 @@ _KEPT = 25  # percent of the memory for ids that are kept
 _SAMPLE = 1 << 20  # totals that the first guess looks at
 
 # Merges as rows (left id, right id, new id), all tokens by id, and two numbers for each merge: its count and 0.
-Merged = tuple["np.ndarray", list[bytes], "np.ndarray"]
+Merged = tuple[np.ndarray, list[bytes], np.ndarray]
 
 
 # Lets threads count all of a text, cut where the Cut says, under the name of a stage, with calls of the progress.
@@ -92,7 +91,6 @@ class Job:
             raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
 
     def show(self, stage: str, done: int, total: int | None) -> None:
-        """Report the progress."""
         if self.progress is not None:
             self.progress(stage, done, total)
 
@@ -143,8 +141,6 @@ class Passes:
 
     def fragments(self, totals: np.ndarray, least: int) -> Rows:
         """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
-        import numpy as np
-
         crossed = np.packbits(totals >= min(least, _HIGHEST), bitorder="little")
         new = partial(_FragmentCounter, self, crossed)
         with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
@@ -166,23 +162,25 @@ class Passes:
         threads.start(work)
         threads.join(lambda: self.progress("fragments", len(kept) - len(waiting), len(kept)))
 
+    def attempts(self, totals: np.ndarray, guess: int, wanted: int) -> Iterator[tuple[int, Merged]]:
+        """Merges with a count of at least a number, which falls until the caller has enough. guess: the first such number."""
+        floor = self.options.min_pair_count
+        least = max(floor, guess)
+        yield least, self.merge(self.fragments(totals, least), least, wanted)
+        while least > floor:  # the guess was too high
+            least = max(floor, least // 4)
+            yield least, self.merge(self.fragments(totals, least), least, wanted)
+
     def merge(self, rows: Rows, least: int, wanted: int) -> Merged:
         """At most `wanted` merges, those with a count of `least` or more."""
-        import numpy as np
-
-        from ..counting import WordCounts
-
         arena, offsets, numbers = rows
         if len(numbers) == 0:
             return np.zeros((0, 3), np.int32), self.tokens, np.zeros((0, 2), np.uint64)
         ids = arena.view(np.uint16 if self.width == 2 else np.uint32)
         offsets //= np.uint64(self.width)
-        order = by_falling_count(WordCounts(arena, rows[1] * np.uint64(self.width), numbers), 1)
-        start = Alphabet(tuple(self.tokens), ids, offsets)
-        corpus = loops.load_corpus(start, numbers, order, self.progress)
+        corpus, weight = loops.load_corpus(Alphabet(tuple(self.tokens), ids, offsets), numbers, 1, self.progress)
         size = self.options.vocab_size - self.options.n_ordinary + len(self.tokens) + wanted
         options = self.options.without_superwords(refine=None, vocab_size=size, min_pair_count=least)
-        weight = pair_weight(offsets, numbers)
         watch = Watch(None, ())
         merges, tokens, _ = loops.merge(
             corpus, self.tokens, options, weight, self.progress, watch, max_words=self.max_words
@@ -198,8 +196,6 @@ class _BorderCounter(Counter):
     """Adds the borders of blocks to totals of its own."""
 
     def __init__(self, passes: Passes, budget: int, spill: Spill, pause: Pause) -> None:
-        import numpy as np
-
         super().__init__(None, budget, spill, pause)
         self._documents = passes.documents
         self.totals = np.zeros(passes.n_totals, np.uint16)
@@ -223,8 +219,6 @@ class _FragmentCounter(Counter):
 
     def __init__(self, passes: Passes, crossed: np.ndarray, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(None, budget, spill, pause)
-        import numpy as np
-
         self._documents = passes.documents
         self.reader = passes.reader(np.zeros(0, np.uint16), crossed)
 
@@ -234,8 +228,6 @@ class _FragmentCounter(Counter):
 
     def count_kept(self, ids: bytearray) -> None:
         """Count the fragments of a block that was read before."""
-        import numpy as np
-
         self.reader.begin_kept(np.frombuffer(ids, np.uint32))
         self._count()
 
@@ -247,8 +239,6 @@ class _FragmentCounter(Counter):
 
 def _sum_of(parts: Iterable[np.ndarray]) -> np.ndarray:
     """The sum of tables of totals, none above _HIGHEST. The arrays may change."""
-    import numpy as np
-
     first, *others = parts
     for other in others:
         np.minimum(other, np.uint16(_HIGHEST) - first, out=other)
@@ -261,8 +251,6 @@ def guess(totals: np.ndarray, wanted: int) -> int:
 
     A guess too high costs another pass over the text, one too low makes more fragments. The result is the same.
     """
-    import numpy as np
-
     stride = max(1, min(len(totals) // _SAMPLE, wanted // 1024))
     sample = totals[::stride]
     rank = wanted // stride

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import UsageError
 from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import part_encoder
 from ..training import Training
-from ..training.trainer import by_falling_count
+from ..training.loops import by_falling_count
 from ..training.watching import Watch
 from ..vocabulary import AddedToken, Vocabulary
 from . import passes
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..sources.blocks import Cut
     from ._fragments_cy import SegmentReader
 
@@ -30,13 +30,16 @@ _LEARNT = 1 << 17  # words that all caches begin with
 
 def train_superbpe(job: passes.Job) -> Vocabulary:
     """Train both stages. `min_count` holds for stage 1."""
-    import numpy as np
-
     options = job.options
     stage1 = options.without_superwords(vocab_size=options.stage1_size)
     first = Training(job.counts, stage1, job.progress).run()
     stage2 = _Stage2(job, first)
-    merges, tokens, numbers = _best(stage2, options.n_ordinary - len(stage2.tokens))
+    wanted = options.n_ordinary - len(stage2.tokens)
+    totals = stage2.totals()
+    for _, merged in stage2.attempts(totals, passes.guess(totals, wanted), wanted):
+        if len(merged[0]) == wanted:
+            break
+    merges, tokens, numbers = merged
     Watch(job.progress, stage2.tokens, len(first.events)).tell(merges, numbers)
     special = enumerate(options.special_tokens, len(tokens))
     return Vocabulary(
@@ -46,28 +49,14 @@ def train_superbpe(job: passes.Job) -> Vocabulary:
         events=np.concatenate([first.events, merges]),
         added_tokens=tuple(AddedToken(content, id) for id, content in special),
         whole_pretokens=False,  # it would change no id, and encoding would have to check that
-        event_counts=np.concatenate([np.reshape(first.event_counts, (-1, 2)), numbers]),
+        event_counts=np.concatenate([first.event_counts, numbers]),
     )
-
-
-def _best(stage2: _Stage2, wanted: int) -> passes.Merged:
-    """The best `wanted` merges of stage 2."""
-    totals = stage2.totals()
-    floor = stage2.options.min_pair_count
-    least = max(floor, passes.guess(totals, wanted))
-    while True:
-        merged = stage2.merge(stage2.fragments(totals, least), least, wanted)
-        if len(merged[0]) == wanted or least == floor:
-            return merged
-        least = max(floor, least // 4)  # the guess was too high
 
 
 class _Stage2(passes.Passes):
     """Segments are parts of lines."""
 
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
-        import numpy as np
-
         splitter = job.options.splitter(job.options.stage2_split or SUPERWORDS)
         if splitter.scanner is None:
             raise UsageError(
@@ -79,7 +68,7 @@ class _Stage2(passes.Passes):
         if job.options.colon_veto is not False:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
         self.encoder = part_encoder(self.tokens, first.events)
-        words = by_falling_count(job.counts, job.options.min_count)[:_LEARNT]
+        words = by_falling_count(job.counts.counts, job.options.min_count)[:_LEARNT]
         self.encoder.learn(job.counts.arena, job.counts.offsets, words)
         self.encoder.begin()
 

@@ -7,33 +7,39 @@ as memory of the process.
 from __future__ import annotations
 
 import gzip
-import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..errors import FormatError
 from ..vocabulary.lazy import lazy
-
-if TYPE_CHECKING:
-    import numpy as np
-
-BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
-MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
-MEGATRON_MAGIC = b"MMIDIDX\0\0"
-MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
+from .formats import BLOCK, MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES
 
 
 class Bounds:
-    """The starts of the documents in the ids, and the end of the last one: int64, one number more than there are documents."""
+    """The starts of the documents in the ids, and the end of the last one: int64, one number more than there are documents.
+
+    read: gives those from one number up to another, without it; a subclass may define `between` instead.
+    """
+
+    def __init__(self, length: int, read: Callable[[int, int], np.ndarray] | None = None) -> None:
+        self._length, self._read = length, read
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Bounds:
+        """Bounds in memory."""
+        return cls(len(array), lambda first, last: array[first:last])
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        return self._length
 
     def between(self, first: int, last: int) -> np.ndarray:
         """Those from number `first` up to `last`, without it."""
-        raise NotImplementedError
+        assert self._read is not None
+        return self._read(first, last)
 
     def blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
         """The bounds of the documents from `first` up to `last`, of some at a time: one number more than those."""
@@ -45,39 +51,19 @@ class Bounds:
         return self.between(0, len(self))
 
 
-class Array(Bounds):
-    """Bounds in memory."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def between(self, first: int, last: int) -> np.ndarray:
-        return self.array[first:last]
-
-
 class Column(Bounds):
     """Numbers in a row in a file, from a byte on; bounds if they are such."""
 
     def __init__(self, path: Path, dtype: Any, length: int, offset: int = 0) -> None:
-        import numpy as np
-
-        self._path, self._dtype, self._length, self._offset = path, np.dtype(dtype), length, offset
-
-    def __len__(self) -> int:
-        return self._length
+        super().__init__(length)
+        self._path, self._dtype, self._offset = path, np.dtype(dtype), offset
 
     @lazy
     def array(self) -> np.ndarray:
-        import numpy as np
-
-        return np.memmap(self._path, self._dtype, "r", self._offset, (self._length,)) if self._length else np.zeros(0)
+        shape = (len(self),)
+        return np.memmap(self._path, self._dtype, "r", self._offset, shape) if len(self) else np.zeros(0, self._dtype)
 
     def between(self, first: int, last: int) -> np.ndarray:
-        import numpy as np
-
         if last - first < BLOCK:
             return self.array[first:last]
         start = self._offset + first * self._dtype.itemsize
@@ -91,22 +77,6 @@ class Column(Bounds):
         return (self.between(start, min(start + BLOCK, len(self))) for start in range(0, len(self), BLOCK))
 
 
-class Ends(Bounds):
-    """Bounds from a file that says where each document ends."""
-
-    def __init__(self, ends: Column) -> None:
-        self._ends = ends
-
-    def __len__(self) -> int:
-        return len(self._ends) + 1
-
-    def between(self, first: int, last: int) -> np.ndarray:
-        import numpy as np
-
-        ends = self._ends.between(max(first - 1, 0), max(last - 1, 0)).astype(np.int64)
-        return ends if first or not last else np.concatenate(([0], ends))
-
-
 class MegatronIndex(Bounds):
     """A Megatron index, whose documents consist of sequences.
 
@@ -115,8 +85,6 @@ class MegatronIndex(Bounds):
     """
 
     def __init__(self, path: Path) -> None:
-        import numpy as np
-
         self._path = path
         try:
             size = path.stat().st_size
@@ -134,6 +102,7 @@ class MegatronIndex(Bounds):
         end = MEGATRON.size + 12 * n + 8 * m
         if size not in (end, end + n):  # one byte per sequence may follow: its mode
             raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
+        super().__init__(m)
         self.dtype, self.sequences = MEGATRON_TYPES[code], n
         self._width = np.dtype(self.dtype).itemsize
         self.lengths = Column(path, "<i4", n, MEGATRON.size)
@@ -143,8 +112,6 @@ class MegatronIndex(Bounds):
 
     def _checked(self) -> int:
         """The number of ids."""
-        import numpy as np
-
         start = first = 0
         for lengths, pointers in zip(self.lengths.chunks(), self._pointers.chunks(), strict=True):
             ends = np.cumsum(lengths, dtype=np.int64)
@@ -168,20 +135,13 @@ class MegatronIndex(Bounds):
 
     def one_sequence_each(self) -> bool:
         """Whether each document is one sequence."""
-        import numpy as np
-
         if len(self.documents) != self.sequences + 1:
             return False
         starts = range(0, len(self.documents), BLOCK)
         blocks = zip(starts, self.documents.chunks(), strict=True)
         return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
 
-    def __len__(self) -> int:
-        return len(self.documents)
-
     def between(self, first: int, last: int) -> np.ndarray:
-        import numpy as np
-
         if last <= first:
             return np.zeros(0, np.int64)
         documents = self.documents.between(first, last)
@@ -194,8 +154,6 @@ class MegatronIndex(Bounds):
 
 def read_npy(path: Path) -> np.ndarray:
     """The one-dimensional array of integers in a .npy file, mapped. Raises FormatError for any other file."""
-    import numpy as np
-
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
@@ -207,18 +165,14 @@ def read_npy(path: Path) -> np.ndarray:
 
 def read_offsets(path: Path) -> tuple[None, Bounds]:
     """OUT.offsets.npy."""
-    import numpy as np
-
     array: Any = read_npy(path)
     if array.dtype != np.int64:
         raise FormatError(f"{path}: offsets of {array.dtype}; expected int64")
-    return None, Column(path, array.dtype, len(array), array.offset) if len(array) else Array(array)
+    return None, Column(path, array.dtype, len(array), array.offset)
 
 
 def read_spans(path: Path) -> tuple[None, Bounds]:
     """OLMo's list of start,end, which is held in memory."""
-    import numpy as np
-
     try:
         with gzip.open(path, "rt", encoding="ascii") as file:  # other programs write more columns
             spans = np.fromiter((int(part) for line in file for part in line.split(",")[:2]), np.int64)
@@ -231,7 +185,7 @@ def read_spans(path: Path) -> tuple[None, Bounds]:
         raise FormatError(
             f"{path}: line {line + 1:,} begins at id {starts[line]:,}, and the line before ends at {bounds[line]:,}"
         )
-    return None, Array(bounds)
+    return None, Bounds.of(bounds)
 
 
 def read_ends(path: Path) -> tuple[str | None, Bounds]:
@@ -244,10 +198,25 @@ def read_ends(path: Path) -> tuple[str | None, Bounds]:
         raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
     if size % 8:
         raise FormatError(f"{path}: {size:,} bytes are not a whole number of 64-bit offsets. Was the file cut off?")
-    return {b"2": "uint16", b"4": "uint32"}.get(width), Ends(Column(path, "<i8", size // 8))
+    numbers = Column(path, "<i8", size // 8)
+
+    def between(first: int, last: int) -> np.ndarray:
+        ends = numbers.between(max(first - 1, 0), max(last - 1, 0)).astype(np.int64)
+        return ends if first or not last else np.concatenate(([0], ends))
+
+    return {b"2": "uint16", b"4": "uint32"}.get(width), Bounds(size // 8 + 1, between)
 
 
 def read_megatron(path: Path) -> tuple[str, Bounds]:
     """Megatron's .idx."""
     index = MegatronIndex(path)
     return index.dtype, index
+
+
+# By the suffix of the index: the type of an id where the index says it, and where the documents begin and end.
+READERS: dict[str, Callable[[Path], tuple[str | None, Bounds]]] = {
+    ".offsets.npy": read_offsets,
+    ".csv.gz": read_spans,
+    ".ds.index": read_ends,
+    ".idx": read_megatron,
+}

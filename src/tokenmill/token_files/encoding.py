@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,28 +149,22 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
     )
 
 
+@dataclass
 class EncodeParts:
     """The work of `encode_files`. Each part encodes some consecutive sources."""
 
-    stage = "encode"
+    tok: Tokenizer
+    groups: Sequence[list[tuple[Source, int, Span | None]]]
+    settings: Settings
+    job: JobOptions
+    stage: str = "encode"
 
-    def __init__(
-        self,
-        tok: Tokenizer,
-        groups: Sequence[list[tuple[Source, int, Span | None]]],
-        settings: Settings,
-        job: JobOptions,
-    ) -> None:
-        self.sizes = [sum(size for _, size, _ in group) for group in groups]
-        self._tok = tok
-        self._groups = groups
-        self._settings = settings
-        self._num_threads = 1 if job.engine == "ray" and job.num_threads is None else job.num_threads
-        self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+    @property
+    def sizes(self) -> list[int]:
+        return [sum(size for _, size, _ in group) for group in self.groups]
 
     @staticmethod
     def folder(working_folder: Path, part: int) -> Path:
-        """Return the folder of a part's files."""
         return working_folder / f"part-{part:05}"
 
     def do(self, part: int, task: Task) -> dict[str, Any]:
@@ -180,7 +174,7 @@ class EncodeParts:
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)
         # Of several parts, the header is written before the ids of the whole.
-        header = self._settings.header if len(self._groups) == 1 else 0
+        header = self.settings.header if len(self.groups) == 1 else 0
         with PartWriter(folder, header, state and state["part"]) as writer:
             resumed_bytes = writer.counts.text_bytes
             self._encode(part, task, writer, Place(*state["place"]) if state else Place())
@@ -192,6 +186,7 @@ class EncodeParts:
         """Encode from a place on, with a checkpoint now and then, and one at Ctrl-C."""
         done: dict[str, Any] | None = None
         saved = time.monotonic()
+        every = CHECKPOINT if self.job.checkpoint_every is None else self.job.checkpoint_every
 
         def checkpoint() -> None:
             writer.sync()
@@ -199,14 +194,17 @@ class EncodeParts:
 
         def after(place: Place) -> None:
             nonlocal done, saved
-            self._settings.check_tokens(writer.counts.tokens)
+            self.settings.check_tokens(writer.counts.tokens)
             done = {"place": list(place), "part": writer.mark()}
-            if time.monotonic() - saved >= self._every:
+            if time.monotonic() - saved >= every:
                 checkpoint()
                 saved = time.monotonic()
 
         try:
-            encode_sources(self._tok, self._settings, self._groups[part], writer, start, task, self._num_threads, after)
+            group, threads = self.groups[part], self.job.num_threads
+            if self.job.engine == "ray":
+                threads = threads or 1
+            encode_sources(self.tok, self.settings, group, writer, start, threads, task.on_skip, task.show, after)
         except KeyboardInterrupt:
             if done is not None:
                 checkpoint()

@@ -5,46 +5,24 @@ from __future__ import annotations
 import gzip
 import shutil
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 from ..errors import OptionName, UsageError
-from ..tokenizer.encoding._documents_cy import ends_of
-from .bounds import BLOCK, MEGATRON, MEGATRON_MAGIC, Bounds, read_ends, read_megatron, read_offsets, read_spans
 
 if TYPE_CHECKING:
-    Index = tuple[str | None, Bounds]
+    from .parts import Part
 
+    Writer = Callable[[IO[bytes], Part, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
+
+BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
+MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
+MEGATRON_MAGIC = b"MMIDIDX\0\0"
+MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
 NPY_TYPES = {"uint16": "<u2", "uint32": "<u4"}
 LLMC_MAGIC = {"uint16": struct.pack("<2i", 20240520, 1), "uint32": struct.pack("<2i", 20240801, 7)}
-
-
-class Contents(NamedTuple):
-    """The data for the files beside the ids.
-
-    lengths: a file of int64: the number of ids of each document.
-    tokenizer: the fingerprint of the vocabulary.
-    starts: for Megatron, a file of int64: the number of the first sequence of each document, and that of all sequences.
-        None where each document is one sequence.
-    """
-
-    lengths: Path
-    documents: int
-    tokens: int
-    dtype: str
-    tokenizer: str
-    starts: Path | None = None
-
-    def ends(self) -> Iterator[Any]:
-        """Yield the ends of the documents in the ids, in blocks of int64."""
-        end = 0
-        with open(self.lengths, "rb") as file:
-            while data := file.read(8 * BLOCK):
-                ends = ends_of(memoryview(data).cast("q"), end)
-                yield ends
-                end = ends[-1]
 
 
 def npy_header(kind: str, n: int) -> bytes:
@@ -53,21 +31,21 @@ def npy_header(kind: str, n: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
 
 
-def _write_offsets(file: IO[bytes], contents: Contents) -> None:
-    file.write(npy_header("<i8", contents.documents + 1) + bytes(8))
-    _write_ends(file, contents)
+def _write_offsets(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
+    file.write(npy_header("<i8", part.counts.documents + 1) + bytes(8))
+    _write_ends(file, part, dtype, tokenizer)
 
 
-def _write_spans(file: IO[bytes], contents: Contents) -> None:
+def _write_spans(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
     start = 0
     with gzip.GzipFile("", "wb", 3, file, 0) as packed:
-        for ends in contents.ends():
+        for ends in part.ends():
             packed.write("".join(f"{a},{b}\n" for a, b in pairwise([start, *ends])).encode())
             start = ends[-1]
 
 
-def _write_ends(file: IO[bytes], contents: Contents) -> None:
-    for ends in contents.ends():
+def _write_ends(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
+    for ends in part.ends():
         file.write(ends)
 
 
@@ -78,19 +56,19 @@ def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
     return f"{tokenizer}|{2 if dtype == 'uint16' else 4}\n{tokens}\n{short}".encode()
 
 
-def _write_summary(file: IO[bytes], contents: Contents) -> None:
-    file.write(summary_of(contents.tokenizer, contents.dtype, contents.tokens))
+def _write_summary(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
+    file.write(summary_of(tokenizer, dtype, part.counts.tokens))
 
 
-def _write_megatron(file: IO[bytes], contents: Contents) -> None:
+def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
     """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
     import numpy as np
 
-    size, sequences = np.dtype(contents.dtype).itemsize, contents.documents
-    boundaries = contents.starts.stat().st_size // 8 if contents.starts else sequences + 1
-    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[contents.dtype], sequences, boundaries))
+    size, sequences = np.dtype(dtype).itemsize, part.counts.documents
+    boundaries = part.starts.stat().st_size // 8 if part.starts.exists() else sequences + 1
+    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
     first = start = 0
-    for block in contents.ends():
+    for block in part.ends():
         lengths = np.diff(block, prepend=start)
         if lengths.max() >= 1 << 31:
             raise UsageError(
@@ -102,12 +80,12 @@ def _write_megatron(file: IO[bytes], contents: Contents) -> None:
         file.write(lengths.astype("<i4").tobytes())
         first, start = first + len(block), block[-1]
     start = 0
-    for block in contents.ends():
+    for block in part.ends():
         starts = np.concatenate(([start], block[:-1]))
         file.write((starts * size).astype("<i8").tobytes())
         start = block[-1]
-    if contents.starts is not None:
-        with open(contents.starts, "rb") as numbers:
+    if part.starts.exists():
+        with open(part.starts, "rb") as numbers:
             shutil.copyfileobj(numbers, file, 8 * BLOCK)
         return
     for first in range(0, sequences + 1, BLOCK):
@@ -118,9 +96,8 @@ class TokenFileFormat(NamedTuple):
     """The properties of a format.
 
     suffix: of the file with the ids. fixed: whether it is always added, because training frameworks find the files by it.
-    beside: the suffixes and the writers of the files beside; the first is the index, which says where the documents begin.
+    beside: the suffixes and the writers of the files beside; the first is the index, which says where the documents begin: see bounds.py.
         A suffix replaces that of the ids if it is fixed, and follows it otherwise.
-    read_index: returns the type of an id where the index says it, and where the documents begin and end.
     magic: the first bytes of the file by the type of its ids, "" for any.
     header: the bytes before so many ids of a type.
     narrow: the largest vocabulary whose ids are uint16. wide: whether the format has uint32 for larger ones.
@@ -131,8 +108,7 @@ class TokenFileFormat(NamedTuple):
 
     suffix: str
     fixed: bool = False
-    beside: tuple[tuple[str, Callable[[IO[bytes], Contents], None]], ...] = ((".offsets.npy", _write_offsets),)
-    read_index: Callable[[Path], Index] = read_offsets
+    beside: tuple[tuple[str, Writer], ...] = ((".offsets.npy", _write_offsets),)
     magic: Mapping[str, bytes] = {}
     header: Callable[[str, int], bytes] = lambda dtype, tokens: b""
     narrow: int = 1 << 16
@@ -152,7 +128,7 @@ FORMATS = {
     "npy": TokenFileFormat(
         ".npy", magic={"": b"\x93NUMPY"}, header=lambda dtype, tokens: npy_header(NPY_TYPES[dtype], tokens)
     ),
-    "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), read_megatron, narrow=65_499),
+    "megatron": TokenFileFormat(".bin", True, ((".idx", _write_megatron),), narrow=65_499),
     "parquet": TokenFileFormat(".parquet", beside=(), magic={"": b"PAR1"}, separator=None),
     "nanogpt": TokenFileFormat(".bin", wide=False),
     "llmc": TokenFileFormat(
@@ -163,9 +139,7 @@ FORMATS = {
         cut_documents=True,
         separator="begin_of_text",
     ),
-    "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),), read_spans),
-    "datatrove": TokenFileFormat(
-        ".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary)), read_ends
-    ),
+    "olmo": TokenFileFormat(".npy", True, ((".csv.gz", _write_spans),)),
+    "datatrove": TokenFileFormat(".ds", True, ((".ds.index", _write_ends), (".ds.metadata", _write_summary))),
 }
 FORMAT_OF = {format.suffix: name for name, format in reversed(FORMATS.items())}  # for an output's name

@@ -20,15 +20,14 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
-from .bounds import MegatronIndex
 from .formats import FORMATS
-from .output import STARTS, checked_output, publish_files
 from .parts import Part, PartWriter
-from .reading import TokenFile, load_tokens
 from .settings import AHEAD, EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from .reading import TokenFile
 
 ALIKE = {  # what files that are joined have in common
     "format": "formats",
@@ -64,6 +63,9 @@ class Join(Options):
 
     def run(self, *, progress: Progress | None = None) -> EncodeSummary:
         """Join the files. progress: called as progress("join", bytes done, bytes of all)."""
+        from .output import checked_output, publish_files
+        from .reading import load_tokens
+
         start = time.perf_counter()
         files = _in_order([load_tokens(path, dtype=self.dtype) for path in _paths(self.files)])
         settings = self._settings(files)
@@ -88,7 +90,6 @@ class Join(Options):
         )
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
-        """Return the settings that the files share."""
         first = files[0]
         _refuse_different(files, ALIKE)
         dtype = {"int32": "uint32"}.get(first.ids.dtype.name, first.ids.dtype.name)  # Megatron's, with the same bytes
@@ -168,9 +169,9 @@ def _traits(tokens: TokenFile) -> dict[str, Any]:
 
 def _divided(files: Sequence[TokenFile]) -> bool:
     """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
-    known = [tokens for tokens in files if tokens._bounds is not None]
+    known = [tokens for tokens in files if tokens._divided]
     if known and len(known) < len(files):
-        other = next(tokens for tokens in files if tokens._bounds is None)
+        other = next(tokens for tokens in files if not tokens._divided)
         raise UsageError(f"nothing says where the documents of {other.path} end, as it is said of {known[0].path}")
     return bool(known)
 
@@ -236,7 +237,7 @@ def _lengths(files: Sequence[TokenFile]) -> Iterator[np.ndarray]:
 
 def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> Iterator[np.ndarray] | None:
     """The lengths of Megatron's sequences, if some document has several; where the documents start is written."""
-    import numpy as np
+    from .bounds import MegatronIndex
 
     if settings.format != "megatron" or all(tokens.metadata for tokens in files):
         return None
@@ -246,12 +247,12 @@ def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> I
     if settings.options.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
     first = 0
-    with open_output(folder / STARTS) as file:
+    with open_output(Part(folder).starts) as file:
         for number, index in enumerate(indexes):
             for start, documents in enumerate(index.documents.chunks()):
                 file.write((documents[number > 0 and not start :] + first).astype("<i8").tobytes())
             first += index.sequences
-    return (lengths.astype(np.int64) for index in indexes for lengths in index.lengths.chunks())
+    return (lengths.astype("<i8") for index in indexes for lengths in index.lengths.chunks())
 
 
 def _metadata(files: Sequence[TokenFile]) -> Metadata | None:

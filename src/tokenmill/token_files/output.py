@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, refuse_existing, refuse_source, remove, sync
 from ..jobs.working_folder import WorkingFolder, resumable
-from .formats import FORMATS, Contents
+from .formats import FORMATS
 from .parts import Counts, NamesReader, Part, PartWriter, names_of
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-STARTS = "starts"  # of Megatron's documents, by the number of their first sequence; where each is one sequence, no file
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16
 
@@ -83,20 +82,10 @@ def _build(part: Part, metadata: Metadata | None, settings: Settings, output: Pa
     if settings.format == "parquet":
         names = ["rows"]
         _write_parquet(folder / "rows", part, settings)
-    tokenizer = metadata.tokenizer if metadata else ""
-    starts = folder / STARTS
-    contents = Contents(
-        folder / "lengths",
-        counts.documents,
-        counts.tokens,
-        settings.dtype,
-        tokenizer,
-        starts if starts.exists() else None,
-    )
     for suffix, write in format.beside if part.divided else ():
         names.append(f"beside{suffix}")
         with open_output(folder / names[-1]) as file:
-            write(file, contents)
+            write(file, part, settings.dtype, metadata.tokenizer if metadata else "")
     if metadata is not None:
         metadata = replace(
             metadata,

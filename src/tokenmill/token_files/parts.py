@@ -20,12 +20,12 @@ from ..errors import OutputError, require
 from ..jobs.in_order import map_in_order
 from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
-from ..jobs.work import Task
 from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut, Span
 from ..sources.documents import open_source
-from ..sources.find import Skip, Source, report_skips
-from ..tokenizer.encoding._documents_cy import lengths_of
+from ..sources.find import OnSkip, Skip, Source, report_skips
+from ..tokenizer.encoding._documents_cy import ends_of, lengths_of
+from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
 
 if TYPE_CHECKING:
@@ -70,6 +70,20 @@ class Part:
     counts: Counts = field(default_factory=Counts)
     hashes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     divided: bool = True
+
+    @property
+    def starts(self) -> Path:
+        """Of Megatron's documents the numbers of their first sequences, int64, and that of all; no file if each is one sequence."""
+        return self.folder / "starts"
+
+    def ends(self) -> Iterator[Any]:
+        """Yield the ends of the documents in the ids, in blocks of int64."""
+        end = 0
+        with open(self.folder / "lengths", "rb") as file:
+            while data := file.read(8 * BLOCK):
+                ends = ends_of(memoryview(data).cast("q"), end)
+                yield ends
+                end = ends[-1]
 
 
 class Encoded(NamedTuple):
@@ -259,21 +273,23 @@ def encode_sources(
     sources: Sequence[tuple[Source, int, Span | None]],
     writer: PartWriter,
     start: Place,
-    task: Task,
     num_threads: int | None,
+    on_skip: OnSkip | None,
+    show: Callable[[int], None],
     after: Callable[[Place], None],
 ) -> None:
     """Encode what `sources` (each with its size and span) hold from `start` on, by several threads, in order.
 
-    after: called with the place up to which all has been written.
+    on_skip: called for what cannot be read; None if that is an error.
+    show: called with the number of bytes that are done. after: with the place up to which all has been written.
     """
-    meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in sources])
+    meter = Meter(lambda done, total: show(done), [size for _, size, _ in sources])
     cut = certain_cut(tok, settings.options.special)
-    jobs = _jobs(sources, settings, cut, task.on_skip is not None, start)
+    jobs = _jobs(sources, settings, cut, on_skip is not None, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for job, blocks in results:
             for encoded in blocks:
-                report_skips(encoded.skipped, task.on_skip)
+                report_skips(encoded.skipped, on_skip)
                 writer.append(encoded)
             meter.at(job.number, job.stored)
             after(job.place)

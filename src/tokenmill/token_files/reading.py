@@ -11,16 +11,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
+import numpy as np
+
 from ..errors import FormatError, OptionName, UsageError, require, suggests_options
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
-from .bounds import Array, Bounds, read_npy
+from .bounds import READERS, Bounds, read_npy
 from .formats import FORMATS
 from .settings import AHEAD, COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..tokenizer.tokenizer import Tokenizer
 
 T = TypeVar("T")
@@ -61,13 +61,19 @@ class TokenFile:
         return self._contents[0]
 
     @property
-    def _bounds(self) -> Bounds | None:
-        """The offsets, read as they are asked for; None where they are not known."""
-        return self._contents[1]
+    def _divided(self) -> bool:
+        """Whether it is known where the documents end."""
+        return self._contents[1] is not None
+
+    @lazy
+    def _bounds(self) -> Bounds:
+        """The offsets, read as they are asked for; those of one document where they are not known."""
+        ids, bounds = self._contents
+        return Bounds.of(np.array([0, len(ids)])) if bounds is None else bounds
 
     @property
     def offsets(self) -> np.ndarray | None:
-        return None if self._bounds is None else self._bounds.array
+        return self._bounds.array if self._divided else None
 
     @property
     def format(self) -> str:
@@ -101,10 +107,7 @@ class TokenFile:
 
         Raises FormatError after the last block if their hash is wrong.
         """
-        import numpy as np
-
-        blocks = [np.array([0, len(self.ids)])] if self._bounds is None else self._bounds.blocks(0, len(self))
-        return self._hashed("lengths", map(np.diff, blocks))
+        return self._hashed("lengths", map(np.diff, self._bounds.blocks(0, len(self))))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
         """The blocks, hashed by another thread, some ahead of the caller."""
@@ -139,7 +142,7 @@ class TokenFile:
 
     def __len__(self) -> int:
         """The number of documents."""
-        return 1 if self._bounds is None else len(self._bounds) - 1
+        return len(self._bounds) - 1
 
     @overload
     def __getitem__(self, number: SupportsIndex) -> np.ndarray: ...
@@ -155,16 +158,11 @@ class TokenFile:
             raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"document {index} of {self.path}, which has {len(self):,}")
-        if self._bounds is None:
-            return self._text_of(self.ids)
         begin, end = self._bounds.between(index % len(self), index % len(self) + 2)
         return self._text_of(self.ids[begin:end])
 
     def __iter__(self) -> Iterator[np.ndarray]:
         """The ids of each document in order, without the tokens before and after."""
-        if self._bounds is None:
-            yield self._text_of(self.ids)
-            return
         for block in self._bounds.blocks(0, len(self)):
             for begin, end in itertools.pairwise(block.tolist()):
                 yield self._text_of(self.ids[begin:end])
@@ -209,14 +207,12 @@ def load_tokens(
 
 
 def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[np.ndarray, Bounds | None]:
-    import numpy as np
-
     name, known = (metadata.format, metadata.dtype) if metadata else _format(path)
     if name == "parquet":
         return _read_parquet(path, metadata)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
-    recorded, bounds = format.read_index(index) if metadata or index.exists() else (None, None)
+    recorded, bounds = READERS[format.beside[0][0]](index) if metadata or index.exists() else (None, None)
     if name == "npy":
         return read_npy(path), bounds
     id_type = known or recorded or dtype
@@ -252,8 +248,6 @@ def _check_bounds(path: Path, ids: np.ndarray, bounds: Bounds) -> None:
 
 def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
     """The column `ids` of a Parquet file, in memory."""
-    import numpy as np
-
     require("pyarrow", "corpus", "reading Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -271,7 +265,7 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
         raise FormatError(f"{path}: {len(column):,} rows; its metadata says {metadata.documents:,} documents")
     ids = [each.flatten().to_numpy(zero_copy_only=False) for each in rows] or [np.zeros(0, str(kind.value_type))]
     lengths = [np.zeros(1, np.int64), *(np.diff(each.offsets.to_numpy()) for each in rows)]
-    return np.concatenate(ids), Array(np.cumsum(np.concatenate(lengths)))
+    return np.concatenate(ids), Bounds.of(np.cumsum(np.concatenate(lengths)))
 
 
 def _format(path: Path) -> tuple[str, str | None]:
@@ -321,8 +315,6 @@ def check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer, *, ca
 
 
 def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np.ndarray:
-    import numpy as np
-
     begin, size = len(header(dtype.name, 0)), path.stat().st_size
     tokens, rest = divmod(size - begin, dtype.itemsize)
     if rest or tokens < 0:

@@ -124,7 +124,6 @@ class Settings:
 
     @property
     def width(self) -> int:
-        """The bytes of an id."""
         return 2 if self.dtype == "uint16" else 4
 
     @property
@@ -228,18 +227,23 @@ class Metadata:
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
-            counts = (loaded.documents, loaded.tokens, loaded.text_bytes or 0, loaded.n_vocab, *loaded.files.values())
+            ids = [id for id in (loaded.begin_of_text, loaded.end_of_text) if id is not None]
+            counts = (
+                loaded.documents,
+                loaded.tokens,
+                loaded.text_bytes or 0,
+                loaded.n_vocab,
+                *ids,
+                *loaded.files.values(),
+            )
             counts += (*(loaded.shard or {}).values(), *(loaded.part or {}).values())
             if not all(type(count) is int and count >= 0 for count in counts):
-                raise FormatError(f"{path}: a count is not a whole number")
+                raise FormatError(f"{path}: a count or an id is not a whole number")
             for size, digest in (*loaded.hashes["ids"], *loaded.hashes["lengths"]):
                 if type(size) is not int or size < 1 or type(digest) is not str:
                     raise FormatError(f"{path}: {size!r} and {digest!r} are not the bytes of a block and its hash")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
                 raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
-            for id in (loaded.begin_of_text, loaded.end_of_text):
-                if id is not None and type(id) is not int:
-                    raise FormatError(f"{path}: a token before or after documents is {id!r}, not an id")
         except OSError as error:
             raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -359,5 +363,4 @@ def shards_of(path: Path, format: str) -> list[Path]:
 
 
 def metadata_path(path: Path) -> Path:
-    """The metadata of the token file at `path`."""
     return path.with_name(path.name + ".json")

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import FormatError, InputError, OptionName, UsageError, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
-from ..jobs.work import Task
-from ..jobs.working_folder import WorkingFolder
 from ..sources.blocks import ReadOptions
 from ..sources.documents import part_of
 from ..sources.find import find_sources, size_of
@@ -76,7 +76,7 @@ def verify(
         _check_ids(tokens, n_vocab, show)
         if n_vocab is not None:
             checks.append(f"ids below {n_vocab:,}")
-        if tokens._bounds is not None:
+        if tokens._divided:
             for _ in tokens.length_blocks():
                 pass
             checks += _check_ends(tokens)
@@ -86,13 +86,11 @@ def verify(
             assert tok is not None
             _check_sources(tokens, tok, sources, num_threads, show)
             checks.append("the sources")
-    return Verified(tokens.path, len(tokens) if tokens._bounds is not None else None, len(tokens.ids), tuple(checks))
+    return Verified(tokens.path, len(tokens) if tokens._divided else None, len(tokens.ids), tuple(checks))
 
 
 def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None) -> None:
     """Read all ids: their hashes must be right, and each below `n_vocab`."""
-    import numpy as np
-
     dtype = tokens.ids.dtype
     meter = Meter(progress and partial(progress, "verify"), [tokens.ids.nbytes])
     done = 0
@@ -109,10 +107,8 @@ def _check_ids(tokens: TokenFile, n_vocab: int | None, progress: Progress | None
 
 def _check_ends(tokens: TokenFile) -> list[str]:
     """The tokens before and after documents must be where the offsets say."""
-    import numpy as np
-
-    metadata, bounds_of = tokens.metadata, tokens._bounds
-    if metadata is None or bounds_of is None:
+    metadata = tokens.metadata
+    if metadata is None:
         return []
     shard, cut = metadata.shard, FORMATS[metadata.format].cut_documents
     checks = []
@@ -123,7 +119,7 @@ def _check_ends(tokens: TokenFile) -> list[str]:
         if id is None:
             continue
         start = first
-        for bounds in bounds_of.blocks(first, last):
+        for bounds in tokens._bounds.blocks(first, last):
             places = bounds[1:] - 1 if back else bounds[:-1]
             wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(places, len(tokens.ids) - 1)] != id)
             if wrong.any():
@@ -164,9 +160,9 @@ def _check_sources(
     meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
     comparison = _Comparison(tokens)
     on_skip = (lambda skip: None) if read.skip_damaged else None  # what was left out before is left out again
-    task = Task(WorkingFolder(tokens.path.parent), "verify", 0, on_skip, partial(meter.set, 0))
+    show = partial(meter.set, 0)
     try:
-        encode_sources(tok, settings, chosen, comparison, Place(), task, num_threads, lambda place: None)
+        encode_sources(tok, settings, chosen, comparison, Place(), num_threads, on_skip, show, lambda place: None)
     except InputError as error:
         if OptionName("skip_damaged", True) not in error.args:
             raise
@@ -178,8 +174,6 @@ class _Comparison(PartWriter):
     """Compares what would be written with a token file."""
 
     def __init__(self, tokens: TokenFile) -> None:
-        import numpy as np
-
         self.counts = Counts()
         self._tokens = tokens
         self._ids: Any = tokens.ids.view(np.uint8).data if len(tokens.ids) else memoryview(b"")
@@ -188,17 +182,12 @@ class _Comparison(PartWriter):
     def write_ids(self, data: Any) -> None:
         own = self._ids[self._done : self._done + len(data)]
         if own != memoryview(data)[: len(own)]:
-            import numpy as np
-
             a, b = (np.frombuffer(each, np.uint8)[: len(own)] for each in (own, data))
             self._differ(self._done + int((a != b).argmax()))
         self._done += len(data)
 
     def write_lengths(self, data: Any) -> None:
-        import numpy as np
-
         lengths, bounds = np.frombuffer(data, np.int64), self._tokens._bounds
-        assert bounds is not None
         last = min(self._documents + len(lengths) + 1, len(bounds))
         own = np.diff(bounds.between(self._documents, last))
         if not np.array_equal(own, lengths):
@@ -216,8 +205,6 @@ class _Comparison(PartWriter):
             self._differ(min(self._done, len(self._ids)))
 
     def _differ(self, byte: int) -> None:
-        import numpy as np
-
         tokens = self._tokens
         number = byte // tokens.ids.itemsize
         offsets = tokens.offsets

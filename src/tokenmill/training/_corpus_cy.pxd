@@ -7,6 +7,12 @@ cdef extern from *:
     #define TM_INNER 0x7FFFFFFEu
     #define TM_SENTINEL 0x7FFFFFFFu
     #define TM_LAST 0x80000000u
+    #define TM_COMPARE(name, type) \\
+        static inline int name(const void *a, const void *b) { \\
+            return (*(const type *)a > *(const type *)b) - (*(const type *)a < *(const type *)b); \\
+        }
+    TM_COMPARE(tm_compare_narrow, uint32_t)
+    TM_COMPARE(tm_compare_wide, uint64_t)
     """
     # What a node holds: see _corpus_cy.py.
     const uint32_t FREE "TM_FREE"
@@ -14,6 +20,9 @@ cdef extern from *:
     const uint32_t INNER "TM_INNER"
     const uint32_t SENTINEL "TM_SENTINEL"
     const uint32_t LAST "TM_LAST"
+    # of two positions, of 32 or 64 bits, for qsort
+    int compare_narrow "tm_compare_narrow" (const void*, const void*) noexcept nogil
+    int compare_wide "tm_compare_wide" (const void*, const void*) noexcept nogil
 
 cdef struct Run:
     size_t start
@@ -27,7 +36,7 @@ cdef class Corpus:
     cdef size_t n_runs
     cdef size_t runs_room
     cdef readonly bint wide
-    cdef uint64_t lone  # how often pretokens of one node were counted: they are not among the nodes
+    cdef readonly uint64_t n_tokens  # in the corpus now: those of each pretoken times its count; a step keeps it up to date
 
     cdef int _reserve_runs(self) except -1 nogil
 

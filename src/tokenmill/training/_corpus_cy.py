@@ -25,11 +25,8 @@ from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
 from cython.cimports.tokenmill.kernels._memory import tm_return_freed
-from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
-from cython.cimports.tokenmill.training._corpus_cy import left_of
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
-SLICE = cython.declare(cython.size_t, 1 << 24)  # nodes looked at between two looks for Ctrl-C: 50 ms
 Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint16_t], cython.const[uint32_t])
 
 
@@ -78,6 +75,7 @@ class Corpus:
             for k in range(order.shape[0]):
                 i = offsets[order[k]]
                 end = offsets[order[k] + 1]
+                self.n_tokens += counts[order[k]] * (end - i)
                 first = node
                 if not spread:
                     for i in range(i, end):
@@ -93,7 +91,6 @@ class Corpus:
                         node[0] = FREE | ids[i]
                         node += span
                 if node - first < 2:  # it has no pairs
-                    self.lone += counts[order[k]] * (node - first)
                     node = first
                     continue
                 if self.n_runs == 0 or self.runs[self.n_runs - 1].count != counts[order[k]]:
@@ -113,26 +110,3 @@ class Corpus:
             grown_array(self.runs, cython.address(self.runs_room), self.n_runs + 1, cython.sizeof(Run)),
         )
         return 0
-
-    def n_tokens(self) -> int:
-        """Return the number of tokens in the corpus now: those of each pretoken times its count."""
-        total: uint64_t = self.lone
-        n: uint64_t
-        run: cython.size_t
-        place: cython.size_t
-        looked: cython.size_t = 0
-        with cython.nogil:
-            for run in range(self.n_runs):
-                n = 0
-                place = self.runs[run + 1].start
-                looked += place - self.runs[run].start
-                while place > self.runs[run].start:
-                    place = left_of(self.node, place)
-                    n += self.node[place] != SENTINEL
-                total += n * self.runs[run].count
-                if looked > SLICE:
-                    looked = 0
-                    if signalled():
-                        break
-        raise_signalled()
-        return total

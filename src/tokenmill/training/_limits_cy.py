@@ -1,11 +1,10 @@
-"""Which tokens a merge loop may make: limits on the bytes and on the words of a token.
+"""The sizes of tokens, and which tokens a merge loop may make: limits on the bytes and on the words of a token.
 
 A word is a non-empty part of a token between spaces. The shape of a token is (words << 2 | 2 | 1): 2 where it begins with
 a word and 1 where it ends with one. The shape of a merged token follows from those of its parts.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint32_t
 
 MOST_WORDS = 62  # the highest limit on words
 
@@ -13,22 +12,29 @@ MOST_WORDS = 62  # the highest limit on words
 @cython.final
 @cython.cclass
 class Limits:
-    """The limits of one training.
+    """The sizes of the tokens of one training, by id, and their limits.
 
-    lengths: uint32 by token id, in bytes. shapes: uint8 by token id; empty where words are not limited. Those of the first
-        tokens are set, a merge loop writes the rest.
-    max_bytes: 2**64 - 1 for no limit. max_words: 0 for no limit. Without limits nothing is read or written, which saves
-        cache misses.
+    tokens: the bytes of the first ones. room: for how many tokens in all; a merge loop calls `make` for each new one.
+    max_words: 0 for no limit.
+    spans: the nodes of each of the first tokens; by default one.
     """
 
     def __cinit__(
-        self, lengths: uint32_t[::1], shapes: uint8_t[::1], max_bytes: cython.size_t, max_words: cython.size_t = 0
+        self, tokens: list, room: cython.size_t, max_bytes: cython.size_t, max_words: cython.size_t = 0, spans: list = None
     ):
-        self.lengths = lengths
-        self.shapes = shapes
+        import numpy as np
+
+        known: cython.Py_ssize_t = len(tokens)
+        sizes = np.ones((2, room), np.uint32)
+        sizes[0, :known] = 1 if spans is None else spans
+        sizes[1, :known] = [len(token) for token in tokens]
+        shapes = np.zeros(room if max_words else 0, np.uint8)
+        if max_words:
+            shapes[:known] = [shape_of(token) for token in tokens]
+        self.spans, self.lengths, self.shapes = sizes[0], sizes[1], shapes
         self.max_bytes = max_bytes
         self.max_words = max_words
-        self.limited = max_words > 0 or max_bytes != cython.cast(cython.size_t, -1)
+        self.spread = spans is not None
 
 
 def shape_of(token: bytes) -> int:

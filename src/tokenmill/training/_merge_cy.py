@@ -22,64 +22,56 @@ records stay few and in the cache.
 
 The threshold saves work: most pairs are rare, and few rare pairs are ever merged. It never changes the result: if no pair
 reaches it and more merges are wanted, the caller begins a new phase with a lower threshold.
+
+In parity-aware BPE each language has its own nodes, pairs and queue, and another language may choose the pair. It is found by
+its ids, which are the same in all languages. So no pair may be dropped, however rare: the threshold is 1, and `pairs.ids` has
+every pair. A pair's id is never used again, because the queue may still hold it.
 """
 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
+from cython.cimports.tokenmill.kernels._pair_map import TM_NO_VALUE, tm_pair_map_get
+from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus
 from cython.cimports.tokenmill.training._limits_cy import Limits
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair, set_pair
-from cython.cimports.tokenmill.training._step_cy import Step
-
-IDLE = cython.declare(cython.int, 0)
-SWEEP = cython.declare(cython.int, 1)
-LAY_OUT = cython.declare(cython.int, 2)
+from cython.cimports.tokenmill.training._step_cy import BETWEEN_LOOKS, Step
 
 
 @cython.final
 @cython.cclass
 class MergeLoop(Step):
-    """Merges the pairs of one phase.
+    """Merges the pairs of one phase after another, or those that languages choose.
 
-    spans: uint32 by token id, in nodes; `n_tokens` of them are set, the loop writes the rest.
-    merges: int32 rows (left id, right id, new id); `n_merges` of them are set, the loop writes the rest.
-    counts: uint64, the count of the pair of each merge when it was made.
-    limits: which tokens may be made.
+    limits: which tokens may be made; those of the alphabet are in it, the loop adds the rest. Languages share it.
+    merges: int32 rows (left id, right id, new id); `merge` writes `n_merges` of them. None for a language.
+    numbers: uint64 rows, whose first column gets the count of the pair of each merge when it was made.
     """
 
-    spans: uint32_t[::1]
-    merges: int32_t[:, ::1]
-    counts: uint64_t[::1]
     limits: Limits
-    n_tokens: cython.size_t
+    merges: int32_t[:, ::1]
+    numbers: uint64_t[:, ::1]
+    n_alphabet: cython.size_t
     n_merges = cython.declare(cython.size_t, visibility="readonly")
-    stage: cython.int
     free_id: uint32_t  # the first pair id that is free again; its record names the next one in `successor`
 
     def __cinit__(
         self,
         corpus: Corpus,
         pairs: Pairs,
-        spans: uint32_t[::1],
-        merges: int32_t[:, ::1],
-        counts: uint64_t[::1],
-        n_tokens: cython.size_t,
-        n_merges: cython.size_t,
         limits: Limits,
+        merges: int32_t[:, ::1] = None,
+        numbers: uint64_t[:, ::1] = None,
+        n_alphabet: cython.size_t = 0,
     ):
         self.corpus = corpus
         self.pairs = pairs
-        self.spans = spans
-        self.merges = merges
-        self.counts = counts
-        self.n_tokens = n_tokens
-        self.n_merges = n_merges
         self.limits = limits
-
-    @property
-    def idle(self) -> bool:
-        """Whether no step is under way."""
-        return self.stage == IDLE
+        self.merges = merges
+        self.numbers = numbers
+        self.n_alphabet = n_alphabet
+        if merges is None:
+            pairs.add_ids(1)
 
     def merge(self, wanted: cython.size_t, work: cython.size_t) -> bool:
         """Go on until there are `wanted` merges (`merges` has as many rows) or about `work` positions were seen.
@@ -87,28 +79,28 @@ class MergeLoop(Step):
         Returns False if no pair is left.
         """
         spent: cython.size_t = 0
-        pair: uint32_t
+        pair: uint32_t = 1
         with cython.nogil:
-            while spent < work:
-                if self.stage == IDLE:
-                    if self.n_merges >= wanted:
-                        break
-                    pair = self.pairs.pop()
-                    if pair == 0:
-                        break
-                    self._begin(pair)
-                    spent += 8
-                if self.stage == SWEEP:
-                    spent += self.sweep(work)
-                    if self.at == self.size:
-                        self.pairs.free_places(self.places, self.size)
-                        self.at = 0
-                        self.stage = LAY_OUT
-                if self.stage == LAY_OUT:
-                    spent += self.n_fresh
-                    if self.lay_out(work):
-                        self._end()
-        return self.stage != IDLE or self.n_merges >= wanted or spent >= work
+            while spent < work and self.n_merges < wanted:
+                pair = self.pairs.pop()
+                if pair == 0:
+                    break
+                self._merge_next(pair)
+                spent += 8 + self.size + self.n_fresh
+        return pair != 0
+
+    def end_phase(self, threshold: uint64_t):
+        """Drop all pairs, for a phase with another threshold: the nodes hold tokens, which it counts again."""
+        node: cython.pointer(uint32_t) = self.corpus.node
+        place: cython.size_t
+        with cython.nogil:
+            for place in range(1, self.corpus.n_nodes):
+                if place % BETWEEN_LOOKS == 0:
+                    check_signals()
+                if node[place] < FREE:
+                    node[place] = FREE | self.pairs.pair[node[place]].left
+        self.pairs.clear(threshold)
+        self.free_id = 0
 
     def spell(self, alphabet: list) -> list:
         """The bytes of all tokens by id; a loop in Python takes twice as long (docs/experiments/training.md)."""
@@ -121,25 +113,61 @@ class MergeLoop(Step):
             tokens.append(left + right)
         return tokens
 
+    def best(self):
+        """The next pair of the queue with its count, (left, right, count); None if there is none. It must be merged next."""
+        pair: uint32_t = self.pairs.pop()
+        if pair == 0:
+            return None
+        return self.pairs.pair[pair].left, self.pairs.pair[pair].right, self.pairs.pair[pair].count
+
+    def merge_pair(self, left: uint32_t, right: uint32_t, new: uint32_t) -> int:
+        """Merge (left, right) into the token `new` wherever it is; returns how often the pair occurred."""
+        first: cython.size_t = self.pairs.n_pairs
+        pair: uint32_t
+        count: uint64_t
+        if self.pairs.ids.n_slots == 0:
+            return 0
+        pair = tm_pair_map_get(cython.address(self.pairs.ids), left, right)
+        if pair == TM_NO_VALUE or self.pairs.pair[pair].count == 0:
+            return 0
+        count = self.pairs.pair[pair].count
+        with cython.nogil:
+            self._merge(pair, new)
+            self.pairs.add_ids(first)
+        return count
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _begin(self, merged: uint32_t) -> cython.int:
-        """A new token for the pair `merged`."""
+    def _merge(self, merged: uint32_t, new: uint32_t) -> cython.int:
+        """Merge the pair `merged` into the token `new` wherever it is."""
         left: uint32_t = self.pairs.pair[merged].left
-        right: uint32_t = self.pairs.pair[merged].right
-        new: uint32_t = cython.cast(uint32_t, self.n_tokens)
-        self.merges[self.n_merges, 0] = cython.cast(int32_t, left)
-        self.merges[self.n_merges, 1] = cython.cast(int32_t, right)
+        self.limits.make(left, self.pairs.pair[merged].right, new)
+        self.visit(self.pairs.places[merged], self.pairs.pair[merged].size, new, 1)
+        self.merge_at(merged, new, self.limits.spans[left], self.limits.spans[new])
+        self.pairs.free_places(self.places, self.size)
+        self.pairs.places[merged] = cython.NULL
+        return self.lay_out()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _merge_next(self, merged: uint32_t) -> cython.int:
+        """Make a token of the pair `merged`, and free its id and those of the pairs that were dropped."""
+        new: uint32_t = cython.cast(uint32_t, self.n_alphabet + self.n_merges)
+        i: cython.size_t
+        self.merges[self.n_merges, 0] = cython.cast(int32_t, self.pairs.pair[merged].left)
+        self.merges[self.n_merges, 1] = cython.cast(int32_t, self.pairs.pair[merged].right)
         self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
-        self.counts[self.n_merges] = self.pairs.pair[merged].count
+        self.numbers[self.n_merges, 0] = self.pairs.pair[merged].count
         self.n_merges += 1
-        self.spans[new] = self.spans[left] + self.spans[right]
-        self.limits.make(left, right, new)
-        self.n_tokens += 1
-        self.stage = SWEEP
-        self.visit(self.pairs.places[merged], self.pairs.pair[merged].size)
-        return self.merge_at(merged, new, self.spans[left], self.spans[new])
+        self._merge(merged, new)
+        # No node and no queue holds these ids.
+        self._free_pair(merged)
+        for i in range(self.n_grown):
+            if self.pairs.pair[self.grown[i]].size == 0:
+                self._free_pair(self.grown[i])
+        return 0
 
     @cython.cfunc
     @cython.nogil
@@ -156,22 +184,9 @@ class MergeLoop(Step):
         return id
 
     @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _end(self) -> cython.void:
-        """Free the merged pair and those that were dropped: no node and no queue holds their ids."""
-        i: cython.size_t
-        self._free_pair(self.merged)
-        for i in range(self.n_grown):
-            if self.pairs.pair[self.grown[i]].size == 0:
-                self._free_pair(self.grown[i])
-        self.stage = IDLE
-
-    @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
     def _free_pair(self, id: uint32_t) -> cython.void:
-        self.pairs.places[id] = cython.NULL
         self.pairs.pair[id].successor = self.free_id
         self.free_id = id

@@ -19,7 +19,7 @@ import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no_memory
+from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no_memory, zeroed_array
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get_or_put,
@@ -27,8 +27,11 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._platform import tm_log2
-from cython.cimports.tokenmill.training._corpus_cy import FREE
+from cython.cimports.tokenmill.kernels._signals import check_signals
+from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Cursor, count_at, put_place
+from cython.cimports.tokenmill.training._limits_cy import Limits
 
+SLICE = cython.declare(cython.size_t, 1 << 22)  # nodes between two looks for Ctrl-C
 BLOCK = cython.declare(cython.size_t, 8 << 20)  # bytes of a block for segments, at least
 LEVELS = cython.declare(cython.int, 976)
 SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
@@ -146,6 +149,96 @@ class Pairs:
                 cython.address(self.ids), self.pair[pair].left, self.pair[pair].right, cython.cast(uint32_t, pair)
             )
         return 0
+
+    # ---- the index of a phase: which pairs are in the corpus, how often, and where
+
+    def index(self, corpus: Corpus, limits: Limits):
+        """Find the pairs of `corpus`, and queue them. Those that may not merge by the limits are left out.
+
+        It takes two passes over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a
+        table of 65,536, others through a map. Then only the pairs that reach the threshold are kept, and the second pass
+        writes their positions into their segments (a counting sort).
+        """
+        node: cython.pointer(uint32_t) = corpus.node
+        spread: cython.bint = limits.spread
+        wide: cython.bint = corpus.wide
+        direct: cython.pointer(uint32_t) = cython.NULL
+        kept: cython.pointer(uint32_t) = cython.NULL  # by id in the first pass: the new id, or FREE | left token
+        places: cython.pp_char
+        width: cython.size_t
+        place: cython.size_t
+        next: cython.size_t = 1
+        stop: cython.size_t
+        n_nodes: cython.size_t = corpus.n_nodes
+        n: cython.size_t = 1
+        held: uint32_t
+        pair: uint32_t
+        record: cython.pointer(Pair)
+        left: uint32_t
+        right: uint32_t
+        cursor: Cursor
+        cursor.run = cursor.end = 0
+        try:
+            direct = cython.cast(cython.pointer(uint32_t), zeroed_array(1 << 16, 4))
+            with cython.nogil:
+                while next < n_nodes:
+                    check_signals()
+                    stop = min(next + SLICE, n_nodes)
+                    while next < stop:
+                        place = next
+                        left = node[place]
+                        next += 1
+                        if left == SENTINEL:
+                            continue
+                        left &= TOKEN
+                        if spread:
+                            next = place + limits.spans[left]
+                        right = node[next]
+                        if right == SENTINEL:
+                            continue
+                        right &= TOKEN
+                        if (left | right) < 256:
+                            pair = direct[(left << 8) | right]
+                            if pair == 0:
+                                pair = self.find(left, right)
+                                direct[(left << 8) | right] = pair
+                        else:
+                            pair = self.find(left, right)
+                        record = cython.address(self.pair[pair])
+                        record.count += count_at(corpus, cython.address(cursor), place)
+                        record.size += 1
+                        node[place] = pair
+                tm_pair_map_free(cython.address(self.ids))  # the merge loop does not look for pairs
+                kept = cython.cast(cython.pointer(uint32_t), new_array(self.n_pairs, 4))
+                for pair in range(1, self.n_pairs):
+                    record = cython.address(self.pair[pair])
+                    kept[pair] = FREE | record.left
+                    if record.count >= self.threshold and limits.fits(record.left, record.right):
+                        kept[pair] = cython.cast(uint32_t, n)
+                        self.pair[n] = record[0]
+                        self.places[n] = new_places(self, record.size)
+                        self.enqueue(cython.cast(uint32_t, n))
+                        n += 1
+                self.n_pairs = n
+                places, width = self.places, self.width
+                stop = 1
+                while stop < n_nodes:
+                    check_signals()
+                    next = stop
+                    stop = min(next + SLICE, n_nodes)
+                    for place in range(next, stop):
+                        held = node[place]
+                        if held < FREE:
+                            held = kept[held]
+                            node[place] = held
+                            if held < FREE:
+                                put_place(places[held], 0, wide, place)
+                                places[held] += width
+                for pair in range(1, n):
+                    places[pair] -= self.pair[pair].size * width
+        finally:
+            free(direct)
+            free(kept)
 
     # ---- the queue
 

@@ -27,27 +27,30 @@ a token that is made in this step.
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, qsort
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.kernels._arrays import grown_array
 from cython.cimports.tokenmill.kernels._platform import tm_multiply, tm_prefetch
+from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
     LAST,
     SENTINEL,
     TOKEN,
     Corpus,
+    Cursor,
+    compare_narrow,
+    compare_wide,
     count_at,
     get_place,
     left_of,
     put_place,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, token_at
-from cython.cimports.tokenmill.training._segments_cy import Segments
-from cython.cimports.tokenmill.training._step_cy import AHEAD, Step, add_position
-from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, new_places, token_at
+from cython.cimports.tokenmill.training._step_cy import AHEAD, BETWEEN_LOOKS, Step, add_position
+from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
 
-IDLE = cython.declare(cython.int, 0)
-SWEEP = cython.declare(cython.int, 1)
-SPLIT = cython.declare(cython.int, 2)
-LAY_OUT = cython.declare(cython.int, 3)
+Segment = cython.struct(places=cython.p_char, size=cython.size_t, next=uint32_t)  # next: the one after it in its list
 
 
 @cython.cfunc
@@ -77,15 +80,15 @@ class PickyLoop(Step):
     denominator: uint64_t
     max_bytes: cython.size_t
     least: uint64_t
-    segments: Segments
-    # the step under way
-    stage: cython.int
-    turn: cython.int  # which of x1 and x2 is judged next: 0, 1; 2 for neither
     unseen: cython.bint  # x3 was made in this step
-    first_successor: cython.size_t  # the pairs from this one on are of this step
-    times: uint64_t  # m
-    counts: uint64_t[2]  # f of x1 and x2 before the merge
-    removed: uint32_t  # the token, in SPLIT
+    # segments that are not the newest of their pair, and births of tokens: linked lists in one table
+    late: cython.pointer(uint32_t)  # by pair: the list of its late segments, 0 for none
+    late_room: cython.size_t
+    segment: cython.pointer(Segment)
+    n_segments: uint32_t
+    segments_room: cython.size_t
+    free_entry: uint32_t
+    gathered: cython.p_char
 
     def __cinit__(
         self,
@@ -106,8 +109,14 @@ class PickyLoop(Step):
         self.least = min_pair_count
         self.max_bytes = max_bytes
         self.keep_live = True
-        self.segments = Segments(pairs, corpus.wide, expected_pairs)
-        self.pairs.add_ids(1)
+        self.n_segments = 1  # 0 is none
+        pairs.reserve(expected_pairs)
+        self._reserve_lists(pairs)
+        pairs.add_ids(1)
+
+    def __dealloc__(self):
+        free(self.late)
+        free(self.segment)
 
     @property
     def present(self) -> int:
@@ -119,51 +128,51 @@ class PickyLoop(Step):
         spent: cython.size_t = 0
         pair: uint32_t
         with cython.nogil:
-            while spent < work:
-                if self.stage == IDLE:
-                    if self.tokens.n_tokens - self.tokens.n_removed >= wanted:
-                        break
-                    pair = self.pairs.pop()
-                    if pair == 0 or self.pairs.pair[pair].count < self.least:
-                        break
-                    self._begin(self.pairs, self.tokens, pair)
-                    spent += 8
-                elif self.stage == LAY_OUT:
-                    spent += self.n_fresh
-                    if self.lay_out(work):
-                        self._judge(self.pairs, self.tokens)
-                else:
-                    spent += self.sweep(work) if self.stage == SWEEP else self._split(work)
-                    if self.at == self.size:
-                        self.at = 0
-                        if self.stage == SWEEP:
-                            self._end_sweep(self.pairs, self.tokens)
-                        else:
-                            self._end_split(self.pairs, self.tokens)
-                        self.stage = LAY_OUT
+            while spent < work and self.tokens.n_tokens - self.tokens.n_removed < wanted:
+                pair = self.pairs.pop()
+                if pair == 0 or self.pairs.pair[pair].count < self.least:
+                    break
+                spent += self._step(self.pairs, self.tokens, pair)
         return spent >= work
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _begin(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.int:
+    def _step(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.Py_ssize_t:
+        """Merge a pair, and remove its tokens if that is due; returns how many positions were seen."""
         known: uint32_t = tokens.n_tokens
         x1: uint32_t = pairs.pair[merged].left
         x2: uint32_t = pairs.pair[merged].right
-        tokens.noted[0] = pairs.pair[merged].count
-        tokens.noted[1] = 0
-        x3: uint32_t = tokens.join(x1, x2)
-        self.counts[0] = tokens.token[x1].count
-        self.counts[1] = tokens.token[x2].count
+        f: uint64_t[2]
+        first_successor: cython.size_t = pairs.n_pairs
+        seen: cython.size_t
+        times: uint64_t
+        turn: cython.int
+        x: uint32_t
+        f[0], f[1] = tokens.token[x1].count, tokens.token[x2].count
+        x3: uint32_t = tokens.join(x1, x2, pairs.pair[merged].count)
         self.unseen = x3 == known
-        self.first_successor = pairs.n_pairs
-        size: cython.size_t = self.segments.gather_pair(self.corpus, merged)
-        self.visit(self.segments.gathered, size)
+        self._retire(pairs, merged)
+        seen = self._gather(pairs, self.late + merged, merged, False)
+        self.visit(self.gathered, seen, tokens.n_tokens, 1)
+        self._reserve_lists(pairs)
         self.merge_at(merged, x3, tokens.token[x1].span, tokens.token[x3].span)
-        self.segments.reserve()
-        self.turn = 0
-        self.stage = SWEEP
-        return 0
+        if self.unseen:
+            pairs.add_ids(first_successor)
+        times = self.moved
+        tokens.token[x1].count -= times
+        tokens.token[x2].count -= times
+        tokens.token[x3].count += times
+        self._keep_births(pairs, tokens, x3)
+        self.lay_out()
+        seen += 8 + self.n_fresh
+        if x1 == x2:
+            times *= 2
+        for turn in range(2 if self.denominator else 0):
+            x = x2 if turn else x1
+            if x >= tokens.n_alphabet and not (turn and x1 == x2) and _reaches(times, f[turn], self.numerator, self.denominator):
+                seen += self._remove(pairs, tokens, x, times, f[turn])
+        return seen
 
     @cython.cfunc
     @cython.inline
@@ -182,7 +191,7 @@ class PickyLoop(Step):
         if self._too_long(left, right):
             return FREE | left
         pair = self.pairs.find(left, right)
-        self.segments.retire(pair)
+        self._retire(self.pairs, pair)
         return pair
 
     @cython.cfunc
@@ -191,7 +200,7 @@ class PickyLoop(Step):
     def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """As `_wanted`, for a pair with x3 that is asked for once in this step.
 
-        If x3 is new, so is the pair, and it is not looked up before the end of the sweep. It gets its place in the map then.
+        If x3 is new, so is the pair, and it is not looked up before the end of the merge. It gets its place in the map then.
         """
         if not self.unseen or self._too_long(left, right):
             return self._wanted(left, right)
@@ -210,92 +219,166 @@ class PickyLoop(Step):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _end_sweep(self, pairs: Pairs, tokens: Tokens) -> cython.int:
-        if self.unseen:
-            pairs.add_ids(self.first_successor)
-        self.times = self.moved
-        tokens.token[self.x1].count -= self.times
-        tokens.token[self.x2].count -= self.times
-        tokens.token[self.x3].count += self.times
-        return self._keep_births(pairs, tokens, self.x3)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _keep_births(self, pairs: Pairs, tokens: Tokens, id: uint32_t) -> cython.int:
         """Make the live positions a segment of births of `id`, and free the rest of their memory."""
         if id < tokens.n_alphabet:
             self.live = 0
         pairs.free_places(self.places + self.live * pairs.width, self.size - self.live)
-        self.segments.add(cython.address(tokens.token[id].births), self.places, self.live)
+        return self._add_segment(cython.address(tokens.token[id].births), self.places, self.live)
+
+    # ---- segments
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _reserve_lists(self, pairs: Pairs) -> cython.int:
+        """Make room for as many lists as there is room for pairs."""
+        room: cython.size_t = self.late_room
+        self.late = cython.cast(
+            cython.pointer(uint32_t), grown_array(self.late, cython.address(self.late_room), pairs.room, 4)
+        )
+        memset(self.late + room, 0, (self.late_room - room) * 4)
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _retire(self, pairs: Pairs, pair: uint32_t) -> cython.int:
+        """Move the newest segment of a pair into its list."""
+        if pairs.places[pair] != cython.NULL:
+            self._add_segment(self.late + pair, pairs.places[pair], pairs.pair[pair].size)
+            pairs.places[pair] = cython.NULL
+            pairs.pair[pair].size = 0
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _add_segment(self, head: cython.pointer(uint32_t), places: cython.p_char, size: cython.size_t) -> cython.int:
+        """Add a segment to a list, unless it is empty."""
+        entry: uint32_t = self.free_entry
+        if size == 0:
+            return 0
+        if entry:
+            self.free_entry = self.segment[entry].next
+        else:
+            entry = self.n_segments
+            self.segment = cython.cast(
+                cython.pointer(Segment),
+                grown_array(self.segment, cython.address(self.segments_room), entry + 1, cython.sizeof(Segment)),
+            )
+            self.n_segments += 1
+        self.segment[entry].places = places
+        self.segment[entry].size = size
+        self.segment[entry].next = head[0]
+        head[0] = entry
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _gather(
+        self, pairs: Pairs, head: cython.pointer(uint32_t), key: uint32_t, of_token: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Join the segments of a list, of the pair `key` or of the token `key`, into `gathered`; returns how many positions.
+
+        They are in ascending order. If there are several segments, only positions where `key` is now are kept.
+        """
+        wide: cython.bint = self.corpus.wide
+        node: cython.pointer(uint32_t) = self.corpus.node
+        first: uint32_t = head[0]
+        entry: uint32_t = first
+        last: uint32_t = 0
+        total: cython.size_t = 0
+        size: cython.size_t = 0
+        i: cython.size_t
+        place: cython.size_t
+        self.gathered = cython.NULL
+        if first == 0:
+            return 0
+        while entry:
+            total += self.segment[entry].size
+            last = entry
+            entry = self.segment[entry].next
+        head[0] = 0
+        self.segment[last].next = self.free_entry
+        self.free_entry = first
+        if first == last:  # in order already
+            self.gathered = self.segment[first].places
+            return total
+        self.gathered = new_places(pairs, total)
+        # First one after the other, so that nodes can be prefetched: most segments hold a few positions.
+        entry = first
+        while size < total:
+            memcpy(self.gathered + size * pairs.width, self.segment[entry].places, self.segment[entry].size * pairs.width)
+            size += self.segment[entry].size
+            pairs.free_places(self.segment[entry].places, self.segment[entry].size)
+            entry = self.segment[entry].next
+        size = 0
+        for i in range(total):
+            if i + AHEAD < total:
+                tm_prefetch(node + get_place(self.gathered, i + AHEAD, wide))
+            place = get_place(self.gathered, i, wide)
+            if (token_at(node, pairs.pair, place) if of_token else node[place]) == key:
+                put_place(self.gathered, size, wide, place)
+                size += 1
+        pairs.free_places(self.gathered + size * pairs.width, total - size)
+        qsort(self.gathered, size, pairs.width, compare_wide if wide else compare_narrow)
+        return size
 
     # ---- a removal
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _judge(self, pairs: Pairs, tokens: Tokens) -> cython.int:
-        """Begin the removal of x1 or x2 if it is due, else end the step."""
-        x: uint32_t
-        uses: uint64_t = 2 if self.x1 == self.x2 else 1
-        while self.turn < 2:
-            x = self.x2 if self.turn else self.x1
-            self.turn += 1
-            if self.denominator == 0 or x < tokens.n_alphabet or (self.turn == 2 and uses == 2):
-                continue
-            if _reaches(uses * self.times, self.counts[self.turn - 1], self.numerator, self.denominator):
-                tokens.noted[0] = uses * self.times
-                tokens.noted[1] = self.counts[self.turn - 1]
-                self._begin_split(pairs, tokens, x)
-                return 0
-        self.stage = IDLE
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _begin_split(self, pairs: Pairs, tokens: Tokens, x: uint32_t) -> cython.int:
-        i: cython.size_t
-        size: cython.size_t
-        tokens.remove(x)
-        self.removed = x
-        size = self.segments.gather(self.corpus, x, True, cython.address(tokens.token[x].births))
-        self.visit(self.segments.gathered, size)
-        self.reserve(2 * (size if size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart, size * (tokens.n_apart + 1))
-        self.segments.reserve()
-        for i in range(tokens.n_apart - 1):
-            tokens.apart[i].held = self._wanted(tokens.apart[i].token, tokens.apart[i + 1].token)
-        self.stage = SPLIT
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _split(self, work: cython.size_t) -> cython.Py_ssize_t:
-        """Take the removed token apart at the next `work` positions; returns how many were visited."""
+    def _remove(self, pairs: Pairs, tokens: Tokens, x: uint32_t, times: uint64_t, f: uint64_t) -> cython.Py_ssize_t:
+        """Take the token x, whose IoS is times / f, apart wherever it is; returns how many positions were seen."""
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
-        begin: cython.size_t = self.at
-        stop: cython.size_t = self.size if self.size - begin < work else begin + work
-        span: cython.size_t = self.tokens.token[self.removed].span
+        span: cython.size_t = tokens.token[x].span
+        n_parts: cython.size_t = tokens.remove(x, times, f)
+        size: cython.size_t = self._gather(pairs, cython.address(tokens.token[x].births), x, True)
+        cursor: Cursor
         count: uint64_t
-        i: cython.size_t
+        part: uint32_t
         place: cython.size_t
-        for i in range(begin, stop):
-            if i + AHEAD < self.size:
+        moved: cython.p_char
+        offset: cython.size_t = 0
+        i: cython.size_t
+        k: cython.size_t
+        cursor.run = cursor.end = 0
+        self.visit(self.gathered, size, tokens.n_tokens, n_parts)
+        self._reserve_lists(pairs)
+        for i in range(n_parts - 1):
+            tokens.held[i] = self._wanted(tokens.parts[i], tokens.parts[i + 1])
+        for i in range(size):
+            if i + AHEAD < size:
                 place = get_place(self.places, i + AHEAD, wide)
                 tm_prefetch(node + place - 1)
                 tm_prefetch(node + place + span)
             place = get_place(self.places, i, wide)
-            if token_at(node, self.pairs.pair, place) == self.removed:
-                count = count_at(self.corpus, cython.address(self.cursor), place)
+            if token_at(node, pairs.pair, place) == x:
+                count = count_at(self.corpus, cython.address(cursor), place)
                 self.moved += count
                 put_place(self.places, self.live, wide, place)
                 self.live += 1
                 self._split_at(place, left_of(node, place), count)
-        self.at = stop
-        return stop - begin
+            if i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1:
+                check_signals()
+        self.corpus.n_tokens += self.moved * (n_parts - 1)
+        tokens.token[x].count = 0
+        for i in range(n_parts):
+            part = tokens.parts[i]
+            tokens.token[part].count += self.moved
+            if i > 0 and part >= tokens.n_alphabet and self.live:
+                moved = new_places(pairs, self.live)
+                for k in range(self.live):
+                    put_place(moved, k, wide, get_place(self.places, k, wide) + offset)
+                self._add_segment(cython.address(tokens.token[part].births), moved, self.live)
+            offset += tokens.token[part].span
+        self._keep_births(pairs, tokens, tokens.parts[0])
+        self.lay_out()
+        return size + self.n_fresh
 
     @cython.cfunc
     @cython.nogil
@@ -304,26 +387,26 @@ class PickyLoop(Step):
         """Replace the removed token at `place` by its parts."""
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
-        apart: cython.pointer(Part) = self.tokens.apart
-        n_apart: cython.size_t = self.tokens.n_apart
-        last: uint32_t = apart[n_apart - 1].token
+        parts: cython.pointer(uint32_t) = self.tokens.parts
+        n_parts: cython.size_t = self.tokens.n_parts
+        last: uint32_t = parts[n_parts - 1]
         old: uint32_t = node[left]
         held: uint32_t
         span: uint32_t
         j: cython.size_t
         if old < FREE:
             if pair[old].step != self.number:
-                pair[old].successor = self._wanted(pair[old].left, apart[0].token)
+                pair[old].successor = self._wanted(pair[old].left, parts[0])
                 pair[old].step = self.number
             pair[old].count -= count
             self._put(left, pair[old].successor, count)
         elif old != SENTINEL:  # too long with the whole token, perhaps not with its first part
-            self._put(left, self._wanted(old & TOKEN, apart[0].token), count)
+            self._put(left, self._wanted(old & TOKEN, parts[0]), count)
         old = node[place]
-        for j in range(n_apart):
-            span = self.tokens.token[apart[j].token].span
-            if j + 1 < n_apart:
-                held = apart[j].held
+        for j in range(n_parts):
+            span = self.tokens.token[parts[j]].span
+            if j + 1 < n_parts:
+                held = self.tokens.held[j]
             elif old < FREE:
                 if pair[old].step != self.number:
                     pair[old].successor = self._wanted(last, pair[old].right)
@@ -339,20 +422,3 @@ class PickyLoop(Step):
                 node[place + span - 1] = LAST | span
             place += span
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _end_split(self, pairs: Pairs, tokens: Tokens) -> cython.int:
-        """Count the parts, and note where they were born."""
-        j: cython.size_t
-        offset: cython.size_t = 0
-        part: uint32_t
-        tokens.token[self.removed].count = 0
-        for j in range(tokens.n_apart):
-            part = tokens.apart[j].token
-            tokens.token[part].count += self.moved
-            if j > 0 and part >= tokens.n_alphabet and self.live:
-                self.segments.add_moved(cython.address(tokens.token[part].births), self.places, self.live, offset)
-            offset += tokens.token[part].span
-        return self._keep_births(pairs, tokens, tokens.apart[0].token)

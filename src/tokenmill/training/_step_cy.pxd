@@ -1,36 +1,33 @@
 from libc.stdint cimport uint32_t, uint64_t
 
-from tokenmill.training._corpus_cy cimport Corpus, Cursor, put_place
+from tokenmill.training._corpus_cy cimport Corpus, put_place
 from tokenmill.training._pairs_cy cimport Pair, Pairs
 
 cdef extern from *:
     """
     #define TM_AHEAD 32
+    #define TM_BETWEEN_LOOKS ((size_t)1 << 20)
     """
     # How many entries ahead nodes are prefetched. Without this, 20 languages took twice as long (docs/experiments/training.md).
     const size_t AHEAD "TM_AHEAD"
+    # Positions between two looks for Ctrl-C: 20 to 100 ms.
+    const size_t BETWEEN_LOOKS "TM_BETWEEN_LOOKS"
 
 
 cdef class Step:
-    cdef Corpus corpus
+    cdef readonly Corpus corpus
     cdef Pairs pairs
     cdef uint32_t number    # of the step: a pair whose record has it knows its successor
     cdef uint32_t x1, x2, x3
-    cdef size_t middle      # span of x1
-    cdef size_t whole       # span of x3
-    cdef uint32_t merged    # the pair
     cdef uint32_t swapped   # the pair (x2, x1), once it was met
     cdef uint32_t after_swapped  # then also the pair (x3, x1)
     cdef uint32_t doubled   # and the pair (x3, x3)
-    # the entries to visit, and of those before `at` the live ones, if they are kept: they are moved to the front
+    # the positions to visit; if the live ones are kept, they are moved to the front
     cdef char* places
     cdef size_t size
-    cdef size_t at
     cdef bint keep_live
     cdef size_t live
     cdef uint64_t moved     # occurrences of the pair so far
-    cdef Cursor cursor
-    cdef size_t before      # the position merged last
     # the new positions in the order in which they were found, with their pairs; the pairs that have some
     cdef char* fresh
     cdef uint32_t* fresh_pair
@@ -40,13 +37,11 @@ cdef class Step:
     cdef size_t n_grown
     cdef size_t grown_room
 
-    cdef int reserve(self, size_t pairs, size_t positions) except -1 nogil
-    cdef void visit(self, char* places, size_t size) noexcept nogil
+    cdef int visit(self, char* places, size_t size, size_t known, size_t parts) except -1 nogil
     cdef int merge_at(self, uint32_t merged, uint32_t new, size_t middle, size_t whole) except -1 nogil
     cdef uint32_t successor(self, uint32_t left, uint32_t right) except 0 nogil
     cdef int _set_successor(self, uint32_t old, bint on_left) except -1 nogil
-    cdef Py_ssize_t sweep(self, size_t work) except -1 nogil
-    cdef bint lay_out(self, size_t work) except -1 nogil
+    cdef int lay_out(self) except -1 nogil
 
 
 cdef inline size_t add_position(

@@ -4,7 +4,7 @@ When (x1, x2) becomes x3, each pair next to it has a successor in this step: (a,
 (x3, b). Only (x2, x1) has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). So the successor is found through
 the pair that the node held, without a lookup. It occurs at most as often as that pair.
 
-`sweep` walks along the positions in ascending order (in any other order `aaa` comes out wrong). It moves counts from the old
+`merge_at` walks along the positions in ascending order (in any other order `aaa` comes out wrong). It moves counts from the old
 pairs to the successors and records the new positions. Then the sizes of the new segments are known, and `lay_out` fills
 them (a counting sort). A pair that stays below the threshold is dropped: its nodes become FREE.
 
@@ -16,6 +16,7 @@ from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
     INNER,
@@ -38,8 +39,21 @@ class Step:
         free(self.fresh_pair)
         free(self.grown)
 
-    def reserve(self, pairs, positions):
-        """Make room for so many successors and new positions. Records of pairs may move."""
+    def visit(self, places, size, known, parts):
+        """Begin a step at these positions of a pair or token, which `parts` tokens take the place of. Records of pairs may move.
+
+        known: the number of tokens. Each new pair has one of the parts on one side and some token on the other, and comes
+            from a position.
+        """
+        pairs: cython.size_t = 2 * min(size, known) + parts + 2
+        positions: cython.size_t = size * (parts + 1)
+        self.places = places
+        self.size = size
+        self.live = 0
+        self.moved = 0
+        self.n_fresh = 0
+        self.n_grown = 0
+        self.number += 1
         self.pairs.reserve(pairs)
         if self.grown_room < pairs:
             free(self.grown)
@@ -55,35 +69,6 @@ class Step:
             self.fresh_pair = cython.cast(cython.pointer(uint32_t), new_array(positions, 4))
             self.fresh_room = positions
         return 0
-
-    def visit(self, places, size):
-        """Begin to visit these positions."""
-        self.places = places
-        self.size = size
-        self.at = 0
-        self.live = 0
-        self.moved = 0
-        self.cursor.run = 0
-        self.cursor.end = 0
-        self.n_fresh = 0
-        self.n_grown = 0
-        self.number += 1
-
-    def merge_at(self, merged, new, middle, whole):
-        """Begin to merge the pair `merged` into the token `new` at the positions to visit.
-
-        middle, whole: the spans of the left token and of the new one.
-        """
-        self.merged = merged
-        self.x1 = self.pairs.pair[merged].left
-        self.x2 = self.pairs.pair[merged].right
-        self.x3 = new
-        self.middle = middle
-        self.whole = whole
-        self.swapped = 0
-        self.before = 0
-        # Successors have the new token on one side and an older one on the other; each comes from a position.
-        return self.reserve(2 * (self.size if self.size < new else new) + 3, 2 * self.size)
 
     def successor(self, left, right):
         """Return the value of a node of `left` with `right` beside it: the id of the pair, or FREE | left if it is not wanted."""
@@ -108,32 +93,36 @@ class Step:
             pair[old].successor = self.successor(self.x3, right)
         return 0
 
-    def sweep(self, work):
-        """Merge at the next `work` entries; returns how many were visited. At the end, `at` is `size`."""
+    def merge_at(self, merged, new, middle, whole):
+        """Merge the pair `merged` into the token `new` at the positions to visit.
+
+        middle, whole: the spans of the left token and of the new one.
+        """
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = self.pairs.pair
         wide: cython.bint = self.corpus.wide
         places: cython.p_char = self.places
-        merged: uint32_t = self.merged
+        size: cython.size_t = self.size
         number: uint32_t = self.number
-        x3: uint32_t = FREE | self.x3
-        middle: cython.size_t = self.middle
-        whole: cython.size_t = self.whole
-        begin: cython.size_t = self.at
-        stop: cython.size_t = self.size if self.size - begin < work else begin + work
-        n_fresh: cython.size_t = self.n_fresh
-        before: cython.size_t = self.before
-        cursor: Cursor = self.cursor
+        x3: uint32_t = FREE | new
+        n_fresh: cython.size_t = 0
+        before: cython.size_t = 0  # the position merged last
+        cursor: Cursor
         count: uint64_t
         i: cython.size_t
         place: cython.size_t
         left: cython.size_t
         old: uint32_t
         held: uint32_t
-        for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
+        cursor.run = cursor.end = 0
+        self.x1 = pair[merged].left
+        self.x2 = pair[merged].right
+        self.x3 = new
+        self.swapped = 0
+        for i in range(min(AHEAD, size)):
             tm_prefetch(node + get_place(places, i, wide))
-        for i in range(begin, stop):
-            if i + AHEAD < self.size:
+        for i in range(size):
+            if i + AHEAD < size:
                 place = get_place(places, i + AHEAD, wide)
                 tm_prefetch(node + place - 1)
                 tm_prefetch(node + place + whole)
@@ -173,49 +162,47 @@ class Step:
                 self.live += 1
             pair[merged].count -= count
             if pair[merged].count == 0:  # the other entries are dead
-                stop = self.size
                 break
+            if i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1:
+                check_signals()
         self.n_fresh = n_fresh
-        self.before = before
-        self.cursor = cursor
-        self.at = stop
-        return stop - begin
+        self.corpus.n_tokens -= self.moved
+        return 0
 
-    def lay_out(self, work):
-        """Write the next `work` new positions into segments of their pairs, and queue the pairs. True at the end.
-
-        Pairs that are dropped have no segment then.
-        """
+    def lay_out(self):
+        """Write the new positions into segments of their pairs, and queue the pairs. Pairs that are dropped have no segment then."""
         pair: cython.pointer(Pair) = self.pairs.pair
         places: cython.pp_char = self.pairs.places
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
         width: cython.size_t = self.pairs.width
-        stop: cython.size_t = self.n_fresh if self.n_fresh - self.at < work else self.at + work
+        begin: cython.size_t
+        stop: cython.size_t = 0
         id: uint32_t
         i: cython.size_t
         place: cython.size_t
-        if self.at == 0:
-            for i in range(self.n_grown):
-                id = self.grown[i]
-                if pair[id].count >= self.pairs.threshold:
-                    places[id] = new_places(self.pairs, pair[id].size)
-                    self.pairs.enqueue(id)
-        for i in range(self.at, stop):
-            id = self.fresh_pair[i]
-            place = get_place(self.fresh, i, wide)
-            if places[id] != cython.NULL:
-                put_place(places[id], 0, wide, place)
-                places[id] += width
-            elif node[place] == id:
-                node[place] = FREE | pair[id].left
-        self.at = stop
-        if stop < self.n_fresh:
-            return False
+        for i in range(self.n_grown):
+            id = self.grown[i]
+            if pair[id].count >= self.pairs.threshold:
+                places[id] = new_places(self.pairs, pair[id].size)
+                self.pairs.enqueue(id)
+        while stop < self.n_fresh:
+            begin = stop
+            stop = min(begin + BETWEEN_LOOKS, self.n_fresh)
+            for i in range(begin, stop):
+                id = self.fresh_pair[i]
+                place = get_place(self.fresh, i, wide)
+                if places[id] != cython.NULL:
+                    put_place(places[id], 0, wide, place)
+                    places[id] += width
+                elif node[place] == id:
+                    node[place] = FREE | pair[id].left
+            if stop < self.n_fresh:
+                check_signals()
         for i in range(self.n_grown):
             id = self.grown[i]
             if places[id] != cython.NULL:
                 places[id] -= pair[id].size * width
             else:
                 pair[id].size = 0
-        return True
+        return 0

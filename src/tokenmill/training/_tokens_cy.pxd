@@ -11,9 +11,11 @@ cdef struct Token:
     uint32_t span    # in nodes
     uint32_t births  # the list of segments with its positions, 0 for none
 
-cdef struct Part:
-    uint32_t token
-    uint32_t held    # by the node of such a part; the last one's depends on what comes next
+cdef struct Event:
+    int32_t left     # or the token that is removed
+    int32_t right    # -1 in a removal, as `new`
+    int32_t new
+    uint64_t[2] numbers  # of a merge, the count of the pair and 0; of a removal, its IoS as a / b
 
 
 cdef class Tokens:
@@ -29,22 +31,19 @@ cdef class Tokens:
     cdef uint32_t* slots  # by hash of the bytes: id + 1, or 0
     cdef size_t mask
     cdef tm_seed seed
-    cdef Part* apart  # what the token removed last was taken apart into
-    cdef size_t n_apart
-    cdef size_t apart_room
-    cdef uint32_t* parts
+    cdef uint32_t* parts  # of the token removed last
+    cdef uint32_t* held   # by the nodes of these parts; the last one's depends on what comes next
+    cdef size_t n_parts
     cdef size_t parts_room
-    cdef int32_t* events
+    cdef size_t held_room
+    cdef Event* event
     cdef size_t n_events
     cdef size_t events_room
-    cdef uint64_t[2] noted  # what the next event is taken for: see number_bytes
-    cdef uint64_t* numbers
-    cdef size_t numbers_room
 
-    cdef uint32_t join(self, uint32_t left, uint32_t right) except? 0 nogil
-    cdef int remove(self, uint32_t id) except -1 nogil
+    cdef uint32_t join(self, uint32_t left, uint32_t right, uint64_t count) except? 0 nogil
+    cdef size_t remove(self, uint32_t id, uint64_t a, uint64_t b) except 0 nogil
     cdef uint32_t _add_known(self, bytes data, uint32_t span) except? 0
     cdef uint32_t* _slot_of(self, uint32_t id) noexcept nogil
-    cdef int _event(self, uint32_t a, uint32_t b, uint32_t c) except -1 nogil
+    cdef int _add_event(self, uint32_t left, uint32_t right, uint32_t new, uint64_t a, uint64_t b) except -1 nogil
     cdef uint32_t _add(self, size_t length) except? 0 nogil
     cdef int _rehash(self) except -1 nogil

@@ -1,7 +1,7 @@
 """The tokens of a training in which tokens may be removed and come back: their bytes, counts, parts and events."""
 
 import cython
-from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.kernels._arrays import grown_array, no_memory, zeroed_array
@@ -32,10 +32,9 @@ class Tokens:
         free(self.made)
         free(self.text)
         free(self.slots)
-        free(self.apart)
         free(self.parts)
-        free(self.events)
-        free(self.numbers)
+        free(self.held)
+        free(self.event)
 
     def recall(self, gone: list):
         """Add tokens that were removed before this training began, each (bytes, left, right, span). They may come back.
@@ -64,24 +63,23 @@ class Tokens:
         return [data[self.token[id].at : self.token[id].at + self.token[id].length] for id in range(self.n_tokens)]
 
     def removed(self) -> list:
-        """The ids of the tokens that are removed now."""
         id: uint32_t
         return [id for id in range(self.n_tokens) if self.made[id].removed]
 
-    def event_bytes(self) -> bytes:
-        """The events so far: rows of int32, (left, right, new) or (removed, -1, -1)."""
-        if self.n_events == 0:
-            return b""
-        return cython.cast(cython.p_char, self.events)[: 12 * self.n_events]
+    def events(self) -> tuple:
+        """The events so far and their numbers: rows of int32, (left, right, new) or (removed, -1, -1), and of uint64, see `Event`."""
+        import numpy as np
 
-    def number_bytes(self) -> bytes:
-        """The numbers of the events so far: rows of uint64. A merge: the count of the pair, 0. A removal: its IoS, as a / b."""
-        if self.n_events == 0:
-            return b""
-        return cython.cast(cython.p_char, self.numbers)[: 16 * self.n_events]
+        kind = np.dtype([("row", np.int32, 3), ("numbers", np.uint64, 2)], align=True)
+        data: bytes = cython.cast(cython.p_char, self.event)[: self.n_events * cython.sizeof(Event)] if self.n_events else b""
+        events = np.frombuffer(data, kind)
+        return events["row"], events["numbers"]
 
-    def join(self, left, right):
-        """Merge left and right into the token with their bytes, a new one if there is none. It is present then."""
+    def join(self, left, right, count):
+        """Merge left and right, which occur `count` times, into the token with their bytes, a new one if there is none.
+
+        It is present then.
+        """
         id: uint32_t
         text: cython.pointer(uint8_t)
         slot: cython.pointer(uint32_t)
@@ -102,25 +100,23 @@ class Tokens:
             self.made[id].left = left
             self.made[id].right = right
             self.token[id].span = self.token[left].span + self.token[right].span
-        self._event(left, right, id)
+        self._add_event(left, right, id, count, 0)
         return id
 
-    def remove(self, id):
-        """Remove `id`; what replaces it is put into `apart`."""
+    def remove(self, id, a, b):
+        """Remove `id`, whose IoS is a / b; what replaces it is put into `parts`. Returns the number of parts."""
         length: cython.size_t = self.token[id].length
-        i: cython.size_t
         self.parts = cython.cast(
             cython.pointer(uint32_t), grown_array(self.parts, cython.address(self.parts_room), length, 4)
         )
-        self.apart = cython.cast(
-            cython.pointer(Part), grown_array(self.apart, cython.address(self.apart_room), length, cython.sizeof(Part))
+        self.held = cython.cast(
+            cython.pointer(uint32_t), grown_array(self.held, cython.address(self.held_room), length, 4)
         )
-        self.n_apart = take_apart(self.made, id, self.parts, length)
-        for i in range(self.n_apart):
-            self.apart[i].token = self.parts[i]
+        self.n_parts = take_apart(self.made, id, self.parts, length)
         self.made[id].removed = True
         self.n_removed += 1
-        return self._event(id, 0xFFFFFFFF, 0xFFFFFFFF)
+        self._add_event(id, 0xFFFFFFFF, 0xFFFFFFFF, a, b)
+        return self.n_parts
 
     def _slot_of(self, id):
         """The slot of the token with the bytes of `id`, or the free one where it belongs."""
@@ -141,21 +137,17 @@ class Tokens:
             slot = (slot + 1) & self.mask
         return self.slots + slot
 
-    def _event(self, a, b, c):
+    def _add_event(self, left, right, new, a, b):
+        event: cython.pointer(Event)
         if self.n_events >= 0x7FFFFFFF:
-            no_memory(self.n_events + 1, 12)
-        self.events = cython.cast(
-            cython.pointer(int32_t), grown_array(self.events, cython.address(self.events_room), self.n_events + 1, 12)
+            no_memory(self.n_events + 1, cython.sizeof(Event))
+        self.event = cython.cast(
+            cython.pointer(Event),
+            grown_array(self.event, cython.address(self.events_room), self.n_events + 1, cython.sizeof(Event)),
         )
-        self.events[3 * self.n_events] = cython.cast(int32_t, a)
-        self.events[3 * self.n_events + 1] = cython.cast(int32_t, b)
-        self.events[3 * self.n_events + 2] = cython.cast(int32_t, c)
-        self.numbers = cython.cast(
-            cython.pointer(uint64_t),
-            grown_array(self.numbers, cython.address(self.numbers_room), self.n_events + 1, 16),
-        )
-        self.numbers[2 * self.n_events] = self.noted[0]
-        self.numbers[2 * self.n_events + 1] = self.noted[1]
+        event = self.event + self.n_events
+        event.left, event.right, event.new = left, right, new
+        event.numbers[0], event.numbers[1] = a, b
         self.n_events += 1
         return 0
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import OptionName, UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..counting import WordCounts
 
 BREAK = 0x3FFFFFFF  # the id of a symbol that never merges; the same in _corpus_cy.py
@@ -53,8 +53,6 @@ def character_alphabet(
     characters: these and no others, whether they occur or not.
     A byte that is not part of well-formed UTF-8 is a character of its own.
     """
-    import numpy as np
-
     # Python's own decoder finds the ill-formed bytes: each becomes a surrogate, U+DC00 + byte.
     data, offsets = counts.arena.tobytes(), counts.offsets.tolist()
     sizes = np.empty(len(counts), np.uint64)

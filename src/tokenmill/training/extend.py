@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
-from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.surgery import final_ids
+from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import arranged
 from . import loops
 from .alphabet import Alphabet
 from .options import Options
-from .trainer import by_falling_count, limits_of, pair_weight
+from .trainer import limits_of
 from .watching import Watch
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def extend_vocabulary(
@@ -47,44 +46,34 @@ def extend_vocabulary(
 
     Raises UsageError for a vocabulary of characters.
     """
-    import numpy as np
-
     progress = progress or (lambda stage, done, total: None)
     wanted = limits_of(Options(vocab_size=vocab_size, **options), counts)
     wanted = dataclasses.replace(wanted, refine=_threshold(vocabulary, wanted.refine))
     _check(counts, vocabulary, wanted)
     old, gone = vocabulary.n_vocab, sorted(vocabulary.removed)
-    tokens = [*vocabulary.tokens[:old], *[None] * (old - len(vocabulary.tokens))]
-    for id in gone:
-        if id < old:
-            tokens[id] = None
-    spelt = [token or b"" for token in tokens]
+    tokens = [
+        b"" if token is None or id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens[:old])
+    ]
+    tokens += [b""] * (old - len(tokens))
     start = _encoded_pretokens(
-        counts, spelt, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
+        counts, tokens, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
     )
-    pair_weight(counts.offsets, counts.counts)
-    order = by_falling_count(counts, wanted.min_count)
-    corpus = loops.load_corpus(start, counts.counts, order, progress)
+    corpus, _ = loops.load_corpus(start, counts.counts, wanted.min_count, progress)
     # During training, the removed tokens have the ids from `old` on, and new ones follow.
     inside = _moved(len(vocabulary.tokens), gone, old)
     recalled = _first_made(vocabulary, gone, inside)
-    watch = Watch(progress, [*spelt, *(token for token, _, _ in recalled)])
+    watch = Watch(progress, [*tokens, *(token for token, _, _ in recalled)])
     events, known, removed = loops.refine(
-        corpus, spelt, wanted, progress, spans=start.spans, gone=recalled, watch=watch
+        corpus, tokens, wanted, progress, spans=start.spans, gone=recalled, watch=watch
     )
     numbers: Any = ()
     if vocabulary.order != "ranks":
         if len(vocabulary.event_counts) == len(vocabulary.events):
             numbers = np.concatenate([vocabulary.event_counts, watch.numbers])
         events = np.concatenate([inside[vocabulary.events], events])
-    special = tuple(wanted.special_tokens)
-    present, final = final_ids(len(known), removed, len(special))
-    tokens += [known[id] for id in present[len(tokens) :]]
-    added = [AddedToken(text, id) for id, text in enumerate(special, len(tokens))]
-    if removed:
-        tokens += [*[None] * len(special), *[known[id] for id in removed]]
+    spelt, added, final = arranged(known, removed, wanted.special_tokens)
     return vocabulary.replace(
-        tokens=tuple(tokens),
+        tokens=spelt,
         events=() if vocabulary.order == "ranks" else final[events],
         added_tokens=(*vocabulary.added_tokens, *added),
         refine=wanted.refine,
@@ -134,8 +123,6 @@ def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
 
 def _moved(size: int, ids: Sequence[int], first: int) -> np.ndarray:
     """int32: by id the new one, which is first, first + 1, ... for `ids` and else the same; -1 stays -1."""
-    import numpy as np
-
     moved = np.arange(size + 1, dtype=np.int32)
     moved[list(ids)] = np.arange(first, first + len(ids))
     moved[size] = -1
@@ -154,8 +141,6 @@ def _first_made(vocabulary: Vocabulary, gone: Sequence[int], inside: np.ndarray)
 
 def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:
     """The old tokens as an alphabet, with the pretokens written in it; UsageError if they do not spell the pretokens."""
-    import numpy as np
-
     spans = [len(token) for token in spelt]
     if len(offsets) != len(counts) + 1 or (len(offsets) and int(offsets[-1]) != len(ids)):
         raise UsageError(f"{len(offsets) - 1} encoded pretokens were given with word counts of {len(counts)}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from .options import Options, exact
 from .watching import Watch
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ._corpus_cy import Corpus
-    from ._index_cy import PairIndex
+    from ._limits_cy import Limits
     from ._pairs_cy import Pairs
     from .alphabet import Alphabet
 
@@ -21,15 +22,14 @@ _SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
 _PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
 _FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
 _MAX_NODES_32 = 2**32 - 1  # up to so many nodes, positions have 32 bits
-_NO_LIMIT = 2**64 - 1
 
 
-def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
-    """The corpus of the pretokens order[0], order[1], ..., whose counts must not rise."""
-    import numpy as np
-
+def load_corpus(start: Alphabet, counts: np.ndarray, min_count: int, progress: Progress) -> tuple[Corpus, int]:
+    """The corpus of the pretokens seen at least `min_count` times, and its weight: see `pair_weight`."""
     from ._corpus_cy import Corpus
 
+    order = by_falling_count(counts, min_count)
+    weight = pair_weight(start.offsets, counts)
     spans = np.asarray(start.spans or (), np.uint32)
     room = len(order) + 1 + (int(spans[start.ids].sum()) if len(spans) else len(start.ids))
     corpus = Corpus(room, room > _MAX_NODES_32)
@@ -37,11 +37,41 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
         progress("load", done, len(order))
         corpus.load(start.ids, start.offsets, counts, order[done : done + _PRETOKENS], spans)
     progress("load", len(order), len(order))
-    return corpus
+    return corpus, weight
+
+
+def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
+    """The number of pairs in the corpus, each counted as often as its pretoken. UsageError if 64 bits cannot hold it."""
+    # np.dot would start threads that keep spinning beside the kernels.
+    weight = float(np.multiply(np.diff(offsets), counts, dtype=np.float64).sum())
+    if weight >= 2.0**63:
+        raise UsageError("the counts add up to 2**63 tokens or more, and 64 bits must hold them; divide the counts")
+    return int(weight - float(counts.sum(dtype=np.float64)))
+
+
+def by_falling_count(counts: np.ndarray, min_count: int) -> np.ndarray:
+    """The numbers of the pretokens seen at least `min_count` times, by falling count. InputError if there are none."""
+    # Nearly all counts are small, and NumPy sorts 16-bit numbers by radix, five times as fast.
+    order = np.argsort(~np.minimum(counts, 0xFFFF).astype(np.uint16), kind="stable")
+    often = order[: np.count_nonzero(counts >= 0xFFFF)]
+    often[:] = often[np.argsort(~counts[often], kind="stable")]
+    order = order[: np.count_nonzero(counts >= min_count)].astype(np.int64, copy=False)
+    if len(order):
+        return order
+    if not counts.any():
+        raise InputError(
+            "the corpus is empty: it has no pretoken to train on"
+            + (f" that occurs {min_count} times. Lower min_count" if min_count > 1 else "")
+            + ". Check that the sources contain text"
+        )
+    raise InputError(
+        f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens occurs "
+        f"{int(counts.max())} times. Lower min_count"
+    )
 
 
 # (left id, right id, new id), or (removed id, -1, -1), as int32 rows; all tokens by id; the ids of the removed ones
-Trained = tuple["np.ndarray", list[bytes], list[int]]
+Trained = tuple[np.ndarray, list[bytes], list[int]]
 
 
 def merge(
@@ -60,62 +90,38 @@ def merge(
     watch: gets the count of each merge.
     max_words: the most words in a token that is made; 0 for no limit.
     """
-    import numpy as np
-
-    from ._index_cy import PairIndex
-    from ._limits_cy import Limits, shape_of
+    from ._limits_cy import Limits
     from ._merge_cy import MergeLoop
     from ._pairs_cy import Pairs
 
     first = len(tokens)
     wanted = min(options.n_ordinary - first, corpus.n_nodes)  # each merge leaves one token less in the corpus
-    spans = np.zeros(first + wanted, np.uint32)
-    spans[:first] = 1
-    lengths = np.zeros(first + wanted, np.uint32)
-    lengths[:first] = [len(token) for token in tokens]
-    shapes = np.zeros(first + wanted if max_words else 0, np.uint8)
-    if max_words:
-        shapes[:first] = [shape_of(token) for token in tokens]
     merges = np.zeros((wanted, 3), np.int32)
     numbers = np.zeros((wanted, 2), np.uint64)
-    counts = np.zeros(wanted, np.uint64)
     watch = watch or Watch(None, ())
-    can_be_too_long = corpus.n_nodes * max(map(len, tokens)) > options.max_bytes
-    limits = Limits(lengths, shapes, options.max_bytes if can_be_too_long else _NO_LIMIT, max_words)
+    limits = Limits(tokens, first + wanted, options.max_bytes, max_words)
     threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.n_nodes, 8 * wanted + (1 << 16)))
-    done = 0
-
-    def tell(n: int) -> None:
-        numbers[:n, 0] = counts[:n]
-        watch.tell(merges[:n], numbers[:n])
-
+    loop = MergeLoop(corpus, pairs, limits, merges, numbers, first)
     look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
-        index = PairIndex(corpus, pairs, spans, limits, done > 0)
-        build_index(index, corpus, progress)
-        loop = MergeLoop(corpus, pairs, spans, merges, counts, first + done, done, limits)
-        while loop.n_merges < wanted:
-            if not loop.merge(min(look, wanted), _SLICE):
-                break
+        build_index(corpus, pairs, limits, progress)
+        while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.n_merges, wanted)
             if watch.event is not None:
-                tell(loop.n_merges)
-            if look <= loop.n_merges < wanted and loop.idle:
+                watch.tell(merges[: loop.n_merges], numbers[: loop.n_merges])
+            if look <= loop.n_merges < wanted:
                 pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
                 look = 2 * loop.n_merges
         done = loop.n_merges
         if done == wanted or pairs.threshold == options.min_pair_count:
             progress("merge", done, done)
-            tell(done)
+            watch.tell(merges[:done], numbers[:done])
             return merges[:done], loop.spell(tokens), []
         # The threshold was too high. Start a phase with a lower one, which must not rise again at once: where many pairs
         # have like counts, the same estimate would end that phase after a few merges, and so on.
         look = max(look, 2 * done)
-        threshold = max(options.min_pair_count, pairs.threshold // 16)
-        while not index.forget(_SLICE):
-            pass  # back in Python, so that Ctrl-C works
-        pairs.clear(threshold)
+        loop.end_phase(max(options.min_pair_count, pairs.threshold // 16))
 
 
 def refine(
@@ -124,7 +130,7 @@ def refine(
     options: Options,
     progress: Progress,
     *,
-    spans: Sequence[int] | None = None,
+    spans: list[int] | None = None,
     gone: Sequence[tuple[bytes, int, int]] = (),
     watch: Watch | None = None,
 ) -> Trained:
@@ -135,9 +141,6 @@ def refine(
         span as many nodes as they have bytes, and they may come back.
     watch: gets the count of each merge and the IoS of each removal.
     """
-    import numpy as np
-
-    from ._index_cy import PairIndex
     from ._limits_cy import Limits
     from ._pairs_cy import Pairs
     from ._picky_cy import PickyLoop
@@ -145,41 +148,28 @@ def refine(
 
     wanted = options.n_ordinary
     threshold = (0, 0) if options.refine is None else exact(options.refine).as_integer_ratio()
-    widths = list(spans or [1] * len(tokens))
-    known = Tokens(list(tokens), widths)
+    known = Tokens(list(tokens), spans or [1] * len(tokens))
     known.recall([(token, left, right, len(token)) for token, left, right in gone])
-    lengths = np.array([len(token) for token in tokens], np.uint32)
-    limits = Limits(lengths, np.zeros(0, np.uint8), options.max_bytes)
     pairs = Pairs(1, corpus.wide)
-    index = PairIndex(corpus, pairs, np.asarray(widths, np.uint32), limits, spans is not None)
-    build_index(index, corpus, progress)
+    build_index(corpus, pairs, Limits(list(tokens), len(tokens), options.max_bytes, spans=spans), progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
     expected = min(corpus.n_nodes, 16 * wanted)
     loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, options.max_bytes, expected)
     watch = watch or Watch(None, ())
-
-    def events_so_far() -> np.ndarray:
-        events = np.frombuffer(known.event_bytes(), np.int32).reshape(-1, 3)
-        watch.tell(events, np.frombuffer(known.number_bytes(), np.uint64).reshape(-1, 2))
-        return events
-
     while loop.run_on(wanted, _SLICE):
         progress("merge", loop.present - len(tokens), wanted - len(tokens))
         if watch.event is not None:
-            events_so_far()
+            watch.tell(*known.events())
     progress("merge", loop.present - len(tokens), loop.present - len(tokens))
-    events = events_so_far()
+    events, numbers = known.events()
+    watch.tell(events, numbers)
     return events, known.to_list(), known.removed()
 
 
-def build_index(index: PairIndex, corpus: Corpus, progress: Progress) -> None:
-    """Find the pairs of the corpus."""
-    while not index.count(_SLICE):
-        progress("index", index.at, 2 * corpus.n_nodes)
-    index.choose()
-    while not index.place(_SLICE):
-        progress("index", corpus.n_nodes + index.at, 2 * corpus.n_nodes)
-    progress("index", 2 * corpus.n_nodes, 2 * corpus.n_nodes)
+def build_index(corpus: Corpus, pairs: Pairs, limits: Limits, progress: Progress) -> None:
+    progress("index", 0, corpus.n_nodes)
+    pairs.index(corpus, limits)
+    progress("index", corpus.n_nodes, corpus.n_nodes)
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:
@@ -197,8 +187,6 @@ def _estimate_threshold(pairs: Pairs, wanted: int) -> int:
 
     New pairs come up and old ones lose counts, and the two nearly cancel out: docs/experiments/training.md.
     """
-    import numpy as np
-
     counts, stride = pairs.sample_counts(1 << 14)
     counts = counts[counts >= pairs.threshold]
     rank = wanted // stride

@@ -26,6 +26,8 @@ from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..counting import CountOptions, WordCounts, count_each
 from ..counting.options import Paths
 from ..counting.word_counts import shared_patterns
@@ -37,14 +39,12 @@ from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import byte_alphabet
 from .options import Options, Parity
-from .trainer import Training, by_falling_count, estimate_memory, pair_weight
+from .trainer import Training, estimate_memory
 from .watching import Watch
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ._limits_cy import Limits
-    from ._parity_cy import LanguageLoop
+    from ._merge_cy import MergeLoop
 
 _TOLD = 256  # merges between two calls of `progress`
 
@@ -110,27 +110,23 @@ class ParityTraining:
         self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
         self._judged = [development[name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
-        pair_weight(self.counts.offsets, self.counts.counts)
+        loops.pair_weight(self.counts.offsets, self.counts.counts)
         self.split_patterns = shared_patterns(each.split_patterns for each in [*self._texts, *(self._judged or [])])
         self.languages: list[LanguageReport] = []
         self._n_tokens = 0
 
     def run(self) -> Vocabulary:
-        """Train."""
-        import numpy as np
-
         from ._limits_cy import Limits
 
         options = self.options
         wanted = options.n_ordinary - 256
         first = self._global_merges(min(wanted, self.parity.global_merges))
-        spans = np.ones(256 + wanted, np.uint32)
-        limits = Limits(np.ones(256 + wanted, np.uint32), np.zeros(0, np.uint8), options.max_bytes)
-        texts = self._loops(self._texts, spans, limits)
-        judged = texts if self._judged is None else self._loops(self._judged, spans, limits)
-        choice = _Choice([loop.length for loop in judged], self.parity, self._names)
-        sizes = [loop.length for loop in judged]
         tokens = [bytes([byte]) for byte in range(256)]
+        limits = Limits(tokens, 256 + wanted, options.max_bytes)
+        texts = self._loops(self._texts, limits)
+        judged = texts if self._judged is None else self._loops(self._judged, limits)
+        choice = _Choice([loop.corpus.n_tokens for loop in judged], self.parity, self._names)
+        sizes = [loop.corpus.n_tokens for loop in judged]
         watch = Watch(self.progress, tokens)
         merges, numbers = np.zeros((wanted, 3), np.int32), np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
@@ -140,10 +136,10 @@ class ParityTraining:
                 break
             new = len(tokens)
             merges[done] = (*pair, new)
-            numbers[done, 0] = sum([loop.merge(*pair, new) for loop in texts])
+            numbers[done, 0] = sum([loop.merge_pair(*pair, new) for loop in texts])
             if judged is not texts:
                 for loop in judged:
-                    loop.merge(*pair, new)
+                    loop.merge_pair(*pair, new)
             tokens.append(tokens[pair[0]] + tokens[pair[1]])
             if done % _TOLD == 0:
                 self.progress("merge", done, wanted)
@@ -151,8 +147,8 @@ class ParityTraining:
         self.progress("merge", len(merges), len(merges))
         watch.tell(merges, numbers)
         rows = zip(self._names, sizes, choice.made, judged, strict=True)
-        self.languages = [LanguageReport(name, size, made, loop.length) for name, size, made, loop in rows]
-        self._n_tokens = sum(loop.length for loop in texts)
+        self.languages = [LanguageReport(name, size, made, loop.corpus.n_tokens) for name, size, made, loop in rows]
+        self._n_tokens = sum(loop.corpus.n_tokens for loop in texts)
         special = enumerate(options.special_tokens, len(tokens))
         return Vocabulary(
             tokens=tuple(tokens),
@@ -179,24 +175,19 @@ class ParityTraining:
         options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
         return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
-    def _loops(self, texts: list[WordCounts], spans: np.ndarray, limits: Limits) -> list[LanguageLoop]:
-
-        from ._index_cy import PairIndex
+    def _loops(self, texts: list[WordCounts], limits: Limits) -> list[MergeLoop]:
+        from ._merge_cy import MergeLoop
         from ._pairs_cy import Pairs
-        from ._parity_cy import LanguageLoop
 
         made = []
         for name, counts in zip(self._names, texts, strict=True):
             try:
-                order = by_falling_count(counts, 1)
+                corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, 1, self.progress)
             except InputError as error:
                 raise InputError(f"the language {name}: {error}") from error
-            start = byte_alphabet(counts)
-            pair_weight(start.offsets, counts.counts)
-            corpus = loops.load_corpus(start, counts.counts, order, self.progress)
             pairs = Pairs(1, corpus.wide)
-            loops.build_index(PairIndex(corpus, pairs, spans, limits), corpus, self.progress)
-            made.append(LanguageLoop(corpus, pairs, spans, limits))
+            loops.build_index(corpus, pairs, limits, self.progress)
+            made.append(MergeLoop(corpus, pairs, limits))
         return made
 
 
@@ -216,16 +207,16 @@ class _Choice:
         self._allowed: Any = None if parity.window is None else parity.alpha * parity.window
         self.made = [0] * len(names)
 
-    def next_pair(
-        self, texts: list[LanguageLoop], judged: list[LanguageLoop], min_pair_count: int
-    ) -> tuple[int, int] | None:
+    def next_pair(self, texts: list[MergeLoop], judged: list[MergeLoop], min_pair_count: int) -> tuple[int, int] | None:
         """The pair to merge; None if no language has one."""
         while self._live:
             candidates = self._live
             if self._allowed is not None:
                 most = self._allowed / len(self._live)
                 candidates = [i for i in self._live if self._recent.count(i) <= most]
-            language = max(candidates, key=lambda i: judged[i].length * self._factors[i])  # of equals the first
+            language = max(
+                candidates, key=lambda i: judged[i].corpus.n_tokens * self._factors[i]
+            )  # of equals the first
             best = texts[language].best()
             if best is None or best[2] < min_pair_count:
                 self._live.remove(language)

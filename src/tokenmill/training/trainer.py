@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..counting import WordCounts
 from ..counting.weights import scaled
-from ..errors import InputError, UsageError
+from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.surgery import final_ids
+from ..vocabulary.surgery import arranged
 from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
 from .options import Options
 from .watching import Watch
-
-if TYPE_CHECKING:
-    import numpy as np
-TELL = 0.1  # seconds between two reports of the textbook loops
 
 
 class Training:
@@ -44,7 +40,6 @@ class Training:
         self.progress = progress or (lambda stage, done, total: None)
         counts = counts.cut_out(token.encode() for token in options.special_tokens)
         self.split_patterns = counts.split_patterns
-        order = by_falling_count(counts, options.min_count)
         if options.alphabet == "bytes":
             start = byte_alphabet(counts)
         else:
@@ -54,57 +49,56 @@ class Training:
         options.check_size(len(start.tokens))
         self.first_tokens = [token or b"" for token in start.tokens]
         self.unknown = start.unknown
-        self.weight = pair_weight(start.offsets, counts.counts)
         if options.algorithm == "naive":
-            self.pretokens = _as_lists(start, counts.counts, order)
+            self.pretokens = _as_lists(start, counts.counts, loops.by_falling_count(counts.counts, options.min_count))
         else:
-            self.corpus = loops.load_corpus(start, counts.counts, order, self.progress)
+            self.corpus, self.weight = loops.load_corpus(start, counts.counts, options.min_count, self.progress)
 
     def run(self) -> Vocabulary:
         """Train. In Picky BPE the removed tokens get the highest ids, after the special tokens."""
-        import numpy as np
-
         options, tokens = self.options, list(self.first_tokens)
         watch = Watch(self.progress, tokens)
         if options.algorithm == "naive":
-            rows, removed = self._textbook(tokens, watch)
-            events = np.array(rows, np.int32).reshape(-1, 3)
+            events, removed = self._textbook(tokens, watch)
         elif options.refine is None:
             events, tokens, removed = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
         else:
             events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress, watch=watch)
-        if options.refine is None:
-            return self._vocabulary(tokens, [], events, watch, "merges")
-        present, final = final_ids(len(tokens), removed, options.vocab_size - options.n_ordinary)
-        spelt, gone_too = [tokens[id] for id in present], [tokens[id] for id in removed]
-        return self._vocabulary(spelt, gone_too, final[events], watch, "events")
+        spelt, added, final = arranged(tokens, removed, options.special_tokens)
+        if self.unknown is not None:
+            added = (AddedToken(str(options.unknown_token), self.unknown), *added)
+        return Vocabulary(
+            tokens=spelt,
+            split_patterns=self.split_patterns,
+            normalizers=options.normalizers,
+            order="merges" if options.refine is None else "events",
+            events=final[events],
+            added_tokens=added,
+            # In plain BPE a pretoken that is a token always becomes that token. In event order it may not.
+            whole_pretokens=options.refine is None,
+            alphabet=options.alphabet,
+            unknown=self.unknown,
+            refine=options.refine,
+            event_counts=watch.numbers,
+        )
 
-    def _textbook(self, tokens: list[bytes], watch: Watch) -> tuple[list[tuple[int, int, int]], list[int]]:
+    def _textbook(self, tokens: list[bytes], watch: Watch) -> tuple[np.ndarray, list[int]]:
         """The events and the ids of the removed tokens by the textbook loops. New tokens are appended to `tokens`."""
-        import numpy as np
-
         options, size, first = self.options, self.options.n_ordinary, len(tokens)
         events: list[tuple[int, int, int]] = []
         numbers: list[tuple[int, int]] = []
-        told = 0.0
-
-        def tell() -> None:
-            watch.tell(np.array(events, np.int32).reshape(-1, 3), np.array(numbers, np.uint64).reshape(-1, 2))
 
         def step(event: tuple[int, int, int], pair: tuple[int, int]) -> None:
             events.append(event)
             numbers.append(pair)
-            nonlocal told
             self.progress("merge", len(tokens) - first, size - first)
-            if watch.event is not None and time.monotonic() - told > TELL:
-                tell()
-                told = time.monotonic()
+            watch.tell(events, numbers)
 
         limits = (options.min_pair_count, options.max_bytes)
         train_naive(self.pretokens, tokens, size, options.refine, *limits, step=step)
-        tell()
         is_removed = {left if right < 0 else new: right < 0 for left, right, new in events}  # the last event counts
-        return events, sorted(id for id, gone in is_removed.items() if gone)
+        removed = sorted(id for id, gone in is_removed.items() if gone)
+        return np.array(events, np.int32).reshape(-1, 3), removed
 
     def n_tokens(self) -> int | None:
         """Return the number of tokens in the corpus: those of each pretoken times its count.
@@ -115,33 +109,7 @@ class Training:
         """
         if self.options.algorithm == "naive" or self.unknown is not None:
             return None
-        return self.corpus.n_tokens()
-
-    def _vocabulary(
-        self, tokens: list[Any], removed: list[bytes], events: np.ndarray, watch: Watch, order: Any
-    ) -> Vocabulary:
-        """The vocabulary of the tokens by id; the special and the removed tokens are added here."""
-        added = []
-        if self.unknown is not None:
-            tokens[self.unknown] = None
-            added.append(AddedToken(str(self.options.unknown_token), self.unknown))
-        special = [AddedToken(text, id) for id, text in enumerate(self.options.special_tokens, len(tokens))]
-        if removed:
-            tokens += [None] * len(special) + removed
-        return Vocabulary(
-            tokens=tuple(tokens),
-            split_patterns=self.split_patterns,
-            normalizers=self.options.normalizers,
-            order=order,
-            events=events,
-            added_tokens=(*added, *special),
-            # In plain BPE a pretoken that is a token always becomes that token. In event order it may not.
-            whole_pretokens=order == "merges",
-            alphabet=self.options.alphabet,
-            unknown=self.unknown,
-            refine=self.options.refine,
-            event_counts=watch.numbers,
-        )
+        return self.corpus.n_tokens
 
 
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
@@ -150,8 +118,6 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     With it, the whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
     and 131,072 tokens, Picky BPE included (two cores, November 2026).
     """
-    import numpy as np
-
     frequent = counts.counts >= min_count
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
     place = 4 if nodes <= loops._MAX_NODES_32 else 8
@@ -164,40 +130,6 @@ def limits_of(options: Options, counts: WordCounts) -> Options:
     """The options with min_count and min_pair_count as they are compared with weighted counts."""
     least, pair = (scaled(each, counts.scale) for each in (options.min_count, options.min_pair_count))
     return replace(options, min_count=least, min_pair_count=pair)
-
-
-def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
-    """The number of pairs in the corpus, each counted as often as its pretoken. UsageError if 64 bits cannot hold it."""
-    import numpy as np
-
-    # np.dot would start threads that keep spinning beside the kernels.
-    weight = float(np.multiply(np.diff(offsets), counts, dtype=np.float64).sum())
-    if weight >= 2.0**63:
-        raise UsageError("the counts add up to 2**63 tokens or more, and 64 bits must hold them; divide the counts")
-    return int(weight - float(counts.sum(dtype=np.float64)))
-
-
-def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
-    """The numbers of the pretokens seen at least `min_count` times, by falling count. InputError if there are none."""
-    import numpy as np
-
-    # Nearly all counts are small, and NumPy sorts 16-bit numbers by radix, five times as fast.
-    order = np.argsort(~np.minimum(counts.counts, 0xFFFF).astype(np.uint16), kind="stable")
-    often = order[: np.count_nonzero(counts.counts >= 0xFFFF)]
-    often[:] = often[np.argsort(~counts.counts[often], kind="stable")]
-    order = order[: np.count_nonzero(counts.counts >= min_count)].astype(np.int64, copy=False)
-    if len(order):
-        return order
-    if not len(counts) or not counts.counts.any():
-        raise InputError(
-            "the corpus is empty: it has no pretoken to train on"
-            + (f" that occurs {min_count} times. Lower min_count" if min_count > 1 else "")
-            + ". Check that the sources contain text"
-        )
-    raise InputError(
-        f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens occurs "
-        f"{int(counts.counts.max())} times. Lower min_count"
-    )
 
 
 def _as_lists(start: Alphabet, counts: np.ndarray, order: np.ndarray) -> list[tuple[list[int], int]]:

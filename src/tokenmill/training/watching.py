@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..jobs.progress import Progress
 
-if TYPE_CHECKING:
-    import numpy as np
+Rows = np.ndarray | Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +41,18 @@ class Watch:
 
     def __init__(self, progress: Progress | None, tokens: Sequence[bytes], rank: int = 0):
         self.event: Callable[[TrainingEvent], Any] | None = getattr(progress, "event", None)
-        self.numbers: np.ndarray | Sequence[tuple[int, int]] = ()
+        self.numbers: Rows = ()
         self._tokens = list(tokens)
         self._told = 0
         self._rank = rank
 
-    def tell(self, events: np.ndarray, numbers: np.ndarray) -> None:
+    def tell(self, events: Rows, numbers: Rows) -> None:
         """Take all events so far, with their numbers; pass on the new ones."""
         self.numbers = numbers
         if self.event is None:
             return
         tokens, first = self._tokens, self._told
-        rows = zip(events[first:].tolist(), numbers[first:].tolist(), strict=True)
+        rows = zip(*(np.asarray(rows[first:]).tolist() for rows in (events, numbers)), strict=True)
         for rank, ((left, right, new), (a, b)) in enumerate(rows, first + self._rank):
             if right < 0:
                 self.event(TrainingEvent(rank, tokens[left], ios=a / b))

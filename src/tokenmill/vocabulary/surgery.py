@@ -132,16 +132,24 @@ def _steps(events: np.ndarray, present: int, wanted: int) -> tuple[list[int], se
     return list(made), removed, len(events)
 
 
-def final_ids(n_tokens: int, removed: Sequence[int], n_special: int) -> tuple[list[int], np.ndarray]:
-    """The ids that are present, and by id the final one: the present ones first, then special tokens, then the removed ones.
+def arranged(
+    spelt: Sequence[bytes], removed: Sequence[int], special: Iterable[str], present: Sequence[int] | None = None
+) -> tuple[tuple[bytes | None, ...], tuple[AddedToken, ...], np.ndarray]:
+    """The tokens of a training by their final ids: the present ones first, then special tokens, then the removed ones.
 
-    The array has one more element, -1, for the -1 of a removal. Removed ids come in ascending order.
+    spelt: the bytes by the id that the token had in training, b"" for no token. present: by default all but the removed ones.
+    Returns the tokens, the special tokens, and by the id in training the final one. That array has one more element, -1, for
+    the -1 of a removal.
     """
     import numpy as np
 
-    gone = set(removed)
-    present = [id for id in range(n_tokens) if id not in gone]
-    final = np.full(n_tokens + 1, -1, np.int32)
-    final[present] = np.arange(len(present))
-    final[list(removed)] = len(present) + n_special + np.arange(len(removed))
-    return present, final
+    special, gone = tuple(special), np.array(removed, np.int64)
+    ids = np.delete(np.arange(len(spelt)), gone) if present is None else np.array(present)
+    final = np.full(len(spelt) + 1, -1, np.int32)
+    final[ids] = np.arange(len(ids))
+    final[gone] = len(ids) + len(special) + np.arange(len(gone))
+    tokens = [spelt[id] or None for id in ids.tolist()]
+    added = tuple(AddedToken(text, id) for id, text in enumerate(special, len(ids)))
+    if removed:
+        tokens += [*[None] * len(special), *(spelt[id] for id in removed)]
+    return tuple(tokens), added, final
