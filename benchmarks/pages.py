@@ -12,6 +12,14 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]
     return [f"| {' | '.join(map(str, cells))} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
+def section(*parts: str | list[str]) -> list[str]:
+    """Return the lines of a section: its heading, paragraphs and tables, with an empty line between two."""
+    lines: list[str] = []
+    for part in parts:
+        lines += ["", *([part] if isinstance(part, str) else part)]
+    return lines[1:]
+
+
 def replace_section(path: Path, name: str, body: Iterable[str]) -> None:
     """Replace the lines between the markers `name:begin` and `name:end` of a page. A missing marker raises ValueError."""
     pattern = rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)"

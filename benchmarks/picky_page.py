@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from .harness import RESULTS, ROOT, median, spread, times
-from .pages import replace_section, table
+from .pages import replace_section, section, table
 
 PAGE = ROOT / "docs" / "explanation" / "picky-results.md"
 
@@ -93,15 +93,13 @@ def speed() -> list[str]:
             rows.append([corpus, threshold, spread(each["wall"] for each in text), *ratios])
     ((_, small),) = results["small"].items()
     head = ["32,768 tokens", "T", "from text, seconds", "ratio to plain BPE", "ratio of CPU time"]
-    return [
-        *table([*head, "ratio of merge loop time"], rows),
-        "",
+    return section(
+        table([*head, "ratio of merge loop time"], rows),
         f"20 MB of en at 8,192 tokens and T = 0.9, from text to tokenizer: {median(small, 'seconds'):.2f} s. The whole "
         f"process takes {median(small, 'cpu'):.2f} s of CPU time.",
-        "",
         f"Medians and ranges of {len(kept['text off'])} alternating rounds on {place['date']}, {place['cores']} cores ({place['cpu']}) "
         f"shared with other work, Python {place['python']}.",
-    ]
+    )
 
 
 def main() -> None:
