@@ -1,6 +1,6 @@
 """make bench: run every topic against its peers in fresh processes, then render the tables.
 
-python -m benchmarks [TOPIC...]      # without a topic: all but those that are run only by name
+python -m benchmarks [--quick] [TOPIC...]      # without a topic: all but those that are run only by name
 
 A library may be in an environment of its own: TOKENMILL_PYTHON_GIGATOKEN is the path of an interpreter that has gigatoken. With
 TOKENMILL_PYTHON_TOKENIZERS_NEXT, a pre-release of tokenizers is measured beside the one that is installed.
@@ -33,7 +33,7 @@ TOPICS = (
 # the fourth the trainers' tools.
 NAMED = ("playground", "growth", "parity", "trainers")
 
-topics = sys.argv[1:] or TOPICS
+topics = [word for word in sys.argv[1:] if word != "--quick"] or TOPICS
 if unknown := set(topics) - {*TOPICS, *NAMED}:
     sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(TOPICS + NAMED)}")
 if {*topics} != {"quick"} and not (SHARED / "corpus").is_dir():

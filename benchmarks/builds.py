@@ -16,9 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from .harness import ROOT, SHARED, corpus_file, run_job
+from .harness import CORPORA, ROOT, SHARED, corpus_file, run_job
 
-CORPORA = ("en", "multi", "code")
 ENCODED = 20_000_000  # bytes
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import bz2
 import json
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .clean_wikipedia import dump
-from .harness import CACHE, SHARED, corpus_file, run_job, save
+from .harness import CACHE, SHARED, corpus_file, main, run_job
 
 TRAIN = ["--vocab-size", "32768", "--special-token", "<|endoftext|>", "--min-count", "10"]
 
@@ -28,14 +27,20 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
 
 
-def run(folder: Path) -> dict:
+def run() -> dict:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        return costs(Path(folder))
+
+
+def costs(folder: Path) -> dict:
     number = 0
 
-    def step(*command: str, output: str | None = None) -> tuple[dict, Path]:
+    def step(*command: str) -> tuple[dict, Path]:
         """Run one command; return its measurements and its output."""
         nonlocal number
         number += 1
-        path = folder / (output or f"out-{number}")
+        path = folder / f"out-{number}"
         return run_job(["tokenmill", *command, "-o", str(path), "--json"]), path
 
     def cost(*command: str, source: str, tiny: str) -> tuple[float, Path]:
@@ -92,7 +97,7 @@ def run(folder: Path) -> dict:
     return results
 
 
-def pretokens(folder: Path) -> dict:
+def pretokens(folder: str) -> dict:
     """The number of distinct pretokens, the number left with min_count, their size, and the memory of training on them."""
     import numpy as np
 
@@ -111,12 +116,4 @@ def pretokens(folder: Path) -> dict:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["pretokens"]:
-        print(json.dumps(pretokens(Path(sys.argv[2]))))
-        sys.exit()
-    CACHE.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=CACHE))
-    try:
-        save("cluster_costs", run(folder))
-    finally:
-        shutil.rmtree(folder)
+    main(run, pretokens)

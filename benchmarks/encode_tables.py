@@ -5,11 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from .harness import rates, ratio, ratios, spread, times
+from .harness import CORPORA, rates, ratio, ratios, spread, times
 from .pages import section, table
-
-CORPORA = ("en", "multi", "code")
-
 
 CALLS = {"first call": "cold", "later calls": "warm"}
 
@@ -31,22 +28,23 @@ def lead(kept: dict[str, list[dict]], key: str) -> str:
     return f"{fastest} {times(kept[fastest], kept['tokenmill'], key)}"
 
 
-def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str], str]]:
-    """The matrix: the speed relative to the fastest peer of each cell, the cells behind and level, and each lead as shown.
+def peers_of(jobs: dict[str, list[dict]]) -> dict[str, list[float]]:
+    """A cell of the matrix: the speed of tokenmill relative to each peer that gives the same ids, in each round."""
+    ours = jobs["tokenmill"]
+    return {
+        peer: ratios(ours, rounds, "mb_per_s")
+        for peer, rounds in jobs.items()
+        if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds)
+    }
 
-    A peer that gives other ids does not count.
-    """
+
+def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str], str]]:
+    """The matrix: the speed relative to the fastest peer of each cell, the cells behind and level, and each lead as shown."""
     gains, behind, ties, shown = [], 0, 0, {}
     for model, kept in results.items():
         for text, jobs in kept.items():
-            ours = jobs["tokenmill"]
-            peers = [
-                ratios(ours, rounds, "mb_per_s")
-                for peer, rounds in jobs.items()
-                if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds)
-            ]
-            if peers:
-                each = min(peers, key=statistics.median)
+            if peers := peers_of(jobs):
+                each = min(peers.values(), key=statistics.median)
                 middle = statistics.median(each)
                 gains.append(middle)
                 tie = each[0] <= 1 <= each[-1]
@@ -57,17 +55,12 @@ def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str]
 
 
 def means_of(results: dict) -> dict[str, tuple[float, int]]:
-    """By peer of every vocabulary: the geometric mean of tokenmill's speed relative to it, and over how many cells.
-
-    Cells in which the peer cannot open the file, or gives other ids, do not count.
-    """
+    """By peer of every vocabulary: the geometric mean of tokenmill's speed relative to it, and over how many cells."""
     gains: dict[str, list[float]] = {}
     for kept in results.values():
         for jobs in kept.values():
-            ours = jobs["tokenmill"]
-            for peer, rounds in jobs.items():
-                if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds):
-                    gains.setdefault(peer, []).append(statistics.median(ratios(ours, rounds, "mb_per_s")))
+            for peer, each in peers_of(jobs).items():
+                gains.setdefault(peer, []).append(statistics.median(each))
     every = set.intersection(*({*jobs} for kept in results.values() for jobs in kept.values()))
     names = {"tokenizers_next": "tokenizers 1.0"}
     return {
@@ -143,12 +136,9 @@ def encode(results: dict) -> list[str]:
     shorts = [
         [library, spread(each["microseconds"] for each in rounds)] for library, rounds in results["latency"].items()
     ]
-    kinds = [
-        kind
-        for kind in results["long_pretokens"]["tokenmill"][0]
-        if isinstance(results["long_pretokens"]["tokenmill"][0][kind], float)
-    ]
-    kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
+    figures = results["long_pretokens"]["tokenmill"][0].items()
+    others = ("load", "wall", "cpu", "peak_mib")
+    kinds = [name for name, value in figures if isinstance(value, float) and name not in others]
     longest = [
         [
             library,

@@ -7,14 +7,13 @@ import statistics
 from tokenmill.quality.metrics import gini
 
 from .encode_tables import CALLS, calls, encode, families, matrix
-from .harness import median, spread, times
+from .harness import CORPORA, median, spread, times
 from .pages import section, table
 from .quick import quick
 from .stages import STAGES
 
 TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2"}
 TRAINERS |= dict.fromkeys(("tokenizers", "bpeasy", "sentencepiece"), "tokenmill")
-CORPORA = ("en", "multi", "code")
 FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lines", "parquet": "Parquet"}
 
 
@@ -133,25 +132,27 @@ def merge_loop(results: dict) -> list[str]:
     )
 
 
+def by_corpus(results: dict) -> list[str]:
+    """MB/s of each way in each corpus."""
+    rows = [[way, *(speed(results[corpus][way]) for corpus in CORPORA)] for way in results["en"]]
+    return table(["", *CORPORA], rows)
+
+
 def split(results: dict) -> list[str]:
-    ways = list(results["en"])
-    rows = [[way, *(speed(results[corpus][way]) for corpus in CORPORA)] for way in ways]
     return section(
         "## Split",
         "Split text into pretokens with one thread. MB/s, median and range of the rounds. `own` is a custom pattern, without a name. "
         "`scalar` is without vector instructions.",
-        table(["", *CORPORA], rows),
+        by_corpus(results),
     )
 
 
 def count(results: dict) -> list[str]:
-    ways = list(results["en"])
-    rows = [[way, *(speed(results[corpus][way]) for corpus in CORPORA)] for way in ways]
     gains = [times(results[c]["2 threads"], results[c]["1 thread"], "mb_per_s") for c in CORPORA]
     return section(
         "## Count",
         "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s, median and range of the rounds.",
-        table(["", *CORPORA], rows),
+        by_corpus(results),
         "Two threads cannot be more than twice as fast as one. Where the speed-up is higher, other work on the machine slowed down the rounds "
         "with one thread:",
         table(["", *CORPORA], [["speed-up of 2 threads over 1", *gains]]),

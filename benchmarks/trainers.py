@@ -21,11 +21,10 @@ import typing
 from pathlib import Path
 
 from .encoders import tokenizer_json
-from .harness import CACHE, alternate, peak_of_tree, python_of, pythons, run_job, save
+from .harness import CACHE, alternate, main, peak_of_tree, python_of, pythons, run_job, save
 from .token_files import SHORT
 
 ENDS = {"llama3.1": "<|end_of_text|>", "qwen3": "<|endoftext|>", "gpt-neox-20b": "<|endoftext|>"}
-ROUNDS = 5
 
 
 def model_folder(model: str) -> str:
@@ -80,13 +79,10 @@ def dolma(_: str, model: str, path: str, output: str) -> None:
 
 def job(library: str, *arguments: str) -> dict:
     """One command in this process. A tool that cannot open the tokenizer has no figure."""
-    sys.stdout = sys.stderr
     try:
         {"megatron": megatron, "datatrove": datatrove, "dolma": dolma}[library](*arguments)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:200]}
-    finally:
-        sys.stdout = sys.__stdout__
     return {}
 
 
@@ -94,7 +90,7 @@ def commands(model: str, path: str, folder: str, tools: dict[str, str]) -> dict[
     ours = ["tokenmill", "encode", path, "--tokenizer", model_folder(model), "--format", "megatron", "--json"]
     ours += ["-o", f"{folder}/tokenmill-{{round}}"]
     return {"tokenmill": ours} | {
-        library: ["benchmarks.trainers", library, tool, model, path, f"{folder}/{library}-{{round}}"]
+        library: ["benchmarks.trainers", "job", library, tool, model, path, f"{folder}/{library}-{{round}}"]
         for library, tool in tools.items()
     }
 
@@ -107,7 +103,7 @@ def identical(folder: str) -> bool:
     )
 
 
-def run(quick: bool = False) -> dict:
+def run() -> dict:
     have = [library for library in ("megatron", "datatrove", "dolma") if library in pythons()]
     slow = {library: "preprocess_data.py" if library == "megatron" else "-" for library in have}
     fast = {"megatron": "preprocess_data_fast.py"} if "megatron" in have else {}
@@ -125,12 +121,10 @@ def run(quick: bool = False) -> dict:
             print(f"trainers: {model} {group}", file=sys.stderr)
             with tempfile.TemporaryDirectory() as folder:
                 jobs = commands(model, path, folder, tools)
-                kept = alternate(jobs, 1 if quick else ROUNDS)
+                keys = ("tokens", "wall", "cpu", "error")
                 kept = {
-                    name: [
-                        {key: each[key] for key in ("tokens", "wall", "cpu", "error") if key in each} for each in rounds
-                    ]
-                    for name, rounds in kept.items()
+                    name: [{key: each[key] for key in keys if key in each} for each in rounds]
+                    for name, rounds in alternate(jobs).items()
                 }
                 same = identical(folder) if "megatron" in tools else None
                 memory = {
@@ -148,4 +142,4 @@ def run(quick: bool = False) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps(job(*sys.argv[1:])))
+    main(run, job)
