@@ -25,6 +25,14 @@ def seconds(rounds: list[dict], key: str = "wall") -> str:
     return spread((each[key] for each in rounds), " s")
 
 
+def beside(rounds: list[dict], others: list[dict]) -> list[str]:
+    """The time and the CPU time of a command, each with its ratio to those of another, but not of itself."""
+    keys = ("wall", "cpu")
+    return [
+        cell for key in keys for cell in (seconds(rounds, key), "" if rounds is others else times(rounds, others, key))
+    ]
+
+
 def training(results: dict) -> list[str]:
     """One row for each corpus: the time of tokenmill, and that of each peer relative to it; then the memory."""
     rows, memory = [], []
@@ -56,19 +64,7 @@ def superwords(results: dict) -> list[str]:
         "boundless": "BoundlessBPE",
     }
     rows = [
-        [
-            name,
-            size,
-            *(
-                cell
-                for key in ("wall", "cpu")
-                for cell in (
-                    seconds(rounds[way], key),
-                    times(rounds[way], rounds["plain"], key) if way != "plain" else "",
-                )
-            ),
-            f"{median(rounds[way], 'peak_mib'):,.0f} MiB",
-        ]
+        [name, size, *beside(rounds[way], rounds["plain"]), f"{median(rounds[way], 'peak_mib'):,.0f} MiB"]
         for size, rounds in {"150 MB": kept, **results["grown"]}.items()
         for way, name in names.items()
         if way in rounds
@@ -112,15 +108,10 @@ def parity(results: dict) -> list[str]:
 def merge_loop(results: dict) -> list[str]:
     rows = []
     for corpus, kept in results.items():
-        key, of_all = ("thread_seconds", "cpu") if "picky" in kept else ("seconds", "wall")
-        small, large = (seconds(kept[size], key) for size in ("32768", "100000"))
-        cost = times(kept["100000"], kept["32768"], key)
-        whole = times(kept["train 100000"], kept["train 32768"], of_all)
-        picky = [times(kept["picky"], kept["32768"], key)] if "picky" in kept else []
-        rows.append([corpus, small, large, cost, whole, *picky])
-    head = ["", "32,768 tokens", "100,000 tokens", "ratio", "ratio of whole training runs"]
-    if len(rows[0]) > len(head):
-        head.append("Picky BPE at 0.9")
+        loops = (seconds(kept[size], "thread_seconds") for size in ("32768", "100000"))
+        cost, picky = (times(kept[way], kept["32768"], "thread_seconds") for way in ("100000", "picky"))
+        rows.append([corpus, *loops, cost, times(kept["train 100000"], kept["train 32768"], "cpu"), picky])
+    head = ["", "32,768 tokens", "100,000 tokens", "ratio", "ratio of whole training runs", "Picky BPE at 0.9"]
     return section(
         "## Merge loop",
         "The merge loop alone, from word counts to merges. The ratios compare 100,000 tokens with 32,768, and Picky BPE with plain BPE at "
@@ -194,50 +185,31 @@ def token_files(results: dict) -> list[str]:
     )
 
 
-TOOLS = {
-    "tokenmill": "tokenmill",
-    "megatron": "preprocess_data_fast.py",
-    "datatrove": "datatrove",
-    "dolma": "dolma tokens",
-}
+TOOLS = {"tokenmill": "tokenmill", "megatron": "preprocess_data_fast.py", "datatrove": "datatrove"}
 
 
 def trainers(results: dict) -> list[str]:
     """`encode --format megatron` and the training frameworks' own tools."""
     rows = []
-    groups = [measured for kept in results.values() for measured in kept.values()]
-    has_dolma = any("dolma" in measured["commands"] for measured in groups)
-    has_memory = any(measured.get("memory") for measured in groups)
     for model, kept in results.items():
         for group, measured in kept.items():
-            commands, memory = measured["commands"], measured.get("memory", {})
-            ours, kind = commands["tokenmill"], "Parquet" if group == "parquet" else "JSON lines"
+            commands, kind = measured["commands"], "Parquet" if group == "parquet" else "JSON lines"
             for tool, rounds in commands.items():
                 name = "preprocess_data.py" if tool == "megatron" and group == "short" else TOOLS[tool]
                 where = f"{model}, {measured['bytes'] / 1e6:,.0f} MB of {kind}" if tool == "tokenmill" else ""
-                if "error" in rounds[0]:
-                    rows.append([where, name, "cannot open the tokenizer", *[""] * (4 + bool(memory))])
-                    continue
-                gains = (times(rounds, ours, key) if tool != "tokenmill" else "" for key in ("wall", "cpu"))
-                figures = [
-                    cell
-                    for key, gain in zip(("wall", "cpu"), gains, strict=True)
-                    for cell in (seconds(rounds, key), gain)
-                ]
-                same = {True: "identical", False: "differ", None: ""}[
-                    measured["identical"] if tool == "megatron" else None
-                ]
-                rows.append([where, name, *figures, *([f"{memory[tool]:,.0f} MiB"] if tool in memory else []), same])
+                same = ("identical" if measured["identical"] else "differ") if tool == "megatron" else ""
+                figures = beside(rounds, commands["tokenmill"])
+                rows.append([where, name, *figures, f"{measured['memory'][tool]:,.0f} MiB", same])
     return section(
         "## Token files of training frameworks",
         "Whole commands on two cores, start-up included: `tokenmill encode --format megatron`, and the tools of Megatron-LM "
         "(`preprocess_data_fast.py` uses gigatoken, `preprocess_data.py` two workers) and of datatrove (`DocumentTokenizer`, in its own format). "
-        + "OLMo's `dolma tokens` is missing: pip found no compatible versions of its dependencies. " * (not has_dolma)
-        + "Megatron-LM's tools do not read Parquet. "
-        + "Memory is the peak of a command with all its processes, with shared memory counted once. " * has_memory
-        + "The last column compares .bin and .idx byte for byte. Where they differ, `preprocess_data.py` puts the tokenizer's begin-of-text "
+        "OLMo's `dolma tokens` is missing: pip found no compatible versions of its dependencies. "
+        "Megatron-LM's tools do not read Parquet. "
+        "Memory is the peak of a command with all its processes, with shared memory counted once. "
+        "The last column compares .bin and .idx byte for byte. Where they differ, `preprocess_data.py` puts the tokenizer's begin-of-text "
         "token before each document; here `--begin-of-text` does that.",
-        table(["", "tool", "time", "relative", "CPU time", "relative", *["memory"] * has_memory, "files"], rows),
+        table(["", "tool", "time", "relative", "CPU time", "relative", "memory", "files"], rows),
     )
 
 
