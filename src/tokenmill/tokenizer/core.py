@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from .streams import StreamDecoder
 
 
+CACHE_BYTES = 256 << 20  # by default
+
+
+def core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
+    """The core that encodes with the kernels, or with the library of the vocabulary."""
+    if vocabulary.library is None:
+        return Core(vocabulary, cache_bytes)
+    from .library_core import LibraryCore  # late: few vocabularies need it
+
+    return LibraryCore(vocabulary, cache_bytes)
+
+
 class Core:
     """Encodes and decodes with one vocabulary. Immutable; threads share it.
 

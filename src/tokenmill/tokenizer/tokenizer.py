@@ -20,7 +20,7 @@ from ..errors import (
 from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .cores import CACHE_BYTES, core_of
+from .core import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
@@ -325,9 +325,7 @@ class Tokenizer:
         num_threads: int | None = None,
     ) -> list[str]:
         """The text of each list of ids, long lists on several threads (None: all cores); options as for `decode`."""
-        decode: Callable = self.decode
-        if errors != "replace" or skip_special_tokens:
-            decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
+        decode: Callable = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
         return batches.decode_batch(decode, batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
@@ -541,11 +539,10 @@ class Tokenizer:
         make = functools.partial(Tokenizer, name=self._name, cache_bytes=self._core.cache_bytes, source=self._source)
         return make, (self.vocabulary,)
 
-    def __copy__(self) -> Tokenizer:
+    def __deepcopy__(self, memo: object = None) -> Tokenizer:
         return self
 
-    def __deepcopy__(self, memo: dict) -> Tokenizer:
-        return self
+    __copy__ = __deepcopy__
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
