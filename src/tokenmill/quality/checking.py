@@ -203,7 +203,7 @@ class _Trial:
         # Finds the control tokens of both sides: text without them has the same ids whether they are allowed or not.
         # None where they are searched for in normalized text.
         controls = {content.encode(): 0 for core in cores for content in core.added.special}
-        direct = all(core.whole_texts and core.added.simple for core in cores)
+        direct = all(core.scanner and core.added.simple for core in cores)
         self.controls = Finder(controls) if controls and direct else None
 
     def run(

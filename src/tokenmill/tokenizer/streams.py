@@ -32,7 +32,7 @@ class StreamEncoder:
     def __init__(self, core: Core, plan: Plan):
         self._core, self._plan = core, plan
         texts = [token.content for token in core.vocabulary.added_tokens]
-        self._splitter = core.splitter_with(texts) if core.whole_texts and core.added.simple else None
+        self._splitter = core.splitter_with(texts) if core.scanner and core.added.simple else None
         self._margin = _CHARACTER + max((len(text.encode()) for text in texts), default=1)
         self._held = bytearray()
         self._searched = 0  # so many bytes of it have no place to cut

@@ -20,7 +20,7 @@ from ..errors import (
 from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .core import CACHE_BYTES, core_of
+from .cores import CACHE_BYTES, core_of
 from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:

@@ -31,7 +31,8 @@ from ..formats.merges_txt import roles_of
 from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
-from .core import CACHE_BYTES, Core, core_of
+from .core import Core
+from .cores import CACHE_BYTES, core_of
 from .normalization import repair
 from .rows import Rows, Texts
 from .special import Plan
@@ -227,7 +228,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     # Encoding
 
-    def _encode_plus(self, text: Any, text_pair: Any = None, of_chat: bool = False, **given: Any) -> BatchEncoding:
+    def _encode_plus(  # type: ignore[override]
+        self, text: Any, text_pair: Any = None, of_chat: bool = False, **given: Any
+    ) -> BatchEncoding:
         """The method of transformers with all its options. of_chat: the encodings are to have the spans of a chat."""
         of = SimpleNamespace(**_OPTIONS | given)
 
