@@ -357,7 +357,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             return super().apply_chat_template(conversation, *arguments, **options)
         options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
         chat: Any = super().apply_chat_template(conversation, *arguments, **options)
-        chat._encodings = None  # from here on those of the Rust library
+        del chat._encodings  # from here on those of the Rust library
         return chat
 
     # Decoding
@@ -417,28 +417,19 @@ class LazyEncoding(BatchEncoding):
     encode: does that.
     """
 
-    def __init__(self, data: dict[str, Any], encode: Callable[[], Any] | None = None, **options: Any):
-        self._encode, self._made = encode, None
-        super().__init__(data, **options)
-
-    @property
-    def _encodings(self) -> Any:
-        if self._made is None and self._encode is not None:
-            self._made = self._encode().encodings
-        return self._made
-
-    @_encodings.setter
-    def _encodings(self, encodings: Any) -> None:
-        self._made = encodings
-
     is_fast = True
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"data": self.data, "encodings": self._made}
+    def __init__(self, data: dict[str, Any], encode: Callable[[], Any], **options: Any):
+        super().__init__(data, **options)
+        self._encode = encode
+        del self._encodings  # the base class has set it to None
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._encode = None
-        super().__setstate__(state)
+    @lazy
+    def _encodings(self) -> Any:
+        return self._encode().encodings
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"data": self.data, "encodings": vars(self).get("_encodings")}
 
 
 def tokenizer_of(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
@@ -468,13 +459,8 @@ def _batch_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[Any] | N
     sequence = (list, tuple)
     is_batch = isinstance(text, sequence) and (not are_words or (len(text) > 0 and isinstance(text[0], sequence)))
     batch = [*text] if is_batch else [text]
-    if text_pair or isinstance(text_pair, sequence):
-        return None, is_batch
-    for each in batch:
-        if not (
-            isinstance(each, sequence) and all(isinstance(word, str) for word in each)
-            if are_words
-            else isinstance(each, str)
-        ):
-            return None, is_batch
-    return batch, is_batch
+    fits = not text_pair and not isinstance(text_pair, sequence)
+    if are_words:
+        fits = fits and all(isinstance(words, sequence) for words in batch)
+    texts = [word for words in batch for word in words] if fits and are_words else batch
+    return batch if fits and all(isinstance(each, str) for each in texts) else None, is_batch
