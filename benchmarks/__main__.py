@@ -1,6 +1,6 @@
 """make bench: run every topic against its peers in fresh processes, then render the tables.
 
-python -m benchmarks [TOPIC...]      # without a topic: all but those that are run only by name
+python -m benchmarks [--quick] [TOPIC...]      # without a topic: all but those that are run only by name
 
 A library may be in an environment of its own: TOKENMILL_PYTHON_GIGATOKEN is the path of an interpreter that has gigatoken. With
 TOKENMILL_PYTHON_TOKENIZERS_NEXT, a pre-release of tokenizers is measured beside the one that is installed.
@@ -11,31 +11,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-from . import render
+from . import render, tables
 from .harness import SHARED, save
 
-TOPICS = (
-    "quick",
-    "train",
-    "merge_loop",
-    "superwords",
-    "split",
-    "count",
-    "matrix",
-    "encode",
-    "calls",
-    "families",
-    "token_files",
-    "stages",
-    "cleaning",
-)
 # Only by name: the first needs Chromium and Node, the second 10 GB of disk and some minutes, the third a tokenizers with its trainer,
 # the fourth the trainers' tools.
 NAMED = ("playground", "growth", "parity", "trainers")
 
-topics = sys.argv[1:] or TOPICS
-if unknown := set(topics) - {*TOPICS, *NAMED}:
-    sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(TOPICS + NAMED)}")
+TOPICS = [topic for topic in tables.TOPICS if topic not in NAMED]
+topics = [word for word in sys.argv[1:] if word != "--quick"] or TOPICS
+if unknown := set(topics) - {*tables.TOPICS}:
+    sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(tables.TOPICS)}")
 if {*topics} != {"quick"} and not (SHARED / "corpus").is_dir():
     sys.exit(
         f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED, or run make bench-quick"

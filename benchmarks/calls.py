@@ -8,14 +8,12 @@ needs it.
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
-import sys
 import time
-from collections.abc import Callable
 
-from .encoders import CL100K, RANKS, tokenizer_json
-from .harness import alternate, run_job
+from .encoders import encoder_of, tokenizer_json
+from .harness import alternate, main, run_job
 
 LIBRARIES = ("tokenmill", "tiktoken", "tokenizers")
 LINES = ("Hello world, this is one line.", "And this is the second one.")
@@ -30,39 +28,22 @@ def steps(library: str) -> dict:
         now = time.process_time()
         found[step], before = 1000 * (now - before), now
 
-    encode: Callable
-    if library == "tokenmill":
-        import tokenmill
-
-        done("import")
-        encode = tokenmill.load(RANKS).encode
-    elif library == "tiktoken":
-        import tiktoken
-        from tiktoken.load import load_tiktoken_bpe
-
-        done("import")
-        encode = tiktoken.Encoding(
-            "cl100k", pat_str=CL100K, mergeable_ranks=load_tiktoken_bpe(str(RANKS)), special_tokens={}
-        ).encode
-    else:
-        import tokenizers
-
-        done("import")
-        encode = tokenizers.Tokenizer.from_file(str(tokenizer_json("cl100k"))).encode
+    importlib.import_module(library)
+    done("import")
+    encoder = encoder_of(library, "cl100k")
     done("load")
     for line, step in zip(LINES, ("first", "second"), strict=True):
-        encode(line)
+        encoder.listed(line)
         done(step)
     return found
 
 
-def run(quick: bool = False) -> dict:
-    """Run all; with quick, one round of each."""
+def run() -> dict:
     os.environ |= {"TIKTOKEN_CACHE_DIR": ""}
     tokenizer_json("cl100k")
-    run_job(["benchmarks.calls", "tokenmill"])  # this one saves
-    return alternate({name: ["benchmarks.calls", name] for name in LIBRARIES}, rounds=1 if quick else 9)
+    run_job(["benchmarks.calls", "steps", "tokenmill"])  # this one saves
+    return alternate({name: ["benchmarks.calls", "steps", name] for name in LIBRARIES}, rounds=9)
 
 
 if __name__ == "__main__":
-    print(json.dumps({step: round(value, 3) for step, value in steps(sys.argv[1]).items()}))
+    main(run, steps)

@@ -8,8 +8,7 @@ from html import escape
 
 from tokenmill.quality.charts import Axis, Chart, Series, draw
 
-from .encode_tables import CORPORA
-from .harness import median, saved
+from .harness import CORPORA, median, saved
 
 Figure = Callable[[list[dict]], float]
 
@@ -98,9 +97,5 @@ def training_chart(theme: str) -> str:
         ]
     title = "Train 32,768 tokens on 150 MB of English, two cores"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 182" font-family="system-ui, sans-serif" font-size="14" fill="{ink}" role="img">'
-    return (
-        "\n".join(
-            [head, f"<title>{title}</title>", f'<text x="10" y="24" font-weight="600">{title}</text>', *rows, "</svg>"]
-        )
-        + "\n"
-    )
+    text = f'<text x="10" y="24" font-weight="600">{title}</text>'
+    return "\n".join([head, f"<title>{title}</title>", text, *rows, "</svg>", ""])

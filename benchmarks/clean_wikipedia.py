@@ -1,12 +1,12 @@
 """Clean Wikipedia with tokenmill and with wikiextractor, on one core and on two, in pages/s and MB/s.
 
-python -m benchmarks.clean_wikipedia [--quick] [--wikiextractor PROGRAM]
+python -m benchmarks.clean_wikipedia [--quick]
 
-wikiextractor runs as a separate program, and only if it is installed: it has the AGPL licence and is not a dependency.
-Install it separately and pass the path of its program:
+wikiextractor runs as a separate program, and only if it is on the path: it has the AGPL licence and is not a dependency.
+Install it separately:
 
     python -m venv /tmp/wx && /tmp/wx/bin/pip install wikiextractor
-    python -m benchmarks.clean_wikipedia --wikiextractor /tmp/wx/bin/wikiextractor
+    PATH="$PATH:/tmp/wx/bin" python -m benchmarks.clean_wikipedia
 
 The dump repeats the pages of a sample of the English Wikipedia, in streams of 100 pages like a multistream dump. CPU
 affinity limits each job to its cores; with one core, reader and worker share it. wikiextractor runs in its faster mode
@@ -27,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .harness import CACHE, ROOT, SHARED, alternate, median, ratio, save
+from .harness import CACHE, ROOT, SHARED, alternate, main, median
 
 SLICE = "enwiki-pages-articles-shortened.xml.bz2"
 COPIES = 8
@@ -48,22 +48,19 @@ def dump() -> Path:
     return path
 
 
-def job(library: str, cores: int, source: str, program: str) -> dict:
+def job(library: str, cores: str, source: str) -> dict:
     """Clean the dump once; return the pages and bytes of the resulting texts."""
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(cores)])
     folder = tempfile.mkdtemp(dir=CACHE)
     start = time.perf_counter()
     try:
         if library == "tokenmill":
             command = [sys.executable, "-m", "tokenmill", "clean", "wikipedia", source, "-o", f"{folder}/out", "--json"]
-            command += ["--num-threads", str(cores), "--time-limit", "1000"]
+            command += ["--num-threads", cores, "--time-limit", "1000"]
             report = json.loads(subprocess.run(command, check=True, capture_output=True, cwd=ROOT).stdout)
-            return {
-                "pages": report["documents_kept"],
-                "out": report["bytes_out"],
-                "seconds": time.perf_counter() - start,
-            }
-        command = [program, source, "--processes", str(cores), "--no-templates", "--json", "-q", "-o", f"{folder}/out"]
+            seconds = time.perf_counter() - start
+            return {"pages": report["documents_kept"], "out": report["bytes_out"], "seconds": seconds}
+        command = [library, source, "--processes", cores, "--no-templates", "--json", "-q", "-o", f"{folder}/out"]
         subprocess.run(command, check=True, capture_output=True)
         seconds = time.perf_counter() - start
         lines = (line for path in Path(folder).rglob("wiki_*") for line in path.read_bytes().splitlines())
@@ -73,36 +70,21 @@ def job(library: str, cores: int, source: str, program: str) -> dict:
         shutil.rmtree(folder)
 
 
-def run(program: str | None, quick: bool = False) -> dict:
+def run() -> dict:
     source = dump()
     plain = len(bz2.decompress(source.read_bytes()))
-    libraries = ["tokenmill", *(["wikiextractor"] if program else [])]
+    peers = [program for program in ("wikiextractor",) if shutil.which(program)]
     jobs = {
-        f"{library} {cores}": ["benchmarks.clean_wikipedia", "job", library, str(cores), str(source), program or ""]
-        for cores in (1, 2)
-        for library in libraries
+        f"{library} {cores}": ["benchmarks.clean_wikipedia", "job", library, cores, str(source)]
+        for cores in ("1", "2")
+        for library in ("tokenmill", *peers)
     }
-    kept = alternate(jobs, rounds=1 if quick else 5)
+    kept = alternate(jobs)
     for name, results in kept.items():
         seconds = median(results, "seconds")
-        print(
-            f"{name:<16} {results[0]['pages'] / seconds:7.1f} pages/s {plain / seconds / 1e6:6.2f} MB/s "
-            f"{median(results, 'cpu'):6.1f} s of CPU time",
-            file=sys.stderr,
-        )
-    print(f"speed-up of two cores: {ratio(kept['tokenmill 1'], kept['tokenmill 2'], 'seconds'):.2f}x", file=sys.stderr)
-    if program:
-        for cores in (1, 2):
-            times = ratio(kept[f"wikiextractor {cores}"], kept[f"tokenmill {cores}"], "seconds")
-            print(f"{cores} core(s): {times:.2f}x wikiextractor", file=sys.stderr)
+        print(f"{name:<16} {results[0]['pages'] / seconds:7.1f} pages/s {plain / seconds / 1e6:6.2f} MB/s")
     return {"plain_bytes": plain, "rounds": kept}
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        print(json.dumps(job(sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5])))
-    else:
-        program = sys.argv[sys.argv.index("--wikiextractor") + 1] if "--wikiextractor" in sys.argv else None
-        results = run(program or shutil.which("wikiextractor"), "--quick" in sys.argv)
-        if "--quick" not in sys.argv:
-            save("clean_wikipedia", results)
+    main(run, job)

@@ -1,7 +1,6 @@
 """Whole commands that clean dumps: tokenmill clean, start-up and writing included.
 
 python -m benchmarks.cleaning [--quick]
-python -m benchmarks.cleaning make KIND          # the source alone, as JSON
 
 The sources are the samples of dumps, with their pages, posts and rows again and again, and the English corpus by lines.
 """
@@ -9,15 +8,12 @@ The sources are the samples of dumps, with their pages, posts and rows again and
 from __future__ import annotations
 
 import bz2
-import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 
-from .harness import CACHE, SHARED, alternate, corpus_file, run_job, save
+from .harness import CACHE, SHARED, alternate, corpus_file, main, run_job
 
-ROUNDS = 5
 DUMPS = {  # kind: the sample, what its records begin with, what follows the last
     "wikipedia": ("wikipedia-2006-head.xml", b"<page>", b"</mediawiki>"),
     "wikipedia, 2024": ("enwiki-pages-articles-shortened.xml.bz2", b"<page>", b"</mediawiki>"),
@@ -55,7 +51,13 @@ def source(kind: str) -> tuple[Path, int]:
     return path, path.stat().st_size
 
 
-def run(quick: bool = False) -> dict:
+def make(kind: str) -> dict:
+    """Make a source in a process of its own: one that starts jobs stays small."""
+    path, size = source(kind)
+    return {"path": str(path), "bytes": size}
+
+
+def run() -> dict:
     made = {kind: run_job(["benchmarks.cleaning", "make", kind]) for kind in KINDS}
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         jobs = {}
@@ -63,7 +65,7 @@ def run(quick: bool = False) -> dict:
             unit = ["--unit", "line"] if kind == "text" else []
             jobs[kind] = ["tokenmill", "clean", kind.partition(",")[0], made[kind]["path"], *unit]
             jobs[kind] += ["--json", "-o", os.path.join(folder, f"{kind} {{round}}")]
-        kept = alternate(jobs, 1 if quick else ROUNDS)
+        kept = alternate(jobs)
     keys = ("wall", "cpu", "peak_mib")
     return {
         kind: [{"bytes": made[kind]["bytes"], **{key: each[key] for key in keys}} for each in rounds]
@@ -72,11 +74,4 @@ def run(quick: bool = False) -> dict:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["make"]:
-        path, size = source(sys.argv[2])
-        print(json.dumps({"path": str(path), "bytes": size}))
-    else:
-        quick = "--quick" in sys.argv
-        results = run(quick)
-        if not quick:
-            save("cleaning", results)
+    main(run, make)

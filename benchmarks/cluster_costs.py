@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import bz2
 import json
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .clean_wikipedia import dump
-from .harness import CACHE, SHARED, corpus_file, run_job, save
+from .harness import CACHE, SHARED, corpus_file, main, run_job
 
 TRAIN = ["--vocab-size", "32768", "--special-token", "<|endoftext|>", "--min-count", "10"]
 
@@ -28,20 +27,26 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
 
 
-def run(folder: Path) -> dict:
+def run() -> dict:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        return costs(Path(folder))
+
+
+def costs(folder: Path) -> dict:
     number = 0
 
-    def step(*command: str, output: str | None = None) -> tuple[dict, Path]:
+    def step(*command: str) -> tuple[dict, Path]:
         """Run one command; return its measurements and its output."""
         nonlocal number
         number += 1
-        path = folder / (output or f"out-{number}")
+        path = folder / f"out-{number}"
         return run_job(["tokenmill", *command, "-o", str(path), "--json"]), path
 
-    def cost(*command: str, source: str, tiny: str) -> tuple[float, Path]:
-        """CPU seconds without start-up."""
-        started = min(step(*command, tiny)[0]["cpu"] for _ in range(2))
-        runs = [step(*command, source) for _ in range(2)]
+    def cost(*command: str, sources: list[str], tiny: list[str]) -> tuple[float, Path]:
+        """The CPU seconds that a command takes for sources, beyond those for tiny ones."""
+        started = min(step(*command, *tiny)[0]["cpu"] for _ in range(2))
+        runs = [step(*command, *sources) for _ in range(2)]
         return min(result["cpu"] for result, _ in runs) - started, runs[-1][1]
 
     tiny = folder / "tiny.txt"
@@ -51,48 +56,40 @@ def run(folder: Path) -> dict:
         f"<mediawiki><page><title>A</title><ns>0</ns><text>{tiny.read_text()}</text></page></mediawiki>"
     )
     small_parquet = folder / "tiny.parquet"
-    pq.write_table(pa.table({"text": ["a text"]}), small_parquet)
+    pq.write_table(pa.table({"text": [tiny.read_text()]}), small_parquet)
     results: dict = {}
 
     source = dump()
     plain = len(bz2.decompress(source.read_bytes()))
-    seconds, made = cost("clean", "wikipedia", "--num-threads", "1", source=str(source), tiny=str(small_dump))
+    seconds, made = cost("clean", "wikipedia", "--num-threads", "1", sources=[str(source)], tiny=[str(small_dump)])
     results["clean wikipedia"] = {"bytes": plain, "cpu": seconds, "stored": size(made)}
     shards = [str(made)] * 4  # the form that every later step reads: JSON lines in zstandard
-    once, often = (
-        min(step("count", "--num-threads", "1", *many)[0]["cpu"] for _ in range(2)) for many in (shards[:1], shards)
-    )
+    seconds, _ = cost("count", "--num-threads", "1", sources=shards, tiny=shards[:1])
     text = json.loads(made.with_name(f"{made.name}.report.json").read_text())["bytes_out"]
-    results["count shards"] = {"bytes": 3 * text, "cpu": often - once, "stored": 0}
+    results["count shards"] = {"bytes": 3 * text, "cpu": seconds, "stored": 0}
     parquet = [str(SHARED / "corpus" / "fineweb-schema-sample.parquet")] * 4
-    options = ["clean", "fineweb", "--num-threads", "1"]
-    runs = [step(*options, *parquet) for _ in range(2)]
-    seconds, made = (
-        min(run["cpu"] for run, _ in runs) - step(*options, "--min-chars", "0", str(small_parquet))[0]["cpu"],
-        runs[0][1],
-    )
+    seconds, made = cost("clean", "fineweb", "--num-threads", "1", sources=parquet, tiny=[str(small_parquet)])
     report = json.loads(made.with_name(f"{made.name}.report.json").read_text())
     results["clean fineweb"] = {"bytes": report["bytes_in"], "cpu": seconds, "stored": size(made)}
     for corpus in ("en", "multi"):
         path = str(corpus_file(corpus))
         nbytes = Path(path).stat().st_size
-        seconds, counts = cost("count", "--num-threads", "1", source=path, tiny=str(tiny))
+        seconds, counts = cost("count", "--num-threads", "1", sources=[path], tiny=[str(tiny)])
         results[f"count {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(counts)}
         results[f"count {corpus}"] |= run_job(["benchmarks.cluster_costs", "pretokens", str(counts)])
-        once = step("count", "--merge", str(counts))[0]["cpu"]
-        often = step("count", "--merge", *[str(counts)] * 16)[0]["cpu"]
+        seconds, _ = cost("count", "--merge", sources=[str(counts)] * 16, tiny=[str(counts)])
         rows = 15 * results[f"count {corpus}"]["distinct"]
-        results[f"merge {corpus}"] = {"rows": rows, "cpu": often - once}
+        results[f"merge {corpus}"] = {"rows": rows, "cpu": seconds}
         _, tokenizer = step("train", str(counts), *TRAIN)
         options = ["encode", "--tokenizer", str(tokenizer), "--format", "bin", "--num-threads", "1"]
-        seconds, made = cost(*options, source=path, tiny=str(tiny))
+        seconds, made = cost(*options, sources=[path], tiny=[str(tiny)])
         results[f"encode {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(made)}
     for name, row in results.items():
         print(f"{name:<20} {row}", file=sys.stderr)
     return results
 
 
-def pretokens(folder: Path) -> dict:
+def pretokens(folder: str) -> dict:
     """The number of distinct pretokens, the number left with min_count, their size, and the memory of training on them."""
     import numpy as np
 
@@ -111,12 +108,4 @@ def pretokens(folder: Path) -> dict:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["pretokens"]:
-        print(json.dumps(pretokens(Path(sys.argv[2]))))
-        sys.exit()
-    CACHE.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=CACHE))
-    try:
-        save("cluster_costs", run(folder))
-    finally:
-        shutil.rmtree(folder)
+    main(run, pretokens)

@@ -14,10 +14,8 @@ import subprocess
 import sys
 import time
 
-from .encoders import ENCODERS
-from .harness import alternate, corpus_file, python_of, run_job, version_of
+from .harness import CORPORA, alternate, corpus_file, python_of, run_job, version_of
 
-CORPORA = ("en", "multi", "code")
 ARRAYS = ("tokenmill", "gigatoken", "gigatoken_files", "fastokens", "splintr", "tokie", "iree", "tiktoken")
 LISTS = ("tokenmill", "gigatoken", "fastokens", "splintr", "tokie", "kitoken", "iree", "tiktoken", "tokenizers_next")
 SLOW = ("tokenmill", "rs_bpe", "wordchipper", "tokenizers")
@@ -31,7 +29,7 @@ def wrong() -> dict[str, str]:
     paths = ",".join(str(corpus_file(name, 1_000_000)) for name in CORPORA)
     found = {}
     expected = run_job(["benchmarks.encode_jobs", "tiktoken", "cl100k", "check", paths])["check"]
-    for library in ENCODERS:
+    for library in dict.fromkeys(ARRAYS + LISTS + SLOW):
         if version_of(library.removesuffix("_files")) is None and library != "tokenmill":
             found[library] = "it is not installed"
             continue
@@ -46,10 +44,10 @@ def wrong() -> dict[str, str]:
     return found
 
 
-def compare(libraries, task: str, path, rounds: int, vocabulary: str = "cl100k") -> dict[str, list[dict]]:
+def compare(libraries, task: str, path, vocabulary: str = "cl100k") -> dict[str, list[dict]]:
     print(f"encode: {task} {path}", file=sys.stderr)
     jobs = {library: ["benchmarks.encode_jobs", library, vocabulary, task, str(path)] for library in libraries}
-    return alternate(jobs, rounds=rounds)
+    return alternate(jobs)
 
 
 def import_times(rounds: int = 5) -> dict[str, list[dict]]:
@@ -62,10 +60,8 @@ def import_times(rounds: int = 5) -> dict[str, list[dict]]:
     return kept
 
 
-def run(quick: bool = False) -> dict:
-    """Run all tasks; with quick, one round of each."""
+def run() -> dict:
     start = time.monotonic()
-    rounds = 1 if quick else 5
     bad = wrong()
 
     def right(libraries):
@@ -73,26 +69,24 @@ def run(quick: bool = False) -> dict:
 
     results: dict = {"wrong": bad, "array": {}, "list": {}, "slow": {}, "decode": {}}
     for corpus in CORPORA:
-        results["array"][corpus] = compare(right(ARRAYS), "one_array", corpus_file(corpus, 100_000_000), rounds)
+        results["array"][corpus] = compare(right(ARRAYS), "one_array", corpus_file(corpus, 100_000_000))
     for corpus in CORPORA:
-        results["list"][corpus] = compare(right(LISTS), "one_listed", corpus_file(corpus, 40_000_000), rounds)
-        results["slow"][corpus] = compare(right(SLOW), "one_listed", corpus_file(corpus, 4_000_000), rounds)
-        results["decode"][corpus] = compare(right(DECODERS), "one_decode", corpus_file(corpus, 20_000_000), rounds)
-    results["gpt2"] = compare(
-        right(("tokenmill", "gigatoken")), "one_array", corpus_file("en", 100_000_000), rounds, "gpt2"
-    )
+        results["list"][corpus] = compare(right(LISTS), "one_listed", corpus_file(corpus, 40_000_000))
+        results["slow"][corpus] = compare(right(SLOW), "one_listed", corpus_file(corpus, 4_000_000))
+        results["decode"][corpus] = compare(right(DECODERS), "one_decode", corpus_file(corpus, 20_000_000))
+    english = corpus_file("en", 100_000_000)
+    results["gpt2"] = compare(right(("tokenmill", "gigatoken")), "one_array", english, "gpt2")
     results["threads"] = {
         kind: {
-            threads: compare(right(libraries), f"{kind}:{threads}", corpus_file("en", 50_000_000), rounds)
+            threads: compare(right(libraries), f"{kind}:{threads}", corpus_file("en", 50_000_000))
             for threads in ("1", "2")
         }
         for kind, libraries in (("batch", LISTS[:2]), ("batch_array", ["tokenmill"]))
     }
-    results["latency"] = compare(right(LISTS), "latency", "-", rounds)
-    results["long_pretokens"] = compare(right(LONG_PRETOKENS), "long_pretokens", "-", rounds)
+    results["latency"] = compare(right(LISTS), "latency", "-")
+    results["long_pretokens"] = compare(right(LONG_PRETOKENS), "long_pretokens", "-")
     results["orders"] = {
-        order: compare(["tokenmill"], "one_array", corpus_file("en", 100_000_000), rounds, order)["tokenmill"]
-        for order in ("plain", "picky")
+        order: compare(["tokenmill"], "one_array", english, order)["tokenmill"] for order in ("plain", "picky")
     }
     results["import"] = import_times()
     print(f"encode: {time.monotonic() - start:.0f} s in total", file=sys.stderr)

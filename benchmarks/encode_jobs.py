@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from .encoders import ENCODERS
+from .encoders import encoder_of
 
 LATENCY = "The quick brown fox jumps over the lazy dog, and def __init__(self) returns None in 2026. And so on ok."[
     :100
@@ -80,7 +80,7 @@ def array(encoder, path: str) -> dict:
     """Text to an array of ids. If the library reads files itself, every call includes that time."""
     parts = pieces(Path(path).read_bytes())
     size = sum(map(len, parts)) // len(parts)
-    if not hasattr(encoder, "file"):
+    if not encoder.file:
         return first_and_later(encoder.array, parts, size)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, f"{number}.txt") for number in range(len(parts))]
@@ -116,22 +116,22 @@ def documents(path: str, size: int = 4000) -> list[str]:
     return [*found, "\n\n".join(paragraphs)]
 
 
-def batch(encoder, path: str, threads: int) -> dict:
+def batch(encoder, path: str, threads: str) -> dict:
     """Documents to lists of ids, with `threads` threads."""
-    texts = documents(path)
-    cold, ids = timed(encoder.batch, texts, threads)
-    found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest([id for some in ids for id in some])}
-    del ids
-    return found | {"warm": median(timed(encoder.batch, texts, threads)[0] for _ in range(5))}
+    return of_documents(encoder.batch, lambda lists: [id for ids in lists for id in ids], path, threads)
 
 
-def batch_array(encoder, path: str, threads: int) -> dict:
+def batch_array(encoder, path: str, threads: str) -> dict:
     """Documents to one array of ids and the offsets of the documents in it."""
+    return of_documents(encoder.batch_array, lambda result: result[0], path, threads)
+
+
+def of_documents(call: Callable, ids_of: Callable, path: str, threads: str) -> dict:
     texts = documents(path)
-    cold, (ids, _) = timed(encoder.batch_array, texts, threads)
-    found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest(ids)}
-    del ids
-    return found | {"warm": median(timed(encoder.batch_array, texts, threads)[0] for _ in range(5))}
+    cold, result = timed(call, texts, int(threads))
+    found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest(ids_of(result))}
+    del result
+    return found | {"warm": median(timed(call, texts, int(threads))[0] for _ in range(5))}
 
 
 def latency(encoder, path: str) -> dict:
@@ -174,7 +174,7 @@ if __name__ == "__main__":
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     import numpy  # noqa: F401  so that no first call includes its import
 
-    seconds, encoder = timed(ENCODERS[library], vocabulary)
+    seconds, encoder = timed(encoder_of, library, vocabulary)
     task, *threads = task.split(":")
-    result = {"load": seconds} | globals()[task](encoder, path, *map(int, threads))
+    result = {"load": seconds} | globals()[task](encoder, path, *threads)
     print(json.dumps({k: round(v, 8) if isinstance(v, float) else v for k, v in result.items()}))

@@ -5,11 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from .harness import rates, ratio, ratios, spread, times
-from .pages import table
-
-CORPORA = ("en", "multi", "code")
-
+from .harness import CORPORA, rates, ratio, ratios, spread, times
+from .pages import section, table
 
 CALLS = {"first call": "cold", "later calls": "warm"}
 
@@ -31,22 +28,23 @@ def lead(kept: dict[str, list[dict]], key: str) -> str:
     return f"{fastest} {times(kept[fastest], kept['tokenmill'], key)}"
 
 
-def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str], str]]:
-    """The matrix: the speed relative to the fastest peer of each cell, the cells behind and level, and each lead as shown.
+def peers_of(jobs: dict[str, list[dict]]) -> dict[str, list[float]]:
+    """A cell of the matrix: the speed of tokenmill relative to each peer that gives the same ids, in each round."""
+    ours = jobs["tokenmill"]
+    return {
+        peer: ratios(ours, rounds, "mb_per_s")
+        for peer, rounds in jobs.items()
+        if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds)
+    }
 
-    A peer that gives other ids does not count.
-    """
+
+def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str], str]]:
+    """The matrix: the speed relative to the fastest peer of each cell, the cells behind and level, and each lead as shown."""
     gains, behind, ties, shown = [], 0, 0, {}
     for model, kept in results.items():
         for text, jobs in kept.items():
-            ours = jobs["tokenmill"]
-            peers = [
-                ratios(ours, rounds, "mb_per_s")
-                for peer, rounds in jobs.items()
-                if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds)
-            ]
-            if peers:
-                each = min(peers, key=statistics.median)
+            if peers := peers_of(jobs):
+                each = min(peers.values(), key=statistics.median)
                 middle = statistics.median(each)
                 gains.append(middle)
                 tie = each[0] <= 1 <= each[-1]
@@ -57,17 +55,12 @@ def leads_of(results: dict) -> tuple[list[float], int, int, dict[tuple[str, str]
 
 
 def means_of(results: dict) -> dict[str, tuple[float, int]]:
-    """By peer of every vocabulary: the geometric mean of tokenmill's speed relative to it, and over how many cells.
-
-    Cells in which the peer cannot open the file, or gives other ids, do not count.
-    """
+    """By peer of every vocabulary: the geometric mean of tokenmill's speed relative to it, and over how many cells."""
     gains: dict[str, list[float]] = {}
     for kept in results.values():
         for jobs in kept.values():
-            ours = jobs["tokenmill"]
-            for peer, rounds in jobs.items():
-                if peer != "tokenmill" and all(each.get("ids") == ours[0]["ids"] for each in rounds):
-                    gains.setdefault(peer, []).append(statistics.median(ratios(ours, rounds, "mb_per_s")))
+            for peer, each in peers_of(jobs).items():
+                gains.setdefault(peer, []).append(statistics.median(each))
     every = set.intersection(*({*jobs} for kept in results.values() for jobs in kept.values()))
     names = {"tokenizers_next": "tokenizers 1.0"}
     return {
@@ -96,15 +89,12 @@ def matrix(results: dict) -> list[str]:
         ids = f"These return other ids than tokenmill and tokenizers, and are not counted as peers: {'; '.join(named)}."
     first, of_first = next(iter(results.items()))
     peers = list(next(iter(of_first.values())))
-    return [
+    return section(
         "## Families and scripts, new text in small pieces",
-        "",
         "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core. The first of six slices is the warm-up, and the "
         f"figure is the median of the five others, whose text is new. {ids}",
-        "",
         "MB per second of CPU time:",
-        "",
-        *table(
+        table(
             ["", *results],
             [
                 [
@@ -114,24 +104,19 @@ def matrix(results: dict) -> list[str]:
                 for text in texts
             ],
         ),
-        "",
         f"The speed relative to the fastest of {', '.join(means)}. A peer that cannot open a file is left out:",
-        "",
-        *table(["", *results], [[text, *narrow(shown.get((model, text), "") for model in results)] for text in texts]),
-        "",
+        table(["", *results], [[text, *narrow(shown.get((model, text), "") for model in results)] for text in texts]),
         f"Geometric mean of these ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind} of {len(gains)} cells, level in "
         f"{ties}. Geometric means by peer: {'; '.join(f'{peer} {mean:.2f}x ({n} cells)' for peer, (mean, n) in means.items())}.",
-        "",
         f"Every library with {first}, MB per second of CPU time:",
-        "",
-        *table(
+        table(
             ["", *peers],
             [
                 [text, *narrow(spread(each["mb_per_s"] for each in jobs[peer]) for peer in peers)]
                 for text, jobs in of_first.items()
             ],
         ),
-    ]
+    )
 
 
 def encode(results: dict) -> list[str]:
@@ -151,12 +136,9 @@ def encode(results: dict) -> list[str]:
     shorts = [
         [library, spread(each["microseconds"] for each in rounds)] for library, rounds in results["latency"].items()
     ]
-    kinds = [
-        kind
-        for kind in results["long_pretokens"]["tokenmill"][0]
-        if isinstance(results["long_pretokens"]["tokenmill"][0][kind], float)
-    ]
-    kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
+    figures = results["long_pretokens"]["tokenmill"][0].items()
+    others = ("load", "wall", "cpu", "peak_mib")
+    kinds = [name for name, value in figures if isinstance(value, float) and name not in others]
     longest = [
         [
             library,
@@ -176,60 +158,37 @@ def encode(results: dict) -> list[str]:
         for order in ("plain", "picky")
         for calls, key in CALLS.items()
     ]
-    return [
+    return section(
         "## Encode",
-        "",
         "Encode with cl100k_base on one core, in MB per second of CPU time. The first call has empty caches, later calls have new text.",
-        "",
         "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that reads a path):",
-        "",
-        *arrays["first call"],
-        "",
-        *arrays["later calls"],
-        "",
+        arrays["first call"],
+        arrays["later calls"],
         "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs. A later call takes 9 "
         "to 14 ns for each pretoken, and would take 8 ns if all tables stayed in the processor's caches "
         "([measured](experiments/tokenizer.md#2026-11-22-what-bounds-first-calls-later-calls-and-lists)). The system's time for fresh memory is "
         "included, and is larger in virtual machines.",
-        "",
         "Pieces of 10 MB to lists of ids (1 MB for rs_bpe and the rows below it; tokenizers_next is a pre-release of tokenizers):",
-        "",
-        *lists["first call"],
-        "",
-        *lists["later calls"],
-        "",
+        lists["first call"],
+        lists["later calls"],
         "*What limits it*: CPython needs 33 to 37 ms to fill a list with the ids of 20 MB of text, about half of what a later call takes "
         "([measured](experiments/tokenizer.md#2026-11-22-what-encoding-costs-on-an-avx-512-machine)).",
-        "",
         "The time of the fastest peer relative to tokenmill's:",
-        "",
-        *table(["", *CORPORA], leads),
-        "",
+        table(["", *CORPORA], leads),
         "A text of 100 characters to a list, microseconds per call:",
-        "",
-        *table(["", "100 characters"], shorts),
-        "",
+        table(["", "100 characters"], shorts),
         "A megabyte that is a single pretoken, to a list, milliseconds:",
-        "",
-        *table(["", *kinds], longest),
-        "",
+        table(["", *kinds], longest),
         f"Speed-up of two threads over one, documents of 4 kB to one array: {both['batch_array']}. "
         f"To lists, which are built under the GIL: {both['batch']}.",
-        "",
         "Import time in milliseconds:",
-        "",
-        *table(["", "ms"], imports),
-        "",
+        table(["", "ms"], imports),
         "A plain tokenizer and a Picky one (T = 0.9), which encodes in event order, both trained on 20 MB of English, to arrays:",
-        "",
-        *table(["", "MB/s"], orders),
-        "",
+        table(["", "MB/s"], orders),
         "## Decode",
-        "",
         "Decode a list of ids to a `str`, in MB per second of CPU time.",
-        "",
-        *table(["", *CORPORA], decoded),
-    ]
+        table(["", *CORPORA], decoded),
+    )
 
 
 def calls(results: dict) -> list[str]:
@@ -238,15 +197,13 @@ def calls(results: dict) -> list[str]:
     rows = [
         [name, *(spread(each[step] for each in rounds) for rounds in results.values())] for step, name in names.items()
     ]
-    return [
+    return section(
         "## First calls of one process",
-        "",
         "CPU milliseconds in a fresh process, without the start of Python. Late imports count in the "
         "step that needs them. The machine was busy with other work: compare only figures "
         "of one row.",
-        "",
-        *table(["", *results], rows),
-    ]
+        table(["", *results], rows),
+    )
 
 
 def families(results: dict) -> list[str]:
@@ -272,26 +229,17 @@ def families(results: dict) -> list[str]:
             cells = (times(kept[c]["gigatoken"], kept[c]["tokenmill"], key) for c in CORPORA)
             leads.append([f"{name}, {calls}", *cells])
     commands = [[name, cpu(rounds)] for name, rounds in results["commands"].items()]
-    return [
+    return section(
         "## First calls",
-        "",
         "CPU milliseconds of a whole process that loads one file and encodes one line, with the start of Python and all "
         "imports, and the time of tokenizers relative to tokenmill's.",
-        "",
-        *table(["", *ways, "ratio"], [[*row, *[""] * (4 - len(row))] for row in loads]),
-        "",
+        table(["", *ways, "ratio"], [[*row, *[""] * (4 - len(row))] for row in loads]),
         "Whole commands:",
-        "",
-        *table(["", "CPU ms"], commands),
-        "",
+        table(["", "CPU ms"], commands),
         "## SentencePiece-style tokenizers",
-        "",
         "One core, MB per second of CPU time; later calls have new text. Pieces of 10 MB to arrays for tokenmill and gigatoken, of 1 MB "
         "to lists for tokenizers and sentencepiece.",
-        "",
-        *(line for calls, rows in encoded.items() for line in (*table([calls, *CORPORA], rows), "")),
-        "",
+        *(table([calls, *CORPORA], rows) for calls, rows in encoded.items()),
         "The time of gigatoken relative to tokenmill's:",
-        "",
-        *table(["", *CORPORA], leads),
-    ]
+        table(["", *CORPORA], leads),
+    )

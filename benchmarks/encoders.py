@@ -1,26 +1,40 @@
-"""The libraries that `benchmarks.encode` compares, each with its fastest calls for one text, on one core or all.
-
-Each class takes the text in the type that its library handles fastest (str or bytes). `array` returns ids as a NumPy or
-similar array without an intermediate list, `listed` returns a list of ints, `with_special` the same, with the special tokens in
-the text, `decode` returns a str. None means that the library does not offer the call.
-"""
+"""The libraries that `benchmarks.encode` compares, each with its fastest calls for one text, on one core or all."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from .harness import CACHE, SHARED, corpus_file
+from .train_jobs import CL100K as LLAMA3
 
 RANKS = SHARED / "vocab" / "cl100k_base.tiktoken"
 CL100K = r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"""
 
-LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-
-
 FILE_NAMES = {"mistral-v1": "llama2"}  # of published files whose name says something else than their content
+
+
+class Encoder(NamedTuple):
+    """The calls of a library with one vocabulary, each for text in the type that it handles fastest (str or bytes).
+
+    None means that the library does not offer the call. Each is a function of Python, so that it costs the same everywhere.
+
+    listed: text to a list of ints. array: bytes to a NumPy or similar array, without an intermediate list; file: the same for the
+        text of a path. with_special: like `listed`, where that does not find the special tokens in the text.
+    decode: ids to a str. batch, batch_array: texts and a number of threads to lists, and to one array with offsets.
+    """
+
+    decode: Callable[[Any], str]
+    listed: Callable[[str], list[int]] | None = None
+    array: Callable[[bytes], Any] | None = None
+    file: Callable[[str], Any] | None = None
+    with_special: Callable[[str], list[int]] | None = None
+    batch: Callable[[list[str], int], list[list[int]]] | None = None
+    batch_array: Callable[[list[str], int], Any] | None = None
 
 
 def tokenizer_json(name: str) -> Path:
@@ -38,11 +52,16 @@ def tokenizer_json(name: str) -> Path:
                 tokens[f"<|no token {id}|>"] = id  # fastokens does not accept gaps
             path.write_text(json.dumps(contents), encoding="utf-8")
         else:
-            import zstandard
-
-            with zstandard.open(SHARED / "vocab" / f"{FILE_NAMES.get(name, name)}-tokenizer.json.zst", "rb") as packed:
-                path.write_bytes(packed.read())
+            path.write_bytes(unpacked(f"{FILE_NAMES.get(name, name)}-tokenizer.json.zst"))
     return path
+
+
+def unpacked(name: str) -> bytes:
+    """The contents of a file of the shared vocabularies."""
+    import zstandard
+
+    with zstandard.open(SHARED / "vocab" / name, "rb") as packed:
+        return packed.read()
 
 
 def trained(name: str) -> Path:
@@ -56,267 +75,168 @@ def trained(name: str) -> Path:
     return folder
 
 
-class Tokenmill:
-    def __init__(self, vocabulary: str):
-        import tokenmill
+def tokenmill(vocabulary: str) -> Encoder:
+    import tokenmill
 
-        sources = {"cl100k": lambda: RANKS, "plain": lambda: trained("plain"), "picky": lambda: trained("picky")}
-        self.tok = tokenmill.load(sources.get(vocabulary, lambda: tokenizer_json(vocabulary))())
-
-    def array(self, data: bytes):
-        return self.tok.encode_to_numpy(data, disallowed_special=())
-
-    def listed(self, text: str):
-        return self.tok.encode_ordinary(text)
-
-    def with_special(self, text: str):
-        return self.tok.encode(text, allowed_special="all")
-
-    def batch(self, texts: list[str], threads: int):
-        return self.tok.encode_ordinary_batch(texts, num_threads=threads)
-
-    def batch_array(self, texts: list[str], threads: int):
-        return self.tok.encode_batch_to_numpy(texts, num_threads=threads, disallowed_special=())
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
+    sources = {"cl100k": lambda: RANKS, "plain": lambda: trained("plain"), "picky": lambda: trained("picky")}
+    tok = tokenmill.load(sources.get(vocabulary, lambda: tokenizer_json(vocabulary))())
+    return Encoder(
+        listed=lambda text: tok.encode_ordinary(text),
+        array=lambda data: tok.encode_to_numpy(data, disallowed_special=()),
+        with_special=lambda text: tok.encode(text, allowed_special="all"),
+        batch=lambda texts, threads: tok.encode_ordinary_batch(texts, num_threads=threads),
+        batch_array=lambda texts, threads: tok.encode_batch_to_numpy(texts, num_threads=threads, disallowed_special=()),
+        decode=lambda ids: tok.decode(ids),
+    )
 
 
-class Gigatoken:
-    def __init__(self, vocabulary: str):
-        import gigatoken
+def gigatoken(vocabulary: str) -> Encoder:
+    import gigatoken
 
-        self.module = gigatoken
-        if vocabulary == "cl100k":
-            self.tok = gigatoken.Tokenizer.from_tiktoken(RANKS)
-        else:
-            self.tok = gigatoken.Tokenizer(str(tokenizer_json(vocabulary)))
+    if vocabulary == "cl100k":
+        tok = gigatoken.Tokenizer.from_tiktoken(RANKS)
+    else:
+        tok = gigatoken.Tokenizer(str(tokenizer_json(vocabulary)))
 
-    def array(self, data: bytes):
-        return self.tok.encode(data)
-
-    def listed(self, text: str):
-        return self.tok.encode_batch_list([text], parallel=False)[0]
-
-    with_special = listed
-
-    def batch(self, texts: list[str], threads: int):
-        return self.tok.encode_batch_list(texts, parallel=threads > 1)
-
-    def decode(self, ids):
-        return self.tok.decode(ids).decode("utf-8", errors="replace")
+    return Encoder(
+        listed=lambda text: tok.encode_batch_list([text], parallel=False)[0],
+        array=lambda data: tok.encode(data),
+        file=lambda path: tok.encode_files(gigatoken.TextFileSource([path]), parallel=False)[0],
+        batch=lambda texts, threads: tok.encode_batch_list(texts, parallel=threads > 1),
+        decode=lambda ids: tok.decode(ids).decode("utf-8", errors="replace"),
+    )
 
 
-class GigatokenFiles(Gigatoken):
-    """The call that takes a path and returns an Awkward array."""
+def tiktoken(vocabulary: str) -> Encoder:
+    import tiktoken
+    from tiktoken.load import load_tiktoken_bpe
 
-    listed = None
-
-    def file(self, path: str):
-        return self.tok.encode_files(self.module.TextFileSource([path]), parallel=False)[0]
-
-
-class Tiktoken:
-    def __init__(self, vocabulary: str):
-        import tiktoken
-        from tiktoken.load import load_tiktoken_bpe
-
-        if vocabulary != "cl100k":
-            import tokenmill
-
-            self.tok = tokenmill.load(tokenizer_json(vocabulary)).to_tiktoken()
-            return
+    if vocabulary == "cl100k":
         os.environ["TIKTOKEN_CACHE_DIR"] = ""
         ranks = load_tiktoken_bpe(str(RANKS))
-        self.tok = tiktoken.Encoding("cl100k", pat_str=CL100K, mergeable_ranks=ranks, special_tokens={})
+        tok = tiktoken.Encoding("cl100k", pat_str=CL100K, mergeable_ranks=ranks, special_tokens={})
+    else:
+        import tokenmill
 
-    def array(self, data: bytes):
-        return self.tok.encode_to_numpy(data.decode(), disallowed_special=())
-
-    def listed(self, text: str):
-        return self.tok.encode_ordinary(text)
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
-
-
-class Tokenizers:
-    array = None
-
-    def __init__(self, vocabulary: str):
-        import tokenizers
-
-        self.tok = tokenizers.Tokenizer.from_file(str(tokenizer_json(vocabulary)))
-
-    def listed(self, text: str):
-        return self.tok.encode(text, add_special_tokens=False).ids
-
-    with_special = listed
-
-    def decode(self, ids):
-        return self.tok.decode(ids, skip_special_tokens=False)
+        tok = tokenmill.load(tokenizer_json(vocabulary)).to_tiktoken()
+    return Encoder(
+        listed=lambda text: tok.encode_ordinary(text),
+        array=lambda data: tok.encode_to_numpy(data.decode(), disallowed_special=()),
+        decode=lambda ids: tok.decode(ids),
+    )
 
 
-class TokenizersNext(Tokenizers):
+def of_tokenizers(path: Path) -> Encoder:
+    import tokenizers
+
+    tok = tokenizers.Tokenizer.from_file(str(path))
+    return Encoder(
+        listed=lambda text: tok.encode(text, add_special_tokens=False).ids,
+        decode=lambda ids: tok.decode(ids, skip_special_tokens=False),
+    )
+
+
+def tokenizers(vocabulary: str) -> Encoder:
+    return of_tokenizers(tokenizer_json(vocabulary))
+
+
+def tokenizers_next(vocabulary: str) -> Encoder:
     """A pre-release without a regular expression engine: it knows cl100k's pattern as Llama 3 writes it."""
-
-    def __init__(self, vocabulary: str):
-        import tokenizers
-
-        path = tokenizer_json(vocabulary)
-        if vocabulary == "cl100k":
-            contents = json.loads(path.read_text(encoding="utf-8"))
-            for step in contents["pre_tokenizer"].get("pretokenizers", ()):
-                if step["type"] == "Split":
-                    step["pattern"] = {"Regex": LLAMA3}
-            path = CACHE / vocabulary / "next.json"
-            path.write_text(json.dumps(contents), encoding="utf-8")
-        self.tok = tokenizers.Tokenizer.from_file(str(path))
+    path = tokenizer_json(vocabulary)
+    if vocabulary == "cl100k":
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        for step in contents["pre_tokenizer"].get("pretokenizers", ()):
+            if step["type"] == "Split":
+                step["pattern"] = {"Regex": LLAMA3}
+        path = CACHE / vocabulary / "next.json"
+        path.write_text(json.dumps(contents), encoding="utf-8")
+    return of_tokenizers(path)
 
 
-class Fastokens:
-    def __init__(self, vocabulary: str):
-        import fastokens
+def fastokens(vocabulary: str) -> Encoder:
+    import fastokens
+    import numpy as np
 
-        self.tok = fastokens.Tokenizer.from_file(str(tokenizer_json(vocabulary)))
-
-    def array(self, data: bytes):
-        import numpy as np
-
-        ids, _ = self.tok.encode_batch_flat([data.decode()])
-        return np.frombuffer(ids, np.uint32)
-
-    def listed(self, text: str):
-        return self.tok.encode_ordinary(text).ids
-
-    def with_special(self, text: str):
-        return self.tok.encode(text).ids
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
+    tok = fastokens.Tokenizer.from_file(str(tokenizer_json(vocabulary)))
+    return Encoder(
+        listed=lambda text: tok.encode_ordinary(text).ids,
+        array=lambda data: np.frombuffer(tok.encode_batch_flat([data.decode()])[0], np.uint32),
+        with_special=lambda text: tok.encode(text).ids,
+        decode=lambda ids: tok.decode(ids),
+    )
 
 
-class Splintr:
-    def __init__(self, vocabulary: str):
-        import splintr
+def splintr(vocabulary: str) -> Encoder:
+    import numpy as np
+    import splintr
 
-        self.tok = splintr.from_json(str(tokenizer_json(vocabulary)))
-
-    def array(self, data: bytes):
-        import numpy as np
-
-        return np.frombuffer(self.tok.encode_flat(data.decode()), np.uint32)
-
-    def listed(self, text: str):
-        return self.tok.encode_raw(text)
-
-    with_special = listed
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
+    tok = splintr.from_json(str(tokenizer_json(vocabulary)))
+    return Encoder(
+        listed=lambda text: tok.encode_raw(text),
+        array=lambda data: np.frombuffer(tok.encode_flat(data.decode()), np.uint32),
+        decode=lambda ids: tok.decode(ids),
+    )
 
 
-class Tokie:
-    def __init__(self, vocabulary: str):
-        import tokie
+def tokie(vocabulary: str) -> Encoder:
+    import tokie
 
-        self.tok = tokie.Tokenizer.from_json(str(tokenizer_json(vocabulary)))
-
-    def array(self, data: bytes):
-        return self.tok.encode_batch_flat([data.decode()], add_special_tokens=False)[0]
-
-    def listed(self, text: str):
-        return self.tok.encode(text, add_special_tokens=False).ids
-
-    with_special = listed
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
+    tok = tokie.Tokenizer.from_json(str(tokenizer_json(vocabulary)))
+    return Encoder(
+        listed=lambda text: tok.encode(text, add_special_tokens=False).ids,
+        array=lambda data: tok.encode_batch_flat([data.decode()], add_special_tokens=False)[0],
+        decode=lambda ids: tok.decode(ids),
+    )
 
 
-class Kitoken:
-    array = None
+def kitoken(vocabulary: str) -> Encoder:
+    import kitoken
 
-    def __init__(self, vocabulary: str):
-        import kitoken
-
-        self.tok = kitoken.Kitoken.from_tokenizers_file(str(tokenizer_json(vocabulary)))
-
-    def listed(self, text: str):
-        return self.tok.encode(text, True)
-
-    with_special = listed
-
-    def decode(self, ids):
-        return self.tok.decode(ids, True).decode()
+    tok = kitoken.Kitoken.from_tokenizers_file(str(tokenizer_json(vocabulary)))
+    return Encoder(listed=lambda text: tok.encode(text, True), decode=lambda ids: tok.decode(ids, True).decode())
 
 
-class Iree:
-    def __init__(self, vocabulary: str):
-        from iree.tokenizer import Tokenizer
+def iree(vocabulary: str) -> Encoder:
+    from iree.tokenizer import Tokenizer
 
-        self.tok = Tokenizer.from_file(str(tokenizer_json(vocabulary)))
-
-    def array(self, data: bytes):
-        return self.tok.encode_to_array(data.decode())
-
-    def listed(self, text: str):
-        return self.tok.encode(text)
-
-    with_special = listed
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
+    tok = Tokenizer.from_file(str(tokenizer_json(vocabulary)))
+    return Encoder(
+        listed=lambda text: tok.encode(text),
+        array=lambda data: tok.encode_to_array(data.decode()),
+        decode=lambda ids: tok.decode(ids),
+    )
 
 
-class RsBpe:
-    array = None
+def rs_bpe(vocabulary: str) -> Encoder:
+    from rs_bpe import openai
 
-    def __init__(self, vocabulary: str):
-        from rs_bpe import openai
-
-        self.tok = openai.cl100k_base()
-
-    def listed(self, text: str):
-        return self.tok.encode(text)
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
+    tok = openai.cl100k_base()
+    return Encoder(listed=lambda text: tok.encode(text), decode=lambda ids: tok.decode(ids))
 
 
-class Wordchipper:
-    array = None
+def wordchipper(vocabulary: str) -> Encoder:
+    folder = CACHE / "wordchipper"
+    path = folder / "openai" / "cl100k_base" / "cl100k_base.tiktoken"  # otherwise it downloads the file
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(RANKS, path)
+    os.environ["WORDCHIPPER_CACHE_DIR"] = str(folder)
+    import wordchipper
 
-    def __init__(self, vocabulary: str):
-        folder = CACHE / "wordchipper"
-        path = folder / "openai" / "cl100k_base" / "cl100k_base.tiktoken"  # otherwise it downloads the file
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(RANKS, path)
-        os.environ["WORDCHIPPER_CACHE_DIR"] = str(folder)
-        import wordchipper
-
-        self.tok = wordchipper.Tokenizer.from_pretrained("cl100k_base")
-
-    def listed(self, text: str):
-        return self.tok.encode(text)
-
-    def decode(self, ids):
-        return self.tok.decode(ids)
+    tok = wordchipper.Tokenizer.from_pretrained("cl100k_base")
+    return Encoder(listed=lambda text: tok.encode(text), decode=lambda ids: tok.decode(ids))
 
 
-ENCODERS = {
-    "tokenmill": Tokenmill,
-    "gigatoken": Gigatoken,
-    "gigatoken_files": GigatokenFiles,
-    "fastokens": Fastokens,
-    "splintr": Splintr,
-    "tokie": Tokie,
-    "kitoken": Kitoken,
-    "iree": Iree,
-    "rs_bpe": RsBpe,
-    "wordchipper": Wordchipper,
-    "tiktoken": Tiktoken,
-    "tokenizers": Tokenizers,
-    "tokenizers_next": TokenizersNext,
-}
+def sentencepiece(vocabulary: str) -> Encoder:
+    import sentencepiece
+
+    model = unpacked(f"{vocabulary}-sentencepiece.model.zst")
+    tok = sentencepiece.SentencePieceProcessor(model_proto=model)
+    return Encoder(listed=lambda text: tok.encode(text, num_threads=1), decode=lambda ids: tok.decode(ids))
+
+
+def encoder_of(library: str, vocabulary: str) -> Encoder:
+    """The calls of a library; those of gigatoken_files are of gigatoken, which takes a path and returns an Awkward array."""
+    if library == "gigatoken_files":
+        return gigatoken(vocabulary)._replace(listed=None)
+    return globals()[library](vocabulary)._replace(file=None)

@@ -18,21 +18,25 @@ Known pitfalls:
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import platform
 import shutil
 import statistics
+import string
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 CACHE = Path(os.environ.get("TOKENMILL_BENCH_CACHE", ROOT / "build" / "bench"))
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
+CORPORA = ("en", "multi", "code")
+QUICK = "--quick" in sys.argv  # one round of each job, and nothing is saved
 LOAD = os.getloadavg()[0]  # before anything was measured
 FLAGS = ("avx2", "avx512f", "avx512bw", "avx512vbmi", "vaes", "gfni", "asimd", "sve")  # of those that a kernel may use
 PEERS = (
@@ -53,12 +57,34 @@ PEERS = (
 PACKAGES = {"iree": "iree-tokenizer", "splintr": "splintr-rs"}  # where the names differ
 
 
+def main(run: Callable[[], dict | None], *jobs: Callable[..., dict]) -> None:
+    """python -m benchmarks.TOPIC [--quick]: run a topic and save its results. With JOB ARGUMENT...: one of its jobs, as JSON."""
+    if words := [word for word in sys.argv[1:] if word != "--quick"]:
+        with contextlib.redirect_stdout(sys.stderr):
+            result = {job.__name__: job for job in jobs}[words[0]](*words[1:])
+        print(
+            json.dumps({key: round(value, 8) if isinstance(value, float) else value for key, value in result.items()})
+        )
+    else:
+        topic = Path(sys.argv[0]).stem
+        if (results := run()) is None:
+            return
+        save(topic, results)
+        from .tables import TOPICS  # late: the tables use this module
+
+        if topic in TOPICS:
+            print("\n".join(TOPICS[topic](results)))
+
+
 def command(*words: str) -> None:
-    """Run `tokenmill WORDS` in this process."""
+    """Run `tokenmill WORDS` in this process, without what it prints."""
     from tokenmill.cli.main import app
 
-    if code := app(words):
-        raise RuntimeError(f"tokenmill {' '.join(words)}: exit code {code}")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        code = app(words)
+    if code:
+        raise RuntimeError(f"tokenmill {' '.join(words)}: {printed.getvalue()}")
 
 
 def corpus_file(name: str, limit: int | None = None) -> Path:
@@ -76,6 +102,23 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
             else:
                 data = packed.read(limit)
                 path.write_bytes(data[: data.rfind(b"\n") + 1])
+    return path
+
+
+def renamed_copies(path: Path, corpora: Iterable[str], size: int, names: Iterator[str]) -> Path:
+    """Make a text of `size` bytes: the corpora again and again, each time with other letters for a to z, which `names` gives."""
+    letters, left = string.ascii_lowercase, size
+    if path.exists():
+        return path
+    with open(path.with_suffix(".part"), "wb") as file:
+        while left > 0:
+            new = next(names)
+            table = bytes.maketrans((letters + letters.upper()).encode(), (new + new.upper()).encode())
+            for corpus in corpora:
+                with open(corpus_file(corpus), "rb") as text:
+                    while left > 0 and (part := text.read(min(left, 1 << 24))):
+                        left -= file.write(part.translate(table))
+    path.with_suffix(".part").rename(path)
     return path
 
 
@@ -152,15 +195,15 @@ def _pss(pid: int) -> int:
 
 
 def alternate(
-    jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0, touch: bool = True
+    jobs: dict[str, list[str]], rounds: int = 5, skip_after: float = 120.0, touch: bool = True
 ) -> dict[str, list[dict]]:
-    """Run all jobs alternating, `rounds` times. A job slower than `skip_after` seconds runs only once.
+    """Run all jobs alternating, `rounds` times, or once with --quick. A job slower than `skip_after` seconds runs only once.
 
     A job with the name of a library runs in the interpreter that has it (`python_of`). {round} in its arguments is the number of
     the round, for outputs that do not replace others.
     """
     kept: dict[str, list[dict]] = {name: [] for name in jobs}
-    for turn in range(rounds):
+    for turn in range(1 if QUICK else rounds):
         for name, arguments in jobs.items():
             if turn and kept[name][0]["wall"] > skip_after:
                 continue
@@ -282,9 +325,8 @@ def environment() -> dict:
     }
 
 
-def save(topic: str, results: dict) -> Path:
+def save(topic: str, results: dict) -> None:
     """Save all rounds of a topic as benchmarks/results/TOPIC.json."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{topic}.json"
-    path.write_text(json.dumps({"environment": environment(), "results": results}, indent=1) + "\n")
-    return path
+    if not QUICK:
+        kept = {"environment": environment(), "results": results}
+        (RESULTS / f"{topic}.json").write_text(json.dumps(kept, indent=1) + "\n")

@@ -17,8 +17,8 @@ import sys
 import time
 
 from .encode_jobs import digest
-from .encoders import ENCODERS, tokenizer_json
-from .harness import CACHE, alternate, corpus_file, save, version_of
+from .encoders import encoder_of, tokenizer_json
+from .harness import CACHE, alternate, corpus_file, main, save, version_of
 
 MODELS = ("llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "phi3")
 PEERS = ("gigatoken", "tokenizers_next", "fastokens")
@@ -87,7 +87,8 @@ def measure(library: str, model: str, text: str) -> dict:
     """Return MB/s of the median slice, and a digest of all ids."""
     slices = slices_of(text_file(text, model))
     try:
-        encode = ENCODERS[library](model).with_special
+        encoder = encoder_of(library, model)
+        encode = encoder.with_special or encoder.listed
         ids: list[int] = []
         speeds = []
         for chunks in slices:
@@ -103,26 +104,28 @@ def measure(library: str, model: str, text: str) -> dict:
     return {"mb_per_s": statistics.median(speeds[1:]), "ids": digest(ids)}
 
 
-def run(quick: bool = False, models: tuple[str, ...] = MODELS, texts: tuple[str, ...] = TEXTS) -> dict:
-    """Run all; with quick, one round of each."""
+def job(library: str, model: str) -> dict:
+    """Measure all texts on one core."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    return {text: measure(library, model, text) for text in TEXTS}
+
+
+def run() -> dict:
     results: dict = {}
-    for model in models:
+    for model in MODELS:
         print(f"matrix: {model}", file=sys.stderr)
-        for text in texts:
+        for text in TEXTS:
             text_file(text, model)  # made before anything is measured
         peers = PEERS + MORE_PEERS * (model == MODELS[0])
         libraries = ["tokenmill", *(peer for peer in peers if version_of(peer))]
-        jobs = {library: ["benchmarks.matrix", library, model, *texts] for library in libraries}
-        kept = alternate(jobs, rounds=1 if quick else 5)
+        kept = alternate({library: ["benchmarks.matrix", "job", library, model] for library in libraries})
         results[model] = {
-            text: {library: [each[text] for each in rounds] for library, rounds in kept.items()} for text in texts
+            text: {library: [each[text] for each in rounds] for library, rounds in kept.items()} for text in TEXTS
         }
         save("matrix", results)  # a run that is stopped keeps the models that are done
     return results
 
 
 if __name__ == "__main__":
-    library, model, *texts = sys.argv[1:]
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    print(json.dumps({text: measure(library, model, text) for text in texts}))
+    main(run, job)

@@ -1,7 +1,6 @@
 """Parity-aware BPE on 16 languages: the whole command, the trainer of Hugging Face tokenizers, and the tokens of each language.
 
-python -m benchmarks.parity                              # saves the results; minutes
-python -m benchmarks.parity job tokenmill|tokenizers|tokens    # one job, as JSON
+python -m benchmarks.parity [--quick]       # minutes
 
 The languages are cut out of the shared corpus `multi`: the sections of Debian's handbook, which have the same numbers in each, and
 for seven of them LibreOffice's help. Every eighth section is development text, every other eighth is measured.
@@ -9,14 +8,12 @@ for seven of them LibreOffice's help. Every eighth section is development text, 
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
 
-from .harness import CACHE, alternate, command, corpus_file, median, save
+from .harness import CACHE, alternate, command, corpus_file, main
 
 FOLDER = CACHE / "parity"
 # The place of each language among the 26 of the handbook, and the first byte of its part of LibreOffice's help.
@@ -106,17 +103,11 @@ def tokens() -> dict:
     return {way: {language: tok.count_tokens(text) for language, text in texts.items()} for way, tok in made.items()}
 
 
-def run(rounds: int = 5) -> dict:
+def run() -> dict:
     languages()
-    jobs = {way: ["benchmarks.parity", "job", way] for way in ("tokenmill", "tokenizers")}
-    trained = alternate(jobs, rounds, skip_after=600)  # tokenizers takes minutes
-    quotient = median(trained["tokenizers"], "cpu") / median(trained["tokenmill"], "cpu")
-    print(f"  tokenizers takes {quotient:.1f} times the processor time", file=sys.stderr)
-    return {"multi": trained, "tokens": tokens()}
+    jobs = {way: ["benchmarks.parity", way] for way in ("tokenmill", "tokenizers")}
+    return {"multi": alternate(jobs, skip_after=600), "tokens": tokens()}  # tokenizers takes minutes
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        print(json.dumps({"tokenmill": tokenmill, "tokenizers": tokenizers, "tokens": tokens}[sys.argv[2]]()))
-    else:
-        save("parity", run(int(sys.argv[1]) if sys.argv[1:] else 5))
+    main(run, tokenmill, tokenizers)

@@ -1,18 +1,14 @@
-"""Render the tables of docs/explanation/picky-results.md from benchmarks/results: python -m benchmarks.picky_page"""
+"""The tables of docs/explanation/picky-results.md."""
 
 from __future__ import annotations
 
-import json
-
-from .harness import RESULTS, ROOT, median, spread, times
-from .pages import replace_section, table
-
-PAGE = ROOT / "docs" / "explanation" / "picky-results.md"
+from .harness import CORPORA, median, saved, spread, times
+from .pages import section, table
 
 
 def refinement() -> list[str]:
     """One row for each corpus, size and threshold."""
-    results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]
+    results = saved("picky_paper")["results"]
     rows = []
     for corpus in ("en", "multi"):
         for row in results[corpus]:
@@ -37,7 +33,7 @@ def refinement() -> list[str]:
 
 def beside() -> list[str]:
     """The figures that the paper published, and the same figures for both corpora."""
-    results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]
+    results = saved("picky_paper")["results"]
 
     def row(corpus: str, size: int, threshold: float | None) -> dict:
         return next(r for r in results[corpus] if (r["size"], r["threshold"]) == (size, threshold))
@@ -70,7 +66,7 @@ def beside() -> list[str]:
 
 def variations() -> list[str]:
     """One row for each change, at 32,768 tokens and T = 0.9."""
-    results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]["variations"]
+    results = saved("picky_paper")["results"]["variations"]
     rows = []
     for en, multi in zip(results["en"], results["multi"], strict=True):
         shares = [f"{row['removed for good']:,} ({row['removed for good'] / 32_768:.1%})" for row in (en, multi)]
@@ -81,10 +77,10 @@ def variations() -> list[str]:
 
 def speed() -> list[str]:
     """One row for each corpus and threshold: the time of Picky BPE and its ratio to plain BPE."""
-    saved = json.loads((RESULTS / "picky.json").read_text())
-    results, place = saved["results"], saved["environment"]
+    picky = saved("picky")
+    results, place = picky["results"], picky["environment"]
     rows = []
-    for corpus in ("en", "multi", "code"):
+    for corpus in CORPORA:
         kept = results[corpus]
         for threshold in ("0.9", "0.6"):
             text, plain = kept[f"text {threshold}"], kept["text off"]
@@ -93,21 +89,13 @@ def speed() -> list[str]:
             rows.append([corpus, threshold, spread(each["wall"] for each in text), *ratios])
     ((_, small),) = results["small"].items()
     head = ["32,768 tokens", "T", "from text, seconds", "ratio to plain BPE", "ratio of CPU time"]
-    return [
-        *table([*head, "ratio of merge loop time"], rows),
-        "",
+    return section(
+        table([*head, "ratio of merge loop time"], rows),
         f"20 MB of en at 8,192 tokens and T = 0.9, from text to tokenizer: {median(small, 'seconds'):.2f} s. The whole "
         f"process takes {median(small, 'cpu'):.2f} s of CPU time.",
-        "",
         f"Medians and ranges of {len(kept['text off'])} alternating rounds on {place['date']}, {place['cores']} cores ({place['cpu']}) "
         f"shared with other work, Python {place['python']}.",
-    ]
+    )
 
 
-def main() -> None:
-    for name, lines in (("refinement", refinement), ("beside", beside), ("variations", variations), ("speed", speed)):
-        replace_section(PAGE, name, lines())
-
-
-if __name__ == "__main__":
-    main()
+TABLES = {"refinement": refinement, "beside": beside, "variations": variations, "speed": speed}

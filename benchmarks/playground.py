@@ -26,7 +26,6 @@ import json
 import os
 import random
 import shutil
-import statistics
 import subprocess
 import tempfile
 import threading
@@ -34,11 +33,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from .harness import ROOT, SHARED, corpus_file, save
+from .harness import CORPORA, ROOT, SHARED, corpus_file, main
 
 FLAGS = ["--headless", "--no-sandbox", "--no-zygote", "--disable-gpu", "--no-first-run", "--mute-audio", "--hide-scrollbars", "--disable-extensions", "--disable-background-networking", "--disable-background-timer-throttling", "--disable-renderer-backgrounding", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0"]  # fmt: skip
 CLOCKS = {"at once": ["--disable-frame-rate-limit", "--disable-gpu-vsync"], "60 Hz": []}
-CORPORA = ("en", "multi", "code")
 KEYS = 40
 ROUNDS = 3
 
@@ -195,27 +193,6 @@ def chromium(playwright, flags: list[str]) -> Iterator:
             process.wait()
 
 
-def summary(times: list[float]) -> str:
-    return f"median {statistics.median(times):5.1f} ms, 95 % {sorted(times)[int(len(times) * 0.95)]:5.1f} ms"
-
-
-def report_keys(what: str, found: dict) -> None:
-    print(f"{what}: tokens came after the first frame for {found['late']} of {len(found['repaint'])} keys")
-    for name in ("laid out", "frame begins", "repaint", *([] if found["late"] else ["shown"])):
-        print(f"    {name:<14}{summary(found[name])}")
-
-
-def report_encoders(rows: list[dict]) -> None:
-    for row in rows:
-        parts = []
-        for kind, name in (("Cold", "cold"), ("", "warm")):
-            ours, theirs = row["rounds"][f"ours{kind}"], row["rounds"][f"theirs{kind}"]
-            ratio = statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
-            rates = [row["bytes"] / statistics.median(times) / 1000 for times in (ours, theirs)]
-            parts.append(f"{name} {rates[0]:5.1f} MB/s against {rates[1]:5.1f}: {ratio:.2f}x")
-        print(f"{row['file']:<20} ids {'equal' if row['same'] else 'DIFFER'}; {'; '.join(parts)}")
-
-
 def run() -> dict:
     from playwright.sync_api import sync_playwright
 
@@ -233,20 +210,15 @@ def run() -> dict:
                 for size in (10_000, 1_000_000):
                     for name in CORPORA:
                         text = corpus_file(name, 4_000_000).read_bytes()[:size].decode("utf-8", "ignore")
-                        found = press_keys(browser, address, text)
-                        results["keys"][f"{name} {size} {clock}"] = found
-                        report_keys(f"{name:<6}{size:>9,} B, frames {clock}", found)
-    for name in results["opening"][0]:
-        print(f"{name:<16} {statistics.median(one[name] for one in results['opening']):.0f} ms")
+                        results["keys"][f"{name} {size} {clock}"] = press_keys(browser, address, text)
     results["node"], results["gpt-tokenizer"] = peer_versions()
     results["encoders"] = encoders(folder / "packs" / "0.tmpack")
-    report_encoders(results["encoders"])
-    for name, size in results["sizes"].items():
-        print(f"{name:<20}{size:>10,} bytes")
+    if not all(row["same"] for row in results["encoders"]):
+        raise RuntimeError("the page's encoder and gpt-tokenizer gave different ids")
     server.shutdown()
     scratch.cleanup()
     return results
 
 
 if __name__ == "__main__":
-    print(save("playground", run()))
+    main(run)

@@ -1,4 +1,4 @@
-"""Text that anyone can get, from the wheels of two packages: python -m benchmarks.public
+"""Text that anyone can get, from the wheels of two packages.
 
 - *en*: the documentation of botocore's service models, without markup. Each paragraph occurs once.
 - *multi*: the translated messages of Django, one a line. Each occurs once in a language.
@@ -92,15 +92,3 @@ def public_file(name: str, limit: int | None = None) -> Path:
             data = public_file(name).read_bytes()[:limit]
             path.write_bytes(data[: data.rfind(b"\n") + 1])
     return path
-
-
-def main() -> None:
-    for name in SOURCES:
-        lines = public_file(name).read_bytes().splitlines(keepends=True)
-        size = sum(map(len, lines))
-        repeated = size - sum(map(len, set(lines)))
-        print(f"{name:6} {size:>11,} bytes, {repeated / size:.0%} of them in repeated lines  {public_file(name)}")
-
-
-if __name__ == "__main__":
-    main()

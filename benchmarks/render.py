@@ -1,18 +1,18 @@
-"""Render the tables in docs/benchmarks.md and the README from benchmarks/results: python -m benchmarks.render
+"""Render the tables of the documentation and the README from benchmarks/results: python -m benchmarks.render
 
 docs/benchmarks.md gets one section for each topic that has results. The README gets its picture, its bullets and a short table,
-and the page on large data its estimate.
+the page on large data its estimate, and the pages on Picky BPE and on repair their tables.
 """
 
 from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tokenmill.quality.metrics import gini
 
-from . import charts
+from . import charts, picky_page, repair
 from .encode_tables import leads_of, means_of
 from .harness import ROOT, median, rates, ratio, ratios, saved, spread
 from .pages import replace_section, table
@@ -174,11 +174,23 @@ def estimate() -> str:
     return "\n".join(table(head, [verbs["count"], between, verbs["encode"], disk]))
 
 
+PAGES: dict[str, dict[str, Callable[[], str | list[str]]]] = {
+    "docs/benchmarks.md": {"speeds": sections},
+    "docs/how-to/large-data.md": {"rates": estimate},
+    "README.md": {"measured": measured, "figures": figures},
+    "docs/explanation/picky-results.md": {
+        **picky_page.TABLES,
+        "exports": repair.exports,
+        "frequency": repair.frequency,
+    },
+    "docs/how-to/repair.md": {"cleaned": repair.cleaned, "replaced": repair.replaced},
+}
+
+
 def main() -> None:
-    replace_section(ROOT / "docs" / "benchmarks.md", "speeds", [sections()])
-    replace_section(ROOT / "docs" / "how-to" / "large-data.md", "rates", [estimate()])
-    for name, body in (("measured", measured), ("figures", figures)):
-        replace_section(ROOT / "README.md", name, [body()])
+    for path, bodies in PAGES.items():
+        for name, body in bodies.items():
+            replace_section(ROOT / path, name, body())
     for theme in charts.THEMES:
         (ROOT / "docs" / "images" / f"training-{theme}.svg").write_text(charts.training_chart(theme), encoding="utf-8")
 

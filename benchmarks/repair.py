@@ -7,17 +7,15 @@ frequency  how often the text uses the tokens that Picky BPE adds and those that
 cleaned    plain BPE of 32,768 tokens without the tokens that reach an IoS
 replaced   cl100k with 2,000 tokens replaced for code
 
-python -m benchmarks.repair          # saves the results
-python -m benchmarks.repair page     # renders the tables
+python -m benchmarks.repair
 """
 
 from __future__ import annotations
 
-import json
 import sys
 
-from .harness import CACHE, RESULTS, ROOT, SHARED, corpus_file, save
-from .pages import replace_section, table
+from .harness import CACHE, SHARED, corpus_file, main, saved
+from .pages import table
 
 SIZE = 32_768
 THRESHOLDS = (0.9, 0.8, 0.7, 0.6)
@@ -92,7 +90,7 @@ def measure(name: str) -> dict:
     return {"exports": rows, "frequency": frequency, "cleaned": cleaned}
 
 
-def replaced() -> list[dict]:
+def measure_replaced() -> list[dict]:
     import tokenmill
 
     tok = tokenmill.load(SHARED / "vocab" / "cl100k_base.tiktoken")
@@ -115,8 +113,8 @@ def against(value: int, base: int) -> str:
     return f"{value:,} ({value / base - 1:+.2%})"
 
 
-def exports_table(results: dict) -> list[str]:
-    rows = []
+def exports() -> list[str]:
+    results, rows = saved("repair")["results"], []
     for name in ("en", "multi"):
         base = results[name]["exports"][0]
         rows.append([name, "off", f"{base['trained']:,}", f"{base['plain']:,}", "", ""])
@@ -126,29 +124,20 @@ def exports_table(results: dict) -> list[str]:
     return table(["corpus", "T", "training text", "held out, event order", "longest match", "merged by rank"], rows)
 
 
-def frequency_table(results: dict) -> list[str]:
-    rows = []
+def frequency() -> list[str]:
+    results, rows = saved("repair")["results"], []
     for name in ("en", "multi"):
         for row in results[name]["frequency"]:
             for kind in ("lost", "added"):
                 of = row[kind]
                 quarters = (f"{of[key]:,.0f}" for key in ("quarter", "median", "three quarters"))
                 rows.append([name, row["T"], kind, f"{of['tokens']:,}", *quarters, f"{of['under 100']:.0%}"])
-    head = [
-        "corpus",
-        "T",
-        "tokens that are",
-        "number",
-        "first quartile",
-        "median",
-        "third quartile",
-        "used under 100 times",
-    ]
-    return table(head, rows)
+    head = ["corpus", "T", "tokens that are", "number", "first quartile", "median", "third quartile"]
+    return table([*head, "used under 100 times"], rows)
 
 
-def cleaned_table(results: dict) -> list[str]:
-    rows = []
+def cleaned() -> list[str]:
+    results, rows = saved("repair")["results"], []
     for name in ("en", "multi"):
         base = results[name]["exports"][0]["plain"]
         for row in results[name]["cleaned"]:
@@ -160,31 +149,18 @@ def cleaned_table(results: dict) -> list[str]:
     return table([*head, "plain, trained to this size"], rows)
 
 
-def replaced_table(results: dict) -> list[str]:
-    base = results["replaced"][0]
+def replaced() -> list[str]:
+    cases = saved("repair")["results"]["replaced"]
     rows = [
-        [row["case"], f"{row['replaced']:,}", *(against(row[name], base[name]) for name in ("code", "en", "multi"))]
-        for row in results["replaced"]
+        [row["case"], f"{row['replaced']:,}", *(against(row[name], cases[0][name]) for name in ("code", "en", "multi"))]
+        for row in cases
     ]
     return table(["vocabulary", "ids with other tokens", "tokens of held-out code", "of en", "of multi"], rows)
 
 
-TABLES = {
-    "docs/explanation/picky-results.md": {"exports": exports_table, "frequency": frequency_table},
-    "docs/how-to/repair.md": {"cleaned": cleaned_table, "replaced": replaced_table},
-}
-
-
-def page() -> None:
-    """Put the tables between their markers."""
-    results = json.loads((RESULTS / "repair.json").read_text())["results"]
-    for path, tables in TABLES.items():
-        for name, rendered in tables.items():
-            replace_section(ROOT / path, name, rendered(results))
+def run() -> dict:
+    return {"en": measure("en"), "multi": measure("multi"), "replaced": measure_replaced()}
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["page"]:
-        page()
-    else:
-        save("repair", {**{name: measure(name) for name in ("en", "multi")}, "replaced": replaced()})
+    main(run)

@@ -1,7 +1,6 @@
 """How whole commands scale: what one thread does alone, what all share, and the memory, with 1, 2 and 64 threads.
 
-python -m benchmarks.scaling [--quick]             # prints the table; --quick: one round
-python -m benchmarks.scaling job VERB FILE THREADS # one command in this process, as JSON
+python -m benchmarks.scaling [--quick]             # prints the table
 
 The account: `serial` is the CPU time of the main thread, which starts the command, opens sources, imports NumPy, merges pairs,
 joins what the threads made and shows progress; `total` that of all threads. With n cores a command then takes
@@ -10,16 +9,12 @@ serial + (total - serial) / n. CPU time changes little on a busy machine, where 
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import tempfile
 import time
-from pathlib import Path
 
 from .encoders import RANKS
-from .harness import alternate, command, corpus_file, median
-from .tables import table
+from .harness import alternate, command, corpus_file, main, median
+from .pages import table
 
 VERBS = ("count", "train", "encode")
 THREADS = (1, 2, 64)
@@ -39,10 +34,10 @@ def job(verb: str, path: str, threads: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         command(verb, path, *options[verb], "-o", f"{folder}/out")
     return {
-        "serial": round(time.thread_time(), 4),
-        "work": round(time.thread_time() - start, 4),
-        "total": round(time.process_time(), 4),
-        "peak_mib": round(peak_memory() / 2**20, 1),
+        "serial": time.thread_time(),
+        "work": time.thread_time() - start,
+        "total": time.process_time(),
+        "peak_mib": peak_memory() / 2**20,
     }
 
 
@@ -52,16 +47,12 @@ def on_cores(total: float, serial: float, cores: int) -> tuple[float, float]:
     return round(seconds, 4), round(serial / seconds, 4)
 
 
-def run(quick: bool = False) -> dict:
+def run() -> None:
     results = {}
     for verb in VERBS:
         path = str(corpus_file("en"))
         jobs = {f"{verb} {n}": ["benchmarks.scaling", "job", verb, path, str(n)] for n in THREADS}
-        results |= alternate(jobs, rounds=1 if quick else 5)
-    return results
-
-
-def shown(results: dict) -> list[str]:
+        results |= alternate(jobs)
     rows = []
     for name, rounds in results.items():
         total, serial = median(rounds, "total"), median(rounds, "serial")
@@ -82,13 +73,8 @@ def shown(results: dict) -> list[str]:
         "of that, one thread alone",
         "peak memory",
     ]
-    return table(head, rows)
+    print("\n".join(table(head, rows)))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        sys.stdout, out = open(os.devnull, "w"), sys.stdout  # noqa: SIM115  the command may print
-        found = job(*sys.argv[2:])
-        print(json.dumps(found | {"bytes": Path(sys.argv[3]).stat().st_size}), file=out)
-    else:
-        print("\n".join(shown(run("--quick" in sys.argv))))
+    main(run, job)

@@ -1,33 +1,24 @@
 """Split text into pretokens with one thread: the named patterns, a user's pattern, and the regex module.
 
-python -m benchmarks.split                       # all corpora; saves the results
-python -m benchmarks.split job FILE PATTERN WAY  # one pattern, as JSON; WAY is simd, scalar or regex
+python -m benchmarks.split [--quick]
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 
-from .harness import alternate, corpus_file, save
+from .harness import CORPORA, alternate, corpus_file, main
 
-ROUNDS = 5
 # A user's pattern: words with their leading space or hyphen, numbers, other characters one by one.
 OWN = r"[ -]?\p{L}[\p{L}\p{M}]*|\p{N}+|[^\p{L}\p{N}]"
-PATTERNS = {
-    "cl100k": "cl100k",
-    "gpt2": "gpt2",
-    "o200k": "o200k",
-    "qwen2": "qwen2",
-    "whitespace": "whitespace",
-    "own": OWN,
-}
+PATTERNS = {name: name for name in ("cl100k", "gpt2", "o200k", "qwen2", "whitespace")} | {"own": OWN}
 SAMPLE = 4_000_000  # bytes for the regex module
 
 
-def job(path: str, pattern: str, way: str) -> None:
+def job(path: str, pattern: str, way: str) -> dict:
+    """Split a file by one pattern. way: simd, scalar or regex."""
     if way == "scalar":
         os.environ["TOKENMILL_SCALAR"] = "1"
     from tokenmill import Splitter
@@ -48,23 +39,20 @@ def job(path: str, pattern: str, way: str) -> None:
         while at < len(text):
             at = memoryview(splitter.scanner.fill(text, at, 1 << 12)).cast("Q")[-1]
     seconds = time.perf_counter() - start
-    print(json.dumps({"seconds": round(seconds, 4), "mb_per_s": round(len(text) / 1e6 / seconds, 1)}))
+    return {"seconds": seconds, "mb_per_s": len(text) / 1e6 / seconds}
 
 
 def run() -> dict:
     results = {}
-    for corpus in ("en", "multi", "code"):
+    for corpus in CORPORA:
         print(f"split {corpus}", file=sys.stderr)
         path = str(corpus_file(corpus))
         jobs = {name: ["benchmarks.split", "job", path, name, "simd"] for name in PATTERNS}
         jobs["cl100k, scalar"] = ["benchmarks.split", "job", path, "cl100k", "scalar"]
         jobs["cl100k, regex module"] = ["benchmarks.split", "job", path, "cl100k", "regex"]
-        results[corpus] = alternate(jobs, rounds=ROUNDS, touch=False)
+        results[corpus] = alternate(jobs, touch=False)
     return results
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        job(*sys.argv[2:])
-    else:
-        save("split", run())
+    main(run, job)

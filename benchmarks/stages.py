@@ -1,7 +1,6 @@
 """Where the processor time of each verb goes: its stages one after the other in one thread, for each kind of source.
 
-python -m benchmarks.stages [--quick]            # all; saves the results
-python -m benchmarks.stages job VERB NAME PATH   # one verb on one file, as JSON
+python -m benchmarks.stages [--quick]
 
 Stages: start (imports, loading the tokenizer), decompress, read (with cutting text into documents, and Parquet's
 decoding), parse (JSON, XML), filter (of clean, with markup), split, then encode or count, train, write. `split` is
@@ -10,8 +9,6 @@ timed apart, and its time taken from that of encoding or counting.
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .encoders import RANKS
-from .harness import CACHE, SHARED, alternate, run_job, save
+from .harness import SHARED, alternate, main, run_job
 
 STAGES = ("start", "decompress", "read", "parse", "filter", "split", "encode", "count", "train", "write")
 TEXTS = ("file", "lines", "jsonl", "parquet", "file.zst", "lines.zst", "jsonl.zst")
@@ -28,7 +25,6 @@ DUMPS = {
     "stackexchange": "stackexchange-posts.xml",
     "fineweb": "fineweb-schema-sample.parquet",
 }
-ROUNDS = 5
 DUMP_BYTES = 30_000_000  # a dump is read as often as makes about this
 
 
@@ -56,7 +52,7 @@ def job(verb: str, name: str, path: str) -> dict:
         size = {"encode": encode, "count": count, "train": count, "clean": clean}[verb](
             clock, name, Path(path), Path(folder), *(["train"] if verb == "train" else [])
         )
-    return {"bytes": size} | {stage: round(seconds, 4) for stage, seconds in clock.spent.items()}
+    return {"bytes": size} | clock.spent
 
 
 def blocks(clock: Clock, path: Path, options, format: str | None = None, cut=None, parse: bool = True) -> Iterator:
@@ -159,14 +155,13 @@ def clean(clock: Clock, name: str, path: Path, folder: Path) -> int:
     return size
 
 
-def run(quick: bool = False) -> dict:
-    made = {name: run_job(["benchmarks.token_files", "make", name, ""])["path"] for name in TEXTS}
+def run() -> dict:
+    made = {name: run_job(["benchmarks.token_files", "make", name])["path"] for name in TEXTS}
     jobs = [(verb, name, made[name]) for verb in ("count", "train", "encode") for name in TEXTS]
     jobs += [("clean", "lines", made["lines"])]
     jobs += [("clean", name, str(SHARED / "corpus" / file)) for name, file in DUMPS.items()]
     kept = alternate(
         {f"{verb} {name}": ["benchmarks.stages", "job", verb, name, path] for verb, name, path in jobs},
-        1 if quick else ROUNDS,
         touch=False,
     )
     results: dict[str, dict[str, list[dict]]] = {}
@@ -176,11 +171,4 @@ def run(quick: bool = False) -> dict:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        print(json.dumps(job(*sys.argv[2:])))
-    else:
-        CACHE.mkdir(parents=True, exist_ok=True)
-        quick = "--quick" in sys.argv
-        results = run(quick)
-        if not quick:
-            save("stages", results)
+    main(run, job)

@@ -1,7 +1,6 @@
 """Superwords against plain BPE: the command that trains 49,152 tokens, with and without the exact cut, and encoding.
 
-python -m benchmarks.superwords                          # English, and 500 MB; saves the results
-python -m benchmarks.superwords job plain|superbpe|uncut|boundless|encode|encode-boundless|tokenizers FILE    # one job, as JSON
+python -m benchmarks.superwords [--quick]
 
 The text of 500 MB is the three corpora, then the same with the letters a to z renamed by a seeded permutation, which makes
 new words with the same lengths and frequencies.
@@ -10,24 +9,22 @@ new words with the same lengths and frequencies.
 from __future__ import annotations
 
 import hashlib
-import json
+import itertools
 import random
 import shutil
 import statistics
 import string
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from .harness import CACHE, alternate, command, corpus_file, median, ratio, save
+from .harness import CACHE, CORPORA, alternate, command, corpus_file, main, renamed_copies
 
 SIZES = (32_768, 49_152)
 ENCODED = 60_000_000  # bytes
 SLICES = 6
-ROUNDS = 5
 TOKENIZERS = {"superbpe": CACHE / "superbpe-en", "boundless": CACHE / "boundless-en"}
 SIZE = 500_000_000  # bytes of the largest text
 ENCODERS = ("encode", "encode-boundless", "tokenizers")
@@ -36,22 +33,10 @@ WAYS = ("plain", "superbpe", "uncut", "boundless")
 
 def large_file(size: int) -> Path:
     """The first `size` bytes of the large text."""
-    path = CACHE / f"superwords-{size}.txt"
-    if path.exists():
-        return path
-    letters = string.ascii_lowercase.encode()
-    names = letters
-    left = size
-    with open(path.with_suffix(".part"), "wb") as file:
-        while left > 0:
-            for corpus in ("en", "multi", "code"):
-                table = bytes.maketrans(letters + letters.upper(), names + names.upper())
-                with open(corpus_file(corpus), "rb") as text:
-                    while left > 0 and (part := text.read(min(left, 1 << 24))):
-                        left -= file.write(part.translate(table))
-            names = bytes(random.Random(1).sample(letters, 26))
-    path.with_suffix(".part").rename(path)
-    return path
+    letters = string.ascii_lowercase
+    others = "".join(random.Random(1).sample(letters, 26))
+    names = itertools.chain([letters], itertools.repeat(others))
+    return renamed_copies(CACHE / f"superwords-{size}.txt", CORPORA, size, names)
 
 
 def train(path: str, way: str) -> dict:
@@ -99,29 +84,19 @@ def tokenizers(path: str) -> dict:
     return slices(tok.encode, Path(path).read_bytes()[:4_000_000])
 
 
-def job(way: str, path: str) -> None:
+def job(way: str, path: str) -> dict:
     jobs = {"encode": encode, "encode-boundless": partial(encode, way="boundless"), "tokenizers": tokenizers}
-    result = train(path, way) if way in WAYS else jobs[way](path)
-    print(json.dumps(result))
+    return train(path, way) if way in WAYS else jobs[way](path)
 
 
-def run(rounds: int = ROUNDS) -> dict:
+def run() -> dict:
     text, part = str(corpus_file("en")), str(corpus_file("en", ENCODED))
-    trained = alternate({way: ["benchmarks.superwords", "job", way, text] for way in WAYS}, rounds)
-    encoded = alternate({way: ["benchmarks.superwords", "job", way, part] for way in ENCODERS}, rounds)
-    for way in WAYS[1:]:
-        cost = {key: round(ratio(trained[way], trained["plain"], key), 2) for key in ("wall", "cpu", "peak_mib")}
-        print(f"  {way}: {cost} times plain training", file=sys.stderr)
-    for way, kept in encoded.items():
-        speeds = [round(median(kept, key), 1) for key in ("cold_mb_per_s", "warm_mb_per_s")]
-        print(f"  {way}: cold and warm {speeds} MB/s", file=sys.stderr)
+    trained = alternate({way: ["benchmarks.superwords", "job", way, text] for way in WAYS})
+    encoded = alternate({way: ["benchmarks.superwords", "job", way, part] for way in ENCODERS})
     file = str(large_file(SIZE))
-    grown = alternate({way: ["benchmarks.superwords", "job", way, file] for way in WAYS if way != "uncut"}, rounds)
+    grown = alternate({way: ["benchmarks.superwords", "job", way, file] for way in WAYS if way != "uncut"})
     return {"en": trained | encoded, "grown": {f"{SIZE // 10**6} MB": grown}}
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        job(sys.argv[2], sys.argv[3])
-    else:
-        save("superwords", run())
+    main(run, job)

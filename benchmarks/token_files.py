@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .encoders import RANKS, tokenizer_json
-from .harness import alternate, corpus_file, python_of, ratio, run_job, save
+from .harness import alternate, corpus_file, main, python_of, run_job
 
-ROUNDS = 5
 DOCUMENT = 3000  # characters
 KEPT = ("tokens", "wall", "cpu", "peak_mib")
 SHORT = 15_000_000  # bytes for tokenizers
@@ -67,7 +66,7 @@ def _documents(text: str) -> Iterator[str]:
 
 
 def job(library: str, name: str, path: str) -> dict:
-    """One command in this process: python -m benchmarks.token_files job LIBRARY NAME PATH"""
+    """One command in this process."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "ids.bin"
         libraries = {"gigatoken": _gigatoken, "tokenizers": _tokenizers}
@@ -75,7 +74,7 @@ def job(library: str, name: str, path: str) -> dict:
         return {"tokens": os.path.getsize(output) // 4}
 
 
-def same_ids(name: str, path: str, ours: str) -> dict:
+def same(name: str, path: str, ours: str) -> dict:
     """What is to be said of gigatoken's ids beside those of tokenmill's file."""
     import numpy as np
 
@@ -132,39 +131,28 @@ def jobs(libraries: tuple[str, ...], name: str, path: str, folder: str) -> dict[
     return {"tokenmill": ours, **theirs}
 
 
-def run(quick: bool = False) -> dict:
+def make(name: str, limit: str = "") -> dict:
+    """Make a source, and the tokenizer, in a process of its own: one that starts jobs stays small."""
+    tokenizer_json("cl100k")
+    return {"path": str(source(name, int(limit) if limit else None))}
+
+
+def run() -> dict:
     results = {}
-    run_job(["benchmarks.token_files", "make", "tokenizer"])
     for name in SOURCES:
-        # A process that starts jobs stays small.
         path, short = (run_job(["benchmarks.token_files", "make", name, size])["path"] for size in ("", str(SHORT)))
         print(f"token files, {name}", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
-            kept = alternate(jobs(("gigatoken",), name, path, folder), rounds=1 if quick else ROUNDS)
+            kept = alternate(jobs(("gigatoken",), name, path, folder))
             ours = f"{folder}/beside-gigatoken-0.bin"
             compared = run_job(["benchmarks.token_files", "same", name, path, ours], python=python_of("gigatoken"))
             if not name.startswith("separator"):  # datasets has no such reader
-                short_jobs = alternate(jobs(("tokenizers",), name, short, folder), rounds=1 if quick else ROUNDS)
+                short_jobs = alternate(jobs(("tokenizers",), name, short, folder))
                 kept |= {f"short {library}": rounds for library, rounds in short_jobs.items()}
         kept = {library: [{key: each[key] for key in KEPT} for each in rounds] for library, rounds in kept.items()}
         results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size, "ids": compared["ids"]}
-        gain = ratio(kept["gigatoken"], kept["tokenmill"]), ratio(kept["gigatoken"], kept["tokenmill"], "cpu")
-        print(f"  {name}: {gain[0]:.2f}x gigatoken's speed, {gain[1]:.2f}x by CPU time", file=sys.stderr)
     return results
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        print(json.dumps(job(*sys.argv[2:])))
-    elif sys.argv[1:2] == ["same"]:
-        print(json.dumps(same_ids(*sys.argv[2:])))
-    elif sys.argv[1:2] == ["make"]:
-        made = (
-            source(sys.argv[2], int(sys.argv[3]) if sys.argv[3] else None) if sys.argv[3:] else tokenizer_json("cl100k")
-        )
-        print(json.dumps({"path": str(made)}))
-    else:
-        quick = "--quick" in sys.argv
-        results = run(quick)
-        if not quick:
-            save("token_files", results)
+    main(run, make, job, same)

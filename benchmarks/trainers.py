@@ -1,9 +1,9 @@
-"""Token files of training frameworks: `tokenmill encode` and the tools of Megatron-LM, datatrove and OLMo, whole commands on two cores.
+"""Token files of training frameworks: `tokenmill encode` and the tools of Megatron-LM and datatrove, whole commands on two cores.
 
 python -m benchmarks trainers
 
 TOKENMILL_TRAINERS names a folder with a clone of Megatron-LM. TOKENMILL_PYTHON_MEGATRON is an interpreter with torch, transformers
-and gigatoken, TOKENMILL_PYTHON_DATATROVE one with datatrove, and TOKENMILL_PYTHON_DOLMA one with dolma. What is missing is left out.
+and gigatoken, TOKENMILL_PYTHON_DATATROVE one with datatrove. What is missing is left out.
 
 Megatron-LM's fast tool reads 150 MB of JSON lines, the other tools the first 15 MB, datatrove also as Parquet. The files of tokenmill
 and Megatron-LM are compared byte for byte. The memory is that of a further run, with all processes that a tool starts.
@@ -21,11 +21,10 @@ import typing
 from pathlib import Path
 
 from .encoders import tokenizer_json
-from .harness import CACHE, alternate, peak_of_tree, python_of, pythons, run_job, save
+from .harness import CACHE, alternate, main, peak_of_tree, python_of, pythons, run_job, save
 from .token_files import SHORT
 
 ENDS = {"llama3.1": "<|end_of_text|>", "qwen3": "<|endoftext|>", "gpt-neox-20b": "<|endoftext|>"}
-ROUNDS = 5
 
 
 def model_folder(model: str) -> str:
@@ -64,29 +63,9 @@ def datatrove(_: str, model: str, path: str, output: str) -> None:
     LocalPipelineExecutor([reader, writer], logging_dir=f"{output}-logs").run()
 
 
-def dolma(_: str, model: str, path: str, output: str) -> None:
-    from dolma.cli.main import main
-
-    folder = model_folder(model)
-    end = next(
-        each["id"]
-        for each in json.loads(Path(folder, "tokenizer.json").read_bytes())["added_tokens"]
-        if each["content"] == ENDS[model]
-    )
-    tokenizer = ["--tokenizer.name_or_path", f"{folder}/tokenizer.json", "--dtype", "uint16" if end == 0 else "uint32"]
-    ids = ["--tokenizer.eos_token_id", str(end), "--tokenizer.pad_token_id", str(end)]
-    main(["tokens", "--documents", path, "--destination", output, "--processes", "2", *tokenizer, *ids])
-
-
 def job(library: str, *arguments: str) -> dict:
-    """One command in this process. A tool that cannot open the tokenizer has no figure."""
-    sys.stdout = sys.stderr
-    try:
-        {"megatron": megatron, "datatrove": datatrove, "dolma": dolma}[library](*arguments)
-    except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"[:200]}
-    finally:
-        sys.stdout = sys.__stdout__
+    """One command in this process."""
+    {"megatron": megatron, "datatrove": datatrove}[library](*arguments)
     return {}
 
 
@@ -94,7 +73,7 @@ def commands(model: str, path: str, folder: str, tools: dict[str, str]) -> dict[
     ours = ["tokenmill", "encode", path, "--tokenizer", model_folder(model), "--format", "megatron", "--json"]
     ours += ["-o", f"{folder}/tokenmill-{{round}}"]
     return {"tokenmill": ours} | {
-        library: ["benchmarks.trainers", library, tool, model, path, f"{folder}/{library}-{{round}}"]
+        library: ["benchmarks.trainers", "job", library, tool, model, path, f"{folder}/{library}-{{round}}"]
         for library, tool in tools.items()
     }
 
@@ -107,30 +86,25 @@ def identical(folder: str) -> bool:
     )
 
 
-def run(quick: bool = False) -> dict:
-    have = [library for library in ("megatron", "datatrove", "dolma") if library in pythons()]
-    slow = {library: "preprocess_data.py" if library == "megatron" else "-" for library in have}
-    fast = {"megatron": "preprocess_data_fast.py"} if "megatron" in have else {}
-    of_parquet = {"datatrove": "-"} if "datatrove" in have else {}
-    groups = {
-        "whole": ("jsonl", "", fast),
-        "short": ("jsonl", str(SHORT), slow),
-        "parquet": ("parquet", str(SHORT), of_parquet),
+def run() -> dict:
+    groups: dict[str, tuple[str, str, dict[str, str]]] = {
+        "whole": ("jsonl", "", {"megatron": "preprocess_data_fast.py"}),
+        "short": ("jsonl", str(SHORT), {"megatron": "preprocess_data.py", "datatrove": "-"}),
+        "parquet": ("parquet", str(SHORT), {"datatrove": "-"}),
     }
     results: dict = {}
     for model in ENDS:
         results[model] = {}
-        for group, (kind, size, tools) in groups.items():
+        for group, (kind, size, wanted) in groups.items():
+            tools = {library: tool for library, tool in wanted.items() if library in pythons()}
             path = run_job(["benchmarks.token_files", "make", kind, size])["path"]
             print(f"trainers: {model} {group}", file=sys.stderr)
             with tempfile.TemporaryDirectory() as folder:
                 jobs = commands(model, path, folder, tools)
-                kept = alternate(jobs, 1 if quick else ROUNDS)
+                keys = ("tokens", "wall", "cpu")
                 kept = {
-                    name: [
-                        {key: each[key] for key in ("tokens", "wall", "cpu", "error") if key in each} for each in rounds
-                    ]
-                    for name, rounds in kept.items()
+                    name: [{key: each[key] for key in keys if key in each} for each in rounds]
+                    for name, rounds in alternate(jobs).items()
                 }
                 same = identical(folder) if "megatron" in tools else None
                 memory = {
@@ -148,4 +122,4 @@ def run(quick: bool = False) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps(job(*sys.argv[1:])))
+    main(run, job)

@@ -46,34 +46,16 @@ def loaded(tokenizers: list[str]) -> dict:
     return {f"python-{split}": tokenmill.train(library, 16_384, split=split) for split in ("cl100k", "gpt2")}
 
 
-def report_pages(tokenizers: list[str], folder: Path) -> dict[str, Path]:
+def save_reports(tokenizers: list[str], folder: Path) -> None:
     """Write the pages of a comparison of the tokenizers and of an inspection of the first."""
     import tokenmill
 
     toks = loaded(tokenizers)
     library = sysconfig.get_path("stdlib")
     text = [f"code={library}/asyncio/*.py", f"mail={library}/email/*.py"]
-    found = {
-        "compare": tokenmill.compare(toks, text),
-        "inspect": tokenmill.inspect(next(iter(toks.values())), text=text, name=next(iter(toks))),
-    }
-    for name, report in found.items():
-        report.save(folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in found}
-
-
-def pictures(path: Path) -> list[tuple[str, Path]]:
-    """The two themes of a picture; the file of the dark one has `-dark` in its name."""
-    return [("light", path), ("dark", path.with_stem(f"{path.stem}-dark"))]
-
-
-def take_report(browser, page_path: Path, theme: str, width: int, output: Path, whole: bool) -> None:
-    """A picture of a report: its top, or the whole page."""
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
-    page.goto(page_path.as_uri())
-    page.screenshot(path=output, full_page=whole)
-    page.close()
-    print(f"{output}: {output.stat().st_size:,} bytes")
+    name, tok = next(iter(toks.items()))
+    tokenmill.compare(toks, text).save(folder / "compare.html")
+    tokenmill.inspect(tok, text=text, name=name).save(folder / "inspect.html")
 
 
 def prepare(page, view: str) -> None:
@@ -114,43 +96,38 @@ def main() -> None:
     path = os.environ.get("TOKENMILL_CHROMIUM") or shutil.which("chromium")
     arguments.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
-        if arguments.report:
-            browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
-            pages = report_pages(arguments.tokenizers, Path(scratch))
-            if not arguments.all:
-                for theme, picture in pictures(arguments.report):
-                    take_report(browser, pages["compare"], theme, 1180, picture, whole=False)
-            for name, page in pages.items() if arguments.all else ():
-                for theme in ("light", "dark"):
-                    for width in (1280, 800, 400):
-                        output = arguments.report.with_name(f"{name}-{theme}-{width}.png")
-                        take_report(browser, page, theme, width, output, whole=True)
-            browser.close()
-            return
-        folder = Path(scratch) / "site"
-        site(arguments.tokenizers, folder)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=scratch))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
 
-        def take(view: str, theme: str, width: int, output: Path) -> None:
-            page = browser.new_page(viewport={"width": width, "height": 720}, color_scheme=theme)
-            page.goto(f"http://127.0.0.1:{server.server_port}/")
-            page.wait_for_selector("#tokens .t")
-            prepare(page, view)
-            page.screenshot(path=output)
+        def take(name: str, theme: str, size: tuple[int, int], output: Path) -> None:
+            """A picture of a view of the playground, or of a report: its top, or with --all the whole page."""
+            page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
+            page.goto(f"http://127.0.0.1:{server.server_port}/{f'{name}.html' if arguments.report else ''}")
+            if not arguments.report:
+                page.wait_for_selector("#tokens .t")
+                prepare(page, name)
+            page.screenshot(path=output, full_page=bool(arguments.report and arguments.all))
             page.close()
             print(f"{output}: {output.stat().st_size:,} bytes")
 
-        if arguments.all:
-            for view in VIEWS:
-                for theme in ("light", "dark"):
-                    for width in (1280, 800, 390):
-                        take(view, theme, width, arguments.output / f"{view}-{theme}-{width}.png")
+        if arguments.report:
+            save_reports(arguments.tokenizers, Path(scratch))
+            names, widths, height = ["compare", "inspect"], (1280, 800, 400), 900
+            shown = {"compare": arguments.report}
         else:
-            for view, name in (("tokens", "playground.png"), ("training", "training.png")):
-                for theme, picture in pictures(arguments.output / name):
-                    take(view, theme, 1280, picture)
+            site(arguments.tokenizers, Path(scratch))
+            names, widths, height = [*VIEWS], (1280, 800, 390), 720
+            shown = {"tokens": arguments.output / "playground.png", "training": arguments.output / "training.png"}
+        folder = arguments.report.parent if arguments.report else arguments.output
+        for name in names if arguments.all else shown:
+            for theme in ("light", "dark"):
+                if arguments.all:
+                    for width in widths:
+                        take(name, theme, (width, height), folder / f"{name}-{theme}-{width}.png")
+                else:
+                    picture = shown[name] if theme == "light" else shown[name].with_stem(f"{shown[name].stem}-dark")
+                    take(name, theme, (1180 if arguments.report else 1280, height), picture)
         browser.close()
         server.shutdown()
 

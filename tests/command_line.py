@@ -1,10 +1,15 @@
-"""The command line called inside of a test, with what it printed."""
+"""The command line: called inside of a test, with what it printed, and as a process."""
 
 import contextlib
 import io
 import sys
 from dataclasses import dataclass
 from unittest.mock import patch
+
+
+def program(words: str, *paths) -> list[str]:
+    """The command of a process: `tokenmill WORDS PATHS`."""
+    return [sys.executable, "-m", "tokenmill", *words.split(), *map(str, paths)]
 
 
 class Output(io.TextIOWrapper):

@@ -1,6 +1,8 @@
 """The benchmarks' own tools: the quick table, public text, the adapter of tokbench and the account of many cores, on tiny texts."""
 
+import ast
 import gzip
+import importlib
 import json
 import os
 import shutil
@@ -112,6 +114,16 @@ def run(name, version, lang, load, encode, args, also_computes="", internally_pa
     assert found["ids"] == tok.encode("lowest low<|end|>", allowed_special="all")
     assert found["name"] == "tokenmill" and found["lang"] == "python" and not found["parallel"]
     assert "tokenizer.json" in adapter("nothing")["unsupported"]
+
+
+@pytest.mark.parametrize("path", sorted((harness.ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_a_benchmark_imports_names_that_are_there(path):
+    """Most are imported in functions, which no test runs."""
+    for each in ast.walk(ast.parse(path.read_text())):
+        if isinstance(each, ast.ImportFrom) and (each.module or "").startswith("tokenmill"):
+            module = importlib.import_module(each.module)
+            for name in each.names:
+                assert hasattr(module, name.name) or importlib.import_module(f"{each.module}.{name.name}")
 
 
 def test_a_result_names_the_machine():

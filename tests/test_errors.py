@@ -151,21 +151,13 @@ def test_the_port_of_play_is_checked():
 def test_a_closed_stream_is_no_traceback(tmp_path, closed):
     import shlex
     import subprocess
-    import sys
 
     import tokenmill
+    from command_line import program
 
     tokenmill.train_from_iterator(["low lower lowest"], 258).save(tmp_path / "tok")
     (tmp_path / "a.txt").write_text("low")
-    command = [
-        sys.executable,
-        "-m",
-        "tokenmill",
-        "encode",
-        str(tmp_path / "a.txt"),
-        "--tokenizer",
-        str(tmp_path / "tok"),
-    ]
+    command = program("encode --tokenizer", tmp_path / "tok", tmp_path / "a.txt")
     ended = subprocess.run(
         f"{shlex.join(command)} {closed}>&-", shell=True, capture_output=True, text=True, timeout=120
     )

@@ -13,6 +13,7 @@ import time
 import pytest
 
 import tokenmill
+from command_line import program
 from tokenmill.errors import ConversionError, UsageError
 from tokenmill.formats.writing import write
 
@@ -231,17 +232,7 @@ def test_a_full_disk_leaves_nothing(corpus, full_disk):
 
 def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path):
     os.mkfifo(tmp_path / "endless.txt")  # a source that never ends: the process can only be stopped
-    command = [
-        sys.executable,
-        "-m",
-        "tokenmill",
-        "train",
-        tmp_path / "endless.txt",
-        "--vocab-size",
-        "1000",
-        "-o",
-        tmp_path / "tok",
-    ]
+    command = program("train --vocab-size 1000 -o", tmp_path / "tok", tmp_path / "endless.txt")
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     with open(tmp_path / "endless.txt", "wb") as pipe:
         for i in range(100):

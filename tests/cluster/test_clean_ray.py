@@ -3,12 +3,12 @@
 import json
 import random
 import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 from killed_driver import kill_driver
 
+from command_line import program
 from tokenmill.corpus import CleanOptions, clean, cleaning
 from tokenmill.corpus.cleaning import report_path
 from tokenmill.corpus.options import FILES
@@ -64,19 +64,7 @@ def test_errors_come_back_as_what_they_are(cluster, corpus, tmp_path):
 
 
 def test_the_command_on_the_cluster_at_an_address(cluster, corpus, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "tokenmill",
-        "clean",
-        "text",
-        corpus,
-        "-o",
-        "out",
-        "--engine",
-        "ray",
-        "--skip-damaged",
-    ]
+    command = program("clean text -o out --engine ray --skip-damaged", corpus)
     result = subprocess.run(
         [*command, "--ray-address", cluster.address], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )

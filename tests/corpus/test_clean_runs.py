@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 import tokenmill
-from command_line import CliRunner
+from command_line import CliRunner, program
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleaningReport, CleanOptions, cleaning, read_documents
 from tokenmill.corpus.cleaning import report_path
@@ -236,17 +236,7 @@ def test_two_runs_cannot_write_to_one_folder(corpus, tmp_path):
 
 
 def test_ctrl_c_stops_within_a_second_and_leaves_nothing_half_written(corpus, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "tokenmill",
-        "clean",
-        "text",
-        *map(str, corpus * 30),
-        "--skip-damaged",
-        "-o",
-        str(tmp_path / "out"),
-    ]
+    command = program("clean text --skip-damaged -o", tmp_path / "out", *corpus * 30)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while not list(tmp_path.glob("out/.shard-*.part")):
             assert process.poll() is None
@@ -281,18 +271,7 @@ def test_a_full_disk_is_one_error_and_the_run_goes_on_when_there_is_room(
 
 def test_a_limit_on_files_is_one_error_and_the_run_goes_on_without_it(corpus, tmp_path):
     """It stands for a full disk where none can be mounted."""
-    command = [
-        sys.executable,
-        "-m",
-        "tokenmill",
-        "clean",
-        "text",
-        *map(str, corpus),
-        "--skip-damaged",
-        "--format",
-        "text",
-        "-o",
-    ]
+    command = program("clean text --skip-damaged --format text", *corpus, "-o")
     limited = ["bash", "-c", 'ulimit -f 50; exec "$@"', "bash", *command, str(tmp_path / "out")]
     result = subprocess.run(limited, capture_output=True, text=True, timeout=60)
     assert result.returncode == 1

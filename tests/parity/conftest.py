@@ -1,5 +1,7 @@
 """The shared vocabularies, loaded by tokenmill and by the libraries they are from."""
 
+from functools import partial
+
 import pytest
 from parity_examples import Pair
 
@@ -41,21 +43,27 @@ def tiktoken_pairs(shared, vocab_file):
         mergeable_ranks={ranks.decode_single_token_bytes(id): id for id in range(50_256)},
         special_tokens={"<|endoftext|>": 50_256},
     )
-    return {
-        "cl100k": Pair(tokenmill.load(path), cl100k, cl100k.encode_ordinary),
-        "gpt2": Pair(tokenmill.load(vocab_file("gpt2")), gpt2, gpt2.encode_ordinary),
-    }
+
+    def pair(path, theirs):
+        batch = partial(theirs.encode_ordinary_batch, num_threads=2)
+        return Pair(tokenmill.load(path), theirs, theirs.encode_ordinary, batch, {"disallowed_special": ()})
+
+    return {"cl100k": pair(path, cl100k), "gpt2": pair(vocab_file("gpt2"), gpt2)}
 
 
 @pytest.fixture(scope="session")
 def huggingface_pairs(vocab_file):
     tokenizers = pytest.importorskip("tokenizers")
-    pairs = {}
-    for name in ("gpt2", "gpt-neox-20b"):
-        theirs = tokenizers.Tokenizer.from_file(str(vocab_file(name)))
-        pairs[name] = Pair(
-            tokenmill.load(vocab_file(name)),
-            theirs,
-            lambda text, hf=theirs: hf.encode(text, add_special_tokens=False).ids,
-        )
-    return pairs
+
+    def pair(path):
+        theirs = tokenizers.Tokenizer.from_file(str(path))
+
+        def encode_batch(texts):
+            return [each.ids for each in theirs.encode_batch_fast(texts, add_special_tokens=False)]
+
+        def encode(text):
+            return theirs.encode(text, add_special_tokens=False).ids
+
+        return Pair(tokenmill.load(path), theirs, encode, encode_batch, {"allowed_special": "all"})
+
+    return {name: pair(vocab_file(name)) for name in ("gpt2", "gpt-neox-20b")}

@@ -2,26 +2,48 @@
 
 import os
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 import tokenmill
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1")) > 1
 CORPORA = ("en", "multi", "code")
+EXAMPLES = 3000 if SWEEP else 300  # of hypothesis
 SLICE = -1 if SWEEP else 1_000_000
 MEGABYTE = 1 << 20
 
 
 @dataclass
 class Pair:
-    """A tokenizer of tokenmill, another library's of the same vocabulary, and how that encodes a text."""
+    """A tokenizer of tokenmill, another library's of the same vocabulary, and how that encodes a text and a list of texts.
+
+    options: those with which `ours.encode` gives the same ids.
+    """
 
     ours: tokenmill.Tokenizer
     theirs: Any
-    encode: Any
+    encode: Callable[[str], list[int]]
+    encode_batch: Callable[[list[str]], list[list[int]]]
+    options: dict[str, Any]
+
+
+def same_ids(pair: Pair, given_texts: Iterable[str]) -> None:
+    """Compare in batches, which both libraries spread among threads."""
+    left = iter(given_texts)
+    while some := [*islice(left, 100)]:
+        rows = pair.ours.encode_batch(some, **pair.options)
+        for text, ids, expected in zip(some, rows, pair.encode_batch(some), strict=True):
+            if ids != expected:
+                at = next((i for i, (a, b) in enumerate(zip(ids, expected, strict=False)) if a != b), len(ids))
+                start = len(pair.ours.decode(ids[: max(0, at - 3)]))
+                pytest.fail(f"ids differ at {text[start : start + 60]!r}: {ids[at : at + 5]}, {expected[at : at + 5]}")
+            assert pair.ours.vocabulary.normalizers or pair.ours.decode(ids) == text
 
 
 def texts_of(data: bytes, size: int = 15_000):

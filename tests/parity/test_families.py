@@ -229,7 +229,7 @@ def test_bytes_are_encoded_like_str(document, tmp_path, name):
         b"low \xff\xfe the",
         "漢 low".encode()[1:],
     ):
-        if tok._core.whole_texts and "\ufffd" in data.decode("utf-8", "replace"):
+        if tok._core.scanner and "\ufffd" in data.decode("utf-8", "replace"):
             continue  # the kernel takes bytes as they are
         ids = tok.encode_to_numpy(data, disallowed_special=()).tolist()
         assert ids == tok.encode_ordinary(data.decode("utf-8", "replace"))

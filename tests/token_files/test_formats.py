@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from token_file_examples import corpus, expected_ids, read_megatron, tokenizer, wide_tokenizer
+from token_file_examples import expected_ids, read_megatron, tokenizer, wide_tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
@@ -15,11 +15,6 @@ from tokenmill.token_files.settings import FORMATS, EncodeOptions
 
 WIDTHS = {"uint16": "<u2", "uint32": "<u4"}
 LLMC = {"uint16": (20240520, 1), "uint32": (20240801, 7)}
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    return corpus(tmp_path_factory.mktemp("sources"))
 
 
 @pytest.fixture(params=["uint16", "uint32"])

@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from token_file_examples import corpus, tokenizer
+from token_file_examples import tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
@@ -15,16 +15,6 @@ from tokenmill.token_files import bounds, settings
 from tokenmill.token_files.settings import EncodeOptions
 
 FORMATS = ["bin", "npy", "megatron", "nanogpt", "llmc", "olmo", "datatrove"]
-
-
-@pytest.fixture(scope="module")
-def tok():
-    return tokenizer()
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    return corpus(tmp_path_factory.mktemp("sources"))
 
 
 def encode_parts(tok, paths, output, format, of=5, **options):

@@ -5,17 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from token_file_examples import corpus, text, tokenizer
+from token_file_examples import corpus, text
 
 import tokenmill
 from tokenmill.errors import UsageError
 from tokenmill.sources.documents import part_of
 from tokenmill.token_files.settings import EncodeOptions
-
-
-@pytest.fixture(scope="module")
-def tok():
-    return tokenizer()
 
 
 @pytest.fixture(scope="module")

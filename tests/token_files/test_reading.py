@@ -7,16 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from token_file_examples import corpus, tokenizer
+from token_file_examples import corpus
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
 from tokenmill.token_files.settings import FORMATS
-
-
-@pytest.fixture(scope="module")
-def tok():
-    return tokenizer()
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -6,23 +6,12 @@ import random
 
 import numpy as np
 import pytest
-from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.token_files import output
 from tokenmill.token_files.settings import FORMATS, EncodeOptions, Settings
-
-
-@pytest.fixture(scope="module")
-def tok():
-    return tokenizer()
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    return corpus(tmp_path_factory.mktemp("sources"))
 
 
 def encoded(tok, sources, path, format, force=False, **options):

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from token_file_examples import corpus, expected_ids, read_megatron, stream_of, text, tokenizer, wide_tokenizer
+from token_file_examples import expected_ids, read_megatron, stream_of, text, tokenizer, wide_tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, InputError, UsageError
@@ -15,16 +15,6 @@ from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
 from tokenmill.token_files import encoding, formats, parts
 from tokenmill.token_files.settings import FORMATS, EncodeOptions, dtype_for
-
-
-@pytest.fixture(scope="module")
-def tok():
-    return tokenizer()
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    return corpus(tmp_path_factory.mktemp("sources"))
 
 
 def files_in(folder):

@@ -180,27 +180,28 @@ def test_killed_at_every_step_of_the_end(made, tmp_path, format, shard_tokens, p
     assert int(result.stdout) > (7 if part == "join" else 15)
 
 
-def interrupt(monkeypatch, after, error):
-    """Encoding raises `error` after so many jobs."""
-    original, left = parts.PartWriter.append, [after]
+@pytest.fixture
+def interrupted(made, tmp_path):
+    """Encoding that Ctrl-C stopped after five jobs."""
+    tok, folder, _ = made
+    original, left = parts.PartWriter.append, [5]
 
     def append(self, encoded):
         if not left[0]:
-            raise error
+            raise KeyboardInterrupt
         left[0] -= 1
         original(self, encoded)
 
-    monkeypatch.setattr(parts.PartWriter, "append", append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "JOB_BYTES", 2000)
+        patch.setattr(parts.PartWriter, "append", append)
+        with pytest.raises(KeyboardInterrupt):
+            tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
 
 
-def test_what_was_encoded_before_ctrl_c_is_kept(made, tmp_path, monkeypatch):
+def test_what_was_encoded_before_ctrl_c_is_kept(made, interrupted, tmp_path):
     tok, folder, expected = made
     sources = str(folder / "sources" / "*")
-    with monkeypatch.context() as patch:
-        patch.setattr(parts, "JOB_BYTES", 2000)
-        interrupt(patch, 5, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
-            tokenmill.encode_files(tok, sources, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == [".out.unfinished"]
     with pytest.raises(UsageError, match=r"unfinished job with different options.*delete .*\.out\.unfinished"):
         tokenmill.encode_files(tok, sources, tmp_path / "out", options=EncodeOptions(False))
@@ -213,27 +214,16 @@ def test_what_was_encoded_before_ctrl_c_is_kept(made, tmp_path, monkeypatch):
     assert files_in(tmp_path) == expected["bin"]
 
 
-def test_a_checkpoint_whose_files_are_gone_is_told(made, tmp_path, monkeypatch):
+def test_a_checkpoint_whose_files_are_gone_is_told(made, interrupted, tmp_path):
     tok, folder, _ = made
-    sources = str(folder / "sources" / "*")
-    with monkeypatch.context() as patch:
-        patch.setattr(parts, "JOB_BYTES", 2000)
-        interrupt(patch, 5, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
-            tokenmill.encode_files(tok, sources, tmp_path / "out")
     ids = tmp_path / ".out.unfinished" / "part-00000" / "ids"
     os.truncate(ids, ids.stat().st_size - 1)
     with pytest.raises(UsageError, match=r"ids is missing or damaged. To start again, delete .*\.out\.unfinished"):
-        tokenmill.encode_files(tok, sources, tmp_path / "out")
+        tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
 
 
-def test_resume_can_be_refused(made, tmp_path, monkeypatch):
+def test_resume_can_be_refused(made, interrupted, tmp_path):
     tok, folder, expected = made
-    with monkeypatch.context() as patch:
-        patch.setattr(parts, "JOB_BYTES", 2000)
-        interrupt(patch, 5, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
-            tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
     summary = tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out", job=JobOptions(resume=False))
     assert summary.resumed_bytes == 0
     assert files_in(tmp_path) == expected["bin"]

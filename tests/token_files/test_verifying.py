@@ -4,22 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from token_file_examples import corpus, tokenizer
+from token_file_examples import tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
 from tokenmill.token_files import settings
 from tokenmill.token_files.settings import EncodeOptions
-
-
-@pytest.fixture(scope="module")
-def tok():
-    return tokenizer()
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    return corpus(tmp_path_factory.mktemp("sources"))
 
 
 @pytest.mark.parametrize("format", [*settings.FORMATS])

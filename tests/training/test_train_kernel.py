@@ -11,21 +11,14 @@ from hypothesis import strategies as st
 from tokenmill import WordCounts
 from tokenmill.training import loops
 from tokenmill.training.naive import count_pairs, merge_pretoken, train_naive
-from trained import train_from_counts
+from trained import by_both_algorithms, train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [0, 1, 1, 1, 2, 3, 5, 10, 100, 65_535, 65_536, 70_000, 2**31, 2**33, 2**40]
 
 
 def same(words: dict[bytes, int], **options) -> list:
-    """Train by both algorithms; the merges, once they are seen to be the same."""
-    counts = WordCounts.from_mapping(words)
-    naive = train_from_counts(counts, algorithm="naive", **options)
-    heap = train_from_counts(counts, **options)
-    assert heap.events.tolist() == naive.events.tolist()
-    assert heap.tokens == naive.tokens
-    assert heap.fingerprint() == naive.fingerprint()
-    return heap.events.tolist()
+    return by_both_algorithms(WordCounts.from_mapping(words), **options).events.tolist()
 
 
 def random_words(rng: random.Random) -> dict[bytes, int]:

@@ -13,7 +13,7 @@ from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import Options, loops
 from tokenmill.training.alphabet import byte_alphabet
 from tokenmill.training.naive import train_naive
-from trained import train_from_counts
+from trained import by_both_algorithms, train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]
@@ -64,12 +64,7 @@ def test_random_corpora(seed, monkeypatch):
         }
         if options["vocab_size"] < 256 + len(options["special_tokens"]):
             continue
-        counts = WordCounts.from_mapping(words)
-        naive = train_from_counts(counts, algorithm="naive", **options)
-        heap = train_from_counts(counts, **options)
-        assert heap.events.tolist() == naive.events.tolist()
-        assert heap.tokens == naive.tokens
-        assert heap.fingerprint() == naive.fingerprint()
+        heap = by_both_algorithms(WordCounts.from_mapping(words), **options)
         removals += sum(right < 0 for _, right, _ in heap.events.tolist())
         chances += second_chances(heap.events.tolist())
     assert removals > 500 and chances > 100
@@ -90,9 +85,7 @@ def test_characters(seed):
             "coverage": rng.choice([0.7, 1.0]),
             "unknown_token": "<unk>",
         }
-        counts = WordCounts.from_mapping(words)
-        heap, naive = train_from_counts(counts, **options), train_from_counts(counts, algorithm="naive", **options)
-        assert heap.fingerprint() == naive.fingerprint()
+        by_both_algorithms(WordCounts.from_mapping(words), **options)
 
 
 def test_the_end_of_training_is_what_the_events_give():

@@ -4,6 +4,14 @@ from libc.string cimport memcpy
 from ._platform cimport tm_ctz
 from ._utf8 cimport tm_utf8_read, tm_utf8_write
 
+cdef extern from *:
+    """
+    static const unsigned char tm_escapes[256] = { /* ", \\, /, and the letters b, f, n, r and t */
+        [0x22] = 0x22, [0x5C] = 0x5C, [0x2F] = 0x2F, [0x62] = 8, [0x66] = 12, [0x6E] = 10, [0x72] = 13, [0x74] = 9,
+    };
+    """
+    const unsigned char[256] ESCAPES "tm_escapes"  # what a letter after a backslash stands for; 0 for no escape
+
 
 # Reads the JSON string that begins at p and writes it as UTF-8 to out, which needs room for 8 bytes more. Returns the place after
 # it, or NULL if there is none that is valid, as RFC 8259 has it. Where out is not NULL, one with a lone surrogate is not.
@@ -63,21 +71,8 @@ cdef inline size_t _escape(const uint8_t* p, size_t left, uint32_t* point) noexc
             point[0] = 0x10000 + ((point[0] & 0x3FF) << 10 | low & 0x3FF)
             return 12
         return 6
-    if p[1] == 0x22 or p[1] == 0x5C or p[1] == 0x2F:
-        point[0] = p[1]
-    elif p[1] == 0x6E:  # n
-        point[0] = 0x0A
-    elif p[1] == 0x74:  # t
-        point[0] = 0x09
-    elif p[1] == 0x72:  # r
-        point[0] = 0x0D
-    elif p[1] == 0x62:  # b
-        point[0] = 0x08
-    elif p[1] == 0x66:  # f
-        point[0] = 0x0C
-    else:
-        return 0
-    return 2
+    point[0] = ESCAPES[p[1]]
+    return 2 if point[0] else 0
 
 
 # Whether there is an escape like \u00e9 at p; stores its number.

@@ -60,7 +60,7 @@ def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int 
     """A list of ids for each text."""
     given, threads = _texts(texts), threads_for(num_threads)
     with gc_paused():
-        if not core.whole_texts:
+        if core.scanner is None:
             return map_batch(lambda text: core.encode(text, plan), given, threads)
         return _encode_together(core, given, plan, threads, Batch.lists)
 
@@ -69,7 +69,7 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
     """The ids of all texts in one array, and n + 1 offsets into it."""
     import numpy as np
 
-    if not core.whole_texts:
+    if core.scanner is None:
         lists = encode_batch(core, texts, plan, num_threads)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
         return ids, np.cumsum([0, *map(len, lists)], dtype=np.int64)

@@ -53,8 +53,11 @@ class Core:
         tokens = [*vocabulary.tokens, *[None] * (vocabulary.n_vocab - len(vocabulary.tokens))]
         for id in vocabulary.removed:
             tokens[id] = None
-        for id, token in _bytes_apart(vocabulary, self.added).items():
-            tokens[id] = token
+        for id, content in vocabulary.bytes_apart.items():
+            tokens[id] = content
+        for token in vocabulary.added_tokens:
+            if token.normalized and vocabulary.normalizers and token.id not in vocabulary.byte_tokens:
+                tokens[token.id] = self.added.found_as(token.content).encode()
         return tokens[: vocabulary.n_vocab]
 
     @lazy
@@ -80,7 +83,7 @@ class Core:
 
     @property
     def scanner(self) -> Scanner | None:
-        """The splitter's kernel; None for a pattern that only the regex module can run."""
+        """The splitter's kernel. None for a pattern that only the regex module can run: texts are cut into sections first."""
         return self.splitter.scanner
 
     @lazy
@@ -111,13 +114,14 @@ class Core:
 
     @lazy
     def cutter(self) -> Cutter | None:
-        """Cuts a text that is one pretoken where no token spans; None if there is a split pattern."""
-        return _cutter(self.vocabulary)
-
-    @property
-    def whole_texts(self) -> bool:
-        """Whether the kernel takes whole texts; otherwise they are cut into sections first."""
-        return self.scanner is not None
+        """Cuts a text of characters that is one pretoken, or lines that are, where no token spans; None if that could change ids."""
+        vocabulary, patterns = self.vocabulary, self.vocabulary.split_patterns
+        if vocabulary.alphabet == "bytes" or patterns not in ((), (LINES,)) or vocabulary.whole_pretokens:
+            return None
+        if vocabulary.order == "events" or (vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]):
+            return None  # unknown characters on both sides of a cut would be fused
+        cutter = Cutter(*vocabulary.packed, vocabulary.event_numbers)
+        return None if patterns and cutter.joins_newlines else cutter
 
     @lazy
     def ids_by_token(self) -> dict[bytes, int]:
@@ -277,7 +281,7 @@ class Core:
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:
         """The ids of `text`. Raises SpecialTokenError for a text that the plan refuses."""
-        if self.whole_texts:
+        if self.scanner:
             return self._by_kernel("encode", text, plan)
         text = repair(text)
         self.added.check(text, plan)
@@ -287,7 +291,7 @@ class Core:
 
     def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
-        return self._by_kernel("encode_to_ids", text, plan) if self.whole_texts else array("I", self.encode(text, plan))
+        return self._by_kernel("encode_to_ids", text, plan) if self.scanner else array("I", self.encode(text, plan))
 
     def encode_documents(
         self,
@@ -301,7 +305,7 @@ class Core:
         continued: bool = False,
     ) -> tuple[bytearray, memoryview]:
         """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
-        if self.whole_texts and not plan.refused:
+        if self.scanner and not plan.refused:
             kernel, sections = self.kernel, plan.sections
             return encode_documents(kernel, text, ends, sections, goes_on, end_of_text, width, begin_of_text, continued)
         bounds = [0, *ends]
@@ -314,7 +318,7 @@ class Core:
 
     def count(self, text: str | bytes, plan: Plan) -> int:
         """The number of ids of `text`."""
-        return self._by_kernel("count", text, plan) if self.whole_texts else len(self.encode(text, plan))
+        return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
     def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:
         """The ids of `text` and the spans that they stand for, in the text after the normalizers if `normalized`."""
@@ -330,7 +334,7 @@ class Core:
 
     def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
         """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""
-        if self.whole_texts and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
+        if self.scanner and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
             vocabulary = self.vocabulary
             unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
             found = self._by_kernel("prefix", text, plan, max_tokens, vocabulary.packed[1], unknown)
@@ -373,16 +377,6 @@ class Core:
         return self.kernel.encode_to_ids(data, None, None, ends)
 
 
-def _bytes_apart(vocabulary: Vocabulary, added: AddedTokens) -> dict[int, bytes]:
-    """The `bytes_apart` as they are in text after normalization."""
-    found = dict(vocabulary.bytes_apart)
-    for token in vocabulary.added_tokens:
-        if token.normalized and vocabulary.normalizers and token.id not in vocabulary.byte_tokens:
-            text = added.normalize(token.content)
-            found[token.id] = (text.replace(vocabulary.space_mark, " ") if vocabulary.space_mark else text).encode()
-    return found
-
-
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     """The merger, and the cache that holds all tokens where building the merger made one."""
     if vocabulary.order == "ranks":
@@ -397,13 +391,3 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     return list_merger(
         vocabulary.packed, vocabulary.event_numbers, byte_ids, characters, vocabulary.unknown, *extra
     ), None
-
-
-def _cutter(vocabulary: Vocabulary) -> Cutter | None:
-    """The cutter of a vocabulary of characters whose pretokens are the whole text, or lines; None if it could change ids."""
-    if vocabulary.alphabet == "bytes" or vocabulary.split_patterns not in ((), (LINES,)) or vocabulary.whole_pretokens:
-        return None
-    if vocabulary.order == "events" or (vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]):
-        return None  # unknown characters on both sides of a cut would be fused
-    cutter = Cutter(*vocabulary.packed, vocabulary.event_numbers)
-    return None if vocabulary.split_patterns and cutter.joins_newlines else cutter

@@ -46,11 +46,8 @@ def encoded(text: str) -> tuple[str, bytes]:
     """The text and its UTF-8; lone surrogates become U+FFFD in both. WrongTypeError for what is not a str."""
     if not isinstance(text, str):
         raise WrongTypeError(f"text is str, not {type(text).__name__}")
-    try:
-        return text, text.encode()
-    except UnicodeEncodeError:
-        text = repair(text)
-        return text, text.encode()
+    text = repair(text)
+    return text, text.encode()
 
 
 def repair(text: str | bytes) -> str:

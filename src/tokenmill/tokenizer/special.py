@@ -89,7 +89,7 @@ class AddedTokens:
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})
         steps = tuple(step for step in self.normalizers if step not in self.of_mark)
         prefix = PREFIXES[self.prefix_rule]
-        normal = {self._spaced(self.normalize(token.content)): token for token in tokens if token.normalized}
+        normal = {self.found_as(token.content): token for token in tokens if token.normalized}
         marks = ("Replace", " ", self.mark) in self.of_mark.intersection(self.normalizers)
         spaces: tuple[Step, ...] = (("Replace", self.mark, " "),) if self.mark else ()
         if self.prepends and (steps or normal):  # the mark before a text may be part of a token
@@ -105,7 +105,9 @@ class AddedTokens:
         steps = all_steps
         return Sections(raw, _finder_of(normal), _bytes_change(steps), page_of, joined_pairs, prefix, marks), steps
 
-    def _spaced(self, text: str) -> str:
+    def found_as(self, content: str) -> str:
+        """The text that a normalized token is found as."""
+        text = self.normalize(content)
         return text.replace(self.mark, " ") if self.mark else text
 
     def check(self, text: str | bytes, plan: Plan) -> None:

@@ -32,7 +32,7 @@ class StreamEncoder:
     def __init__(self, core: Core, plan: Plan):
         self._core, self._plan = core, plan
         texts = [token.content for token in core.vocabulary.added_tokens]
-        self._splitter = core.splitter_with(texts) if core.whole_texts and core.added.simple else None
+        self._splitter = core.splitter_with(texts) if core.scanner and core.added.simple else None
         self._margin = _CHARACTER + max((len(text.encode()) for text in texts), default=1)
         self._held = bytearray()
         self._searched = 0  # so many bytes of it have no place to cut
@@ -101,25 +101,22 @@ class StreamDecoder:
         if self._at_start:
             self._spaces, self._at_start = core.left_out(taken)
         if not self._byte_tokens:
-            data = core.text_decoder.decode_bytes(taken)
-            text = self._decoder.decode(data[self._spaces :])
-            self._spaces = max(0, self._spaces - len(data))
-            return text
+            return self._shown(self._decoder.decode(core.text_decoder.decode_bytes(taken)))
         taken = self._run + taken
         end = len(taken)
         while end > 0 and taken[end - 1] in self._byte_tokens:
             end -= 1
         self._run = taken[end:]
-        return self._text_of_runs(taken[:end])
+        return self._shown(core.replace_byte_tokens(taken[:end]))
 
-    def _text_of_runs(self, ids: tuple[int, ...]) -> str:
-        text = self._core.replace_byte_tokens(ids)
+    def _shown(self, text: str) -> str:
         shown = text[self._spaces :]
         self._spaces = max(0, self._spaces - len(text))
         return shown
 
     def finish(self) -> str:
         """End the stream: return what is left of an incomplete character, treated as `bytes.decode` would, and start again."""
-        text = self._text_of_runs(self._run) if self._byte_tokens else self._decoder.decode(b"", final=True)
+        text = self._core.replace_byte_tokens(self._run) + self._decoder.decode(b"", final=True)
+        shown = self._shown(text)
         self._reset()
-        return text
+        return shown

@@ -327,9 +327,7 @@ class Tokenizer:
         num_threads: int | None = None,
     ) -> list[str]:
         """The text of each list of ids; options as for `decode`. Long batches use `num_threads` threads (None: all cores)."""
-        decode: Callable = self.decode
-        if errors != "replace" or skip_special_tokens:
-            decode = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
+        decode: Callable = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
         return batches.decode_batch(decode, batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
@@ -546,11 +544,10 @@ class Tokenizer:
         make = functools.partial(Tokenizer, name=self._name, cache_bytes=self._core.cache_bytes, source=self._source)
         return make, (self.vocabulary,)
 
-    def __copy__(self) -> Tokenizer:
+    def __deepcopy__(self, memo: object = None) -> Tokenizer:
         return self
 
-    def __deepcopy__(self, memo: dict) -> Tokenizer:
-        return self
+    __copy__ = __deepcopy__
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):

@@ -9,6 +9,7 @@ of tokens (`word_ids`), pairs of texts, and code that asks for `backend_tokenize
 
 from __future__ import annotations
 
+import inspect
 import json
 import tempfile
 from collections.abc import Callable, Iterable
@@ -37,6 +38,8 @@ from .rows import Rows, Texts
 from .special import Plan
 
 _FLAGS = AddedToken._fields[2:]
+_PARAMETERS = inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters
+_OPTIONS = {name: each.default for name, each in _PARAMETERS.items() if each.default is not each.empty}
 
 
 class TokenTables:
@@ -225,101 +228,84 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     # Encoding
 
-    def _encode_plus(
-        self,
-        text: Any,
-        text_pair: Any = None,
-        add_special_tokens: bool = True,
-        padding_strategy: PaddingStrategy = PaddingStrategy.DO_NOT_PAD,
-        truncation_strategy: TruncationStrategy = TruncationStrategy.DO_NOT_TRUNCATE,
-        max_length: int | None = None,
-        stride: int = 0,
-        is_split_into_words: bool = False,
-        pad_to_multiple_of: int | None = None,
-        padding_side: str | None = None,
-        return_tensors: Any = None,
-        return_token_type_ids: bool | None = None,
-        return_attention_mask: bool | None = None,
-        return_overflowing_tokens: bool = False,
-        return_special_tokens_mask: bool = False,
-        return_offsets_mapping: bool = False,
-        return_length: bool = False,
-        verbose: bool = True,
-        split_special_tokens: bool | None = None,
-        of_chat: bool = False,
-        **more: Any,
+    def _encode_plus(  # type: ignore[override]
+        self, text: Any, text_pair: Any = None, of_chat: bool = False, **given: Any
     ) -> BatchEncoding:
-        arguments = {name: value for name, value in locals().items() if name not in ("self", "more", "of_chat")}
+        """The method of transformers with all its options. of_chat: the encodings are to have the spans of a chat."""
+        of = SimpleNamespace(**_OPTIONS | given)
 
         def by_rust() -> BatchEncoding:
-            options = {**arguments, **more, "return_tensors": None}
-            return PreTrainedTokenizerFast._encode_plus(self, **options)
+            return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given | {"return_tensors": None})
 
-        batch, is_batch = _batch_of(text, text_pair, is_split_into_words)
-        offsets = return_offsets_mapping
-        truncates = truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and max_length is not None
-        only_second = truncation_strategy == TruncationStrategy.ONLY_SECOND
-        if batch is None or only_second or more.get("sanitize_control_tokens"):
-            return PreTrainedTokenizerFast._encode_plus(self, **arguments, **more)
+        batch, is_batch = _batch_of(text, text_pair, of.is_split_into_words)
+        only_second = of.truncation_strategy == TruncationStrategy.ONLY_SECOND
+        if batch is None or only_second or given.get("sanitize_control_tokens"):
+            return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given)
 
-        split_special_tokens = self.split_special_tokens if split_special_tokens is None else split_special_tokens
-        plan = self.tables.core.plan((), ()) if split_special_tokens else self.tables.core.plan("all", ())
-        pads = padding_strategy != PaddingStrategy.DO_NOT_PAD
+        split_special = self.split_special_tokens if of.split_special_tokens is None else of.split_special_tokens
+        plan = self.tables.core.plan(() if split_special else "all", ())
+        truncates = of.truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and of.max_length is not None
+        offsets, from_left = of.return_offsets_mapping, self.truncation_side == "left"
+        pads = of.padding_strategy != PaddingStrategy.DO_NOT_PAD
         names = self.model_input_names
-        with_types = "token_type_ids" in names if return_token_type_ids is None else return_token_type_ids
-        with_mask = "attention_mask" in names if return_attention_mask is None else return_attention_mask
+        with_types = "token_type_ids" in names if of.return_token_type_ids is None else of.return_token_type_ids
+        with_mask = "attention_mask" in names if of.return_attention_mask is None else of.return_attention_mask
         other = (
-            pads or with_types or return_special_tokens_mask or return_length or return_overflowing_tokens or offsets
+            pads
+            or with_types
+            or of.return_special_tokens_mask
+            or of.return_length
+            or of.return_overflowing_tokens
+            or offsets
         )
         if isinstance(text, str) and not (other or of_chat):
-            before, after = self.tables.core.affixes if add_special_tokens else ([], [])
+            before, after = self.tables.core.affixes if of.add_special_tokens else ([], [])
             one = self.tables.core.encode(text, plan)
-            if truncates and len(one) > (room := max(0, (max_length or 0) - len(before + after))):
-                one = one[len(one) - room :] if self.truncation_side == "left" else one[:room]
+            if truncates and len(one) > (room := max(0, (of.max_length or 0) - len(before + after))):
+                one = one[len(one) - room :] if from_left else one[:room]
             one = [*before, *one, *after]
-            self._eventual_warn_about_too_long_sequence(one, max_length, verbose)
+            self._eventual_warn_about_too_long_sequence(one, of.max_length, of.verbose)
             data: dict[str, Any] = {"input_ids": one} | ({"attention_mask": [1] * len(one)} if with_mask else {})
-            if return_tensors is not None:
+            if of.return_tensors is not None:
                 data = {name: [np.array(row, np.int64)] for name, row in data.items()}
-            return LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
+            return LazyEncoding(data, by_rust, tensor_type=of.return_tensors, n_sequences=1)
 
-        texts = self._encode_texts(batch, is_split_into_words, plan, offsets or of_chat)
-        items = self._items(False, add_special_tokens)
+        texts = self._encode_texts(batch, of.is_split_into_words, plan, offsets or of_chat)
+        items = self._items(False, of.add_special_tokens)
         columns = [self.tables.ids[item] if isinstance(item, str) else None for item, _ in items]
         sample = np.arange(len(batch))
         if truncates:
-            room = max(0, (max_length or 0) - sum(id is not None for id in columns))
-            from_left = self.truncation_side == "left"
-            if return_overflowing_tokens:
-                texts, sample = texts.windows(room, stride, from_left)
+            room = max(0, (of.max_length or 0) - sum(id is not None for id in columns))
+            if of.return_overflowing_tokens:
+                texts, sample = texts.windows(room, of.stride, from_left)
             else:
                 texts = texts.cut(room, from_left)
-        width = (max_length or 0) if padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
-        pad_left, pad_id = (padding_side or self.padding_side) == "left", self.pad_token_id if pads else 0
-        rows = Rows(texts, columns, width, pad_to_multiple_of, pad_left, return_tensors is None)
+        width = (of.max_length or 0) if of.padding_strategy == PaddingStrategy.MAX_LENGTH else "longest" if pads else 0
+        pad_left, pad_id = (of.padding_side or self.padding_side) == "left", self.pad_token_id if pads else 0
+        rows = Rows(texts, columns, width, of.pad_to_multiple_of, pad_left, of.return_tensors is None)
 
         data = {"input_ids": rows.divided(rows.ids(pad_id), self._listed)}
         if with_types:
             data["token_type_ids"] = rows.of_columns([type_id for _, type_id in items], self.pad_token_type_id)
         if with_mask:
             data["attention_mask"] = rows.of_columns([1] * len(columns), 0)
-        if return_special_tokens_mask:
+        if of.return_special_tokens_mask:
             data["special_tokens_mask"] = rows.of_columns([int(id is not None) for id in columns], 1)
         if offsets:
             data["offset_mapping"] = rows.divided(
                 self._trimmed(rows, pad_id), lambda spans: [*map(tuple, spans.tolist())]
             )
         # A list of arrays is taken as it is, an array is flattened first.
-        if return_tensors in ("pt", TensorType.PYTORCH):
+        if of.return_tensors in ("pt", TensorType.PYTORCH):
             data = {name: [*value] for name, value in data.items()}
-        if return_length:
+        if of.return_length:
             data["length"] = rows.lengths
-        if return_overflowing_tokens:
+        if of.return_overflowing_tokens:
             data["overflow_to_sample_mapping"] = sample.tolist()
-        self._eventual_warn_about_too_long_sequence(range(max(rows.lengths, default=0)), max_length, verbose)  # type: ignore[arg-type]
-        if not is_batch and return_tensors is None and not return_overflowing_tokens:
+        self._eventual_warn_about_too_long_sequence(range(max(rows.lengths, default=0)), of.max_length, of.verbose)  # type: ignore[arg-type]
+        if not is_batch and of.return_tensors is None and not of.return_overflowing_tokens:
             data = {key: value[0] if isinstance(value[0], list) else value for key, value in data.items()}
-        encoding = LazyEncoding(data, by_rust, tensor_type=return_tensors, n_sequences=1)
+        encoding = LazyEncoding(data, by_rust, tensor_type=of.return_tensors, n_sequences=1)
         if of_chat:
             spans = np.split(rows.spans(), rows.ends[1:-1])
             encoding._encodings = [SimpleNamespace(offsets=each.tolist()) for each in spans]
@@ -371,7 +357,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             return super().apply_chat_template(conversation, *arguments, **options)
         options["tokenizer_kwargs"] = {**(options.get("tokenizer_kwargs") or {}), "of_chat": True}
         chat: Any = super().apply_chat_template(conversation, *arguments, **options)
-        chat._encodings = None  # from here on those of the Rust library
+        del chat._encodings  # from here on those of the Rust library
         return chat
 
     # Decoding
@@ -431,28 +417,19 @@ class LazyEncoding(BatchEncoding):
     encode: does that.
     """
 
-    def __init__(self, data: dict[str, Any], encode: Callable[[], Any] | None = None, **options: Any):
-        self._encode, self._made = encode, None
-        super().__init__(data, **options)
-
-    @property
-    def _encodings(self) -> Any:
-        if self._made is None and self._encode is not None:
-            self._made = self._encode().encodings
-        return self._made
-
-    @_encodings.setter
-    def _encodings(self, encodings: Any) -> None:
-        self._made = encodings
-
     is_fast = True
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"data": self.data, "encodings": self._made}
+    def __init__(self, data: dict[str, Any], encode: Callable[[], Any], **options: Any):
+        super().__init__(data, **options)
+        self._encode = encode
+        del self._encodings  # the base class has set it to None
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._encode = None
-        super().__setstate__(state)
+    @lazy
+    def _encodings(self) -> Any:
+        return self._encode().encodings
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"data": self.data, "encodings": vars(self).get("_encodings")}
 
 
 def tokenizer_of(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
@@ -482,13 +459,8 @@ def _batch_of(text: Any, text_pair: Any, are_words: bool) -> tuple[list[Any] | N
     sequence = (list, tuple)
     is_batch = isinstance(text, sequence) and (not are_words or (len(text) > 0 and isinstance(text[0], sequence)))
     batch = [*text] if is_batch else [text]
-    if text_pair or isinstance(text_pair, sequence):
-        return None, is_batch
-    for each in batch:
-        if not (
-            isinstance(each, sequence) and all(isinstance(word, str) for word in each)
-            if are_words
-            else isinstance(each, str)
-        ):
-            return None, is_batch
-    return batch, is_batch
+    fits = not text_pair and not isinstance(text_pair, sequence)
+    if are_words:
+        fits = fits and all(isinstance(words, sequence) for words in batch)
+    texts = [word for words in batch for word in words] if fits and are_words else batch
+    return batch if fits and all(isinstance(each, str) for each in texts) else None, is_batch
