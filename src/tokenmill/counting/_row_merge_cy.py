@@ -383,30 +383,3 @@ def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::
     with cython.nogil:
         for i in range(n):
             out[i] = _hash_of(base + offsets[i], offsets[i + 1] - offsets[i], base + arena.shape[0])
-
-
-def first_disorder(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1]):
-    """The first row that is out of canonical order; the number of rows if all are in order."""
-    n: cython.Py_ssize_t = offsets.shape[0] - 1
-    nothing: uint8_t = 0
-    base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
-    if arena.shape[0]:
-        base = cython.address(arena[0])
-    before: uint64_t = 0
-    hash: uint64_t
-    length: cython.size_t
-    order: cython.int
-    i: cython.Py_ssize_t = 0
-    with cython.nogil:
-        while i < n:
-            length = offsets[i + 1] - offsets[i]
-            hash = _hash_of(base + offsets[i], length, base + arena.shape[0])
-            if i > 0 and hash <= before:
-                if hash < before:
-                    break
-                order = memcmp(base + offsets[i - 1], base + offsets[i], min(length, offsets[i] - offsets[i - 1]))
-                if order > 0 or (order == 0 and offsets[i] - offsets[i - 1] >= length):
-                    break
-            before = hash
-            i += 1
-    return i

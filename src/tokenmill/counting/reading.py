@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
+from ..sources.blocks import Cut, ReadOptions, Span
 from ..sources.documents import open_source, refuse_text
 from ..sources.find import (
     COMPRESSIONS,
@@ -23,10 +23,9 @@ from ..sources.find import (
     size_of,
 )
 from ..sources.shared import SharedSources
-from ..sources.streams import Pause
 from ..split import Splitter
 from .ddfreq import is_counts_file
-from .options import Binary, CountOptions, Paths
+from .options import CountOptions, Paths
 from .threads import Counter, Threads
 from .weights import Weighing
 
@@ -55,37 +54,51 @@ class FileCount:
     """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
 
     cut: finds where a long text may be cut (see `cut_of`).
+    weighing: of these sources and others.
+    spans: of the sources, if only a span of each is counted.
     """
 
-    def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Source],
+        cut: Cut | None,
+        options: CountOptions,
+        on_skip: OnSkip | None,
+        weighing: Weighing | None = None,
+        spans: Sequence[Span | None] = (),
+    ) -> None:
         self.documents = 0
-        self.weighing = Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
+        self.weighing = weighing or Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
         self.bytes_of = [0] * len(self.weighing.factors)
         self.skipped = 0
         self._paths = paths
         on_skip = self._on_skip = options.read.skipper(on_skip)
         self._skipping = threading.Lock()
-        self._sources = SharedSources(paths, opener(cut, options.read, options.binary, whole=on_skip is not None))
+        whole, binary = on_skip is not None, options.binary
+        self._sources = SharedSources(
+            paths, spans, partial(open_source, options=options.read, cut=cut, whole=whole, binary=binary)
+        )
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""
 
-        def work(counter: Counter) -> None:
-            block = Block()
-            while source := self._sources.next(counter.pause):
-                group = self.weighing.group(self._paths[source.number])
-                while source.draw(block, counter.pause):
-                    block.finish()
-                    counter.count(block, group)
-                    if block.skips:
-                        self._report(block.skips)
-                    threads.between_blocks(counter)
+        def step(counter: Counter) -> bool:
+            block, source = counter.block, counter.source or self._sources.next(counter.pause)
+            if source is None:
+                return False
+            counter.source = source if source.draw(block, counter.pause) else None
+            if counter.source is not None:
+                block.finish()
+                counter.count(block, self.weighing.group(self._paths[source.number]))
+                if block.skips:
+                    self._report(block.skips)
+            return True
 
         for counter in threads.counters:
             counter.set_factors(self.weighing.factors)
         try:
             # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
-            threads.start(work, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
+            threads.start(step, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
             threads.join(lambda: show(self._sources.stored_position()))
         except BaseException:
             threads.halt()
@@ -116,34 +129,6 @@ class FileCount:
             self.skipped += sum(skip.left_out for skip in skips)
 
 
-def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = False) -> Callable[..., BlockSource]:
-    """Return the function that opens a source: called with the source, optionally with what waits for a pipe, and a span.
-
-    cut: finds where a long text may be cut (see `cut_of`). whole: see text.FileSource.
-    """
-    check = None if binary == "count" else partial(why_binary, binary=binary)
-
-    def open(source: Source, pause: Pause = lambda: None, span: Span | None = None) -> BlockSource:
-        opened = open_source(source, read, cut=cut, whole=whole, check=check, span=span, pause=pause)
-        opened.utf8 = binary != "count"
-        return opened
-
-    return open
-
-
 def cut_of(splitter: Splitter) -> Cut | None:
     """Return a function that finds a place where a pretoken begins, whatever is around it; None if the pattern is not an automaton."""
     return None if splitter.scanner is None else splitter.certain_cut
-
-
-def why_binary(head: bytes, binary: Binary = "error") -> str | None:
-    """Why a file with this beginning is not text: "" to leave it out silently, None for text."""
-    nul = head.find(0)
-    if nul >= 0:
-        found = f"a NUL byte at offset {nul}"
-    else:
-        bad = head.decode("utf-8", "replace").count("�")
-        if 3 * bad <= len(head):
-            return None
-        found = f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
-    return "" if binary == "skip" else f"looks binary: {found}"

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, reason_of, require
-from ._cut_cy import arrow_ends
 from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
@@ -22,6 +21,7 @@ from .streams import Pause
 from .text import document  # noqa: F401  a record of Parquet is a text
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 MOST_ROWS = 1 << 16
@@ -170,7 +170,8 @@ class ParquetSource(BlockSource):
         ) as file:
             batch = next(file.iter_batches(1, [self._group], [*self._options.fields], use_threads=False), None)
             dictionaries = [getattr(column, "dictionary", ()) for column in (batch.columns if batch else ())]
-            return max(1, sum(_layout(strings)[3] for strings in dictionaries if len(strings)))
+            bounds = [strings_of(strings)[0] for strings in dictionaries if len(strings)]
+            return max(1, sum(int((each[1:] - each[:-1]).max()) for each in bounds))
 
     def _put(self, block: Block, batch: pa.RecordBatch, first: int) -> None:
         """Give a block the strings of a batch, without a copy of them."""
@@ -187,10 +188,11 @@ class ParquetSource(BlockSource):
             block.numbers = list(itertools.compress(block.numbers, valid.to_pylist()))
             block.names = block.names and list(itertools.compress(block.names, valid.to_pylist()))
             texts = texts.cast(pa.large_binary()).filter(valid)
-        block.ends, data, start, longest = _layout(texts)
-        block.data = memoryview(data).cast("B")[start : start + block.nbytes] if data is not None else b""
+        offsets, data = strings_of(texts)
+        block.ends = array("Q", (offsets[1:] - offsets[0]).astype("uint64").tobytes())
+        block.data = data[offsets[0] : offsets[-1]]
         limit = self._options.max_document_bytes
-        if limit is not None and longest > limit:
+        if limit is not None and (offsets[1:] - offsets[:-1] > limit).any():
             block.leave_out_long(limit)
 
 
@@ -262,16 +264,18 @@ def _joined(columns: Sequence[Any]) -> Any:
     return pc.if_else(functools.reduce(pc.or_, map(pc.is_valid, columns)), joined, None)
 
 
-def _layout(strings: Any) -> tuple[array, Any, int, int]:
-    """The ends of Arrow's strings, their buffer, where they begin in it, and the bytes of the longest."""
+def strings_of(strings: Any) -> tuple[np.ndarray, memoryview]:
+    """The offsets of Arrow's strings, one more than there are, and the bytes that they are offsets in."""
+    import numpy as np
     import pyarrow as pa
 
+    if not len(strings):
+        return np.zeros(1, np.int64), memoryview(b"")
     if strings.null_count or strings.type not in (pa.string(), pa.binary()):  # the cast imports pyarrow.compute
         strings = strings.cast(pa.large_binary()).fill_null(b"")
     _, offsets, data = strings.buffers()
-    ends = array("Q", bytes(8 * len(strings)))
-    wide = strings.type not in (pa.string(), pa.binary())
-    return ends, data, *arrow_ends(memoryview(offsets).cast("B"), strings.offset, ends, wide)
+    kind = np.int32 if strings.type in (pa.string(), pa.binary()) else np.int64
+    return np.frombuffer(offsets, kind)[strings.offset :][: len(strings) + 1], memoryview(data or b"").cast("B")
 
 
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .blocks import BlockSource
+from .blocks import BlockSource, Span
 from .find import Source, size_of
 from .streams import Pause
 
@@ -16,11 +16,13 @@ WAIT = 0.05  # seconds
 class SharedSources:
     """Gives threads the sources to draw from: each opens one of its own while there are any, then helps with another's.
 
-    open: opens a source.
+    spans: of the sources, if only a span of each is wanted.
+    open: opens a source, called as open(source, span=span, pause=pause).
     """
 
-    def __init__(self, sources: Sequence[Source], open: Callable[[Source, Pause], BlockSource]):
+    def __init__(self, sources: Sequence[Source], spans: Sequence[Span | None], open: Callable[..., BlockSource]):
         self._sources = sources
+        self._spans = spans or [None] * len(sources)
         self._new = open
         self._next = 0  # the first that no thread has taken yet
         self._open: list[BlockSource] = []
@@ -30,32 +32,9 @@ class SharedSources:
 
     def next(self, pause: Pause = lambda: None) -> BlockSource | None:
         """A source for a thread to draw from; None when nothing is left."""
-        number = self._take(pause)
-        if number is None:
-            return None
-        if isinstance(number, BlockSource):
-            return number
-        try:
-            opened = self._new(self._sources[number], pause)  # may wait for a pipe
-            opened.number = number
-            with self._lock:
-                self._open.append(opened)
-        finally:
-            with self._lock:
-                self._opening -= 1
-                self._lock.notify_all()
-        return opened
-
-    def _take(self, pause: Pause) -> BlockSource | int | None:
-        """A source that is open, or the number of one that the caller is to open."""
         with self._lock:
-            while True:
-                self._read += sum(source.stored_position() for source in self._open if source.done)
-                self._open = [source for source in self._open if not source.done]
-                if self._next < len(self._sources):
-                    self._next += 1
-                    self._opening += 1
-                    return self._next - 1
+            while self._next == len(self._sources):
+                self._forget_done()
                 if self._open:
                     self._open.append(self._open.pop(0))
                     return self._open[-1]
@@ -63,6 +42,28 @@ class SharedSources:
                     return None
                 self._lock.wait(WAIT)
                 pause()
+            number = self._next
+            self._next += 1
+            self._opening += 1
+        try:
+            opened = self._opened(number, pause)
+            with self._lock:
+                self._forget_done()
+                self._open.append(opened)
+        finally:
+            with self._lock:
+                self._opening -= 1
+                self._lock.notify_all()
+        return opened
+
+    def _opened(self, number: int, pause: Pause = lambda: None) -> BlockSource:
+        opened = self._new(self._sources[number], span=self._spans[number], pause=pause)  # may wait for a pipe
+        opened.number = number
+        return opened
+
+    def _forget_done(self) -> None:
+        self._read += sum(source.stored_position() for source in self._open if source.done)
+        self._open = [source for source in self._open if not source.done]
 
     def stored_position(self) -> int:
         """Return the number of stored bytes of the sources read so far."""
@@ -79,8 +80,7 @@ class SharedSources:
         self._next = places["next"]
         unfinished = {number: place for number, *place in places["unfinished"]}
         for number, place in unfinished.items():
-            source = self._new(self._sources[number], lambda: None)
-            source.number = number
+            source = self._opened(number)
             source.resume(place)
             self._open.append(source)
         done = (source for number, source in enumerate(self._sources[: self._next]) if number not in unfinished)
