@@ -151,10 +151,15 @@ def is_canonical(rows: Rows) -> bool:
     return all(_pretoken(rows, i) < _pretoken(rows, i + 1) for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist())
 
 
+def cut_rows(rows: Rows, first: int, last: int) -> Rows:
+    """The rows from `first` to `last`. The arena stays whole."""
+    arena, offsets, counts = rows
+    return arena, offsets[first : last + 1], counts[first:last]
+
+
 def order_of(rows: Rows, i: int) -> tuple[int, bytes]:
     """The place of row i in canonical order."""
-    arena, offsets, counts = rows
-    return int(hashes_of((arena, offsets[i : i + 2], counts[i : i + 1]))[0]), _pretoken(rows, i)
+    return int(hashes_of(cut_rows(rows, i, i + 1))[0]), _pretoken(rows, i)
 
 
 def _pretoken(rows: Rows, i: int) -> bytes:
@@ -220,17 +225,19 @@ class ArrayRows:
         return self
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        merge.add_rows(*self.part(part, bits))
+        first, last = self._bounds(part, bits)
+        merge.add_rows(*cut_rows(self._rows, first, last), self._hashes[first:last])
 
     def part(self, part: int, bits: int) -> Rows:
-        """Those whose hash begins with the `bits` bits `part`. The arena stays whole."""
+        """Those whose hash begins with the `bits` bits `part`."""
+        return cut_rows(self._rows, *self._bounds(part, bits))
+
+    def _bounds(self, part: int, bits: int) -> tuple[int, int]:
         import numpy as np
 
-        arena, offsets, counts = self._rows
         first = int(np.searchsorted(self._hashes, np.uint64(part << (64 - bits)))) if part else 0
         end = (part + 1) << (64 - bits)
-        last = len(counts) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
-        return arena, offsets[first : last + 1], counts[first:last]
+        return first, len(self._hashes) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
 
     def reaches(self, end: int) -> bool:
         """Whether rows with the hash `end` or higher are among them."""
@@ -301,11 +308,11 @@ def sort_rows(rows: Rows) -> list[Rows]:
     """Rows in any order as groups in canonical order."""
     if is_canonical(rows):
         return [rows]
-    arena, offsets, counts = rows
     groups, one = [], RowMerge()
-    for first in range(0, len(counts), ROWS):
+    for first in range(0, len(rows[2]), ROWS):
+        some = cut_rows(rows, first, min(first + ROWS, len(rows[2])))
         one.begin()
-        one.add_rows(arena, offsets[first : first + ROWS + 1], counts[first : first + ROWS])
+        one.add_rows(*some, hashes_of(some))
         groups.append(_rows_of(one))
     return groups
 

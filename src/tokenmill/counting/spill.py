@@ -108,9 +108,8 @@ class Spill:
     def compact(self, pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge runs until there are few enough to merge all at once."""
         while len(self.runs) > self.MANY:
-            old, rest = self.runs[: self.MANY], self.runs[self.MANY :]
-            run = write_run(self._new_path(), old, pool, pause)
-            self.runs = [*rest, run]
+            old, self.runs = self.runs[: self.MANY], self.runs[self.MANY :]
+            self.add(old, pool, pause)
             if not self._durable:  # a saved state may name them
                 for each in old:
                     each.path.unlink()
