@@ -292,8 +292,6 @@ class RowMerge:
         kept: cython.size_t
         runs: cython.size_t = self.runs - 1
         bounds: cython.pointer(cython.size_t) = self.bounds
-        rows: cython.pointer(Row)
-        room: cython.size_t
         while runs > 1:
             n = 0
             kept = 0
@@ -303,12 +301,8 @@ class RowMerge:
                 bounds[kept] = n
             runs = kept
             self.used = n
-            rows = self.rows
-            self.rows = self.merged
-            self.merged = rows
-            room = self.rows_room
-            self.rows_room = self.merged_room
-            self.merged_room = room
+            self.rows, self.merged = self.merged, self.rows
+            self.rows_room, self.merged_room = self.merged_room, self.rows_room
 
     @cython.cfunc
     @cython.nogil

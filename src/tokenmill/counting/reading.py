@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import UsageError
-from ..sources.blocks import BlockSource, Cut, ReadOptions, Span
+from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
 from ..sources.documents import open_source, refuse_text
 from ..sources.find import (
     COMPRESSIONS,
@@ -167,6 +167,7 @@ class FileCount:
         def step(counter: Counter) -> bool:
             block, source = counter.block, counter.source or self._sources.next(counter.pause)
             if source is None:
+                counter.block = Block()  # the buffer of the last one may be large
                 return False
             counter.source = source if source.draw(block, counter.pause) else None
             if counter.source is not None:
