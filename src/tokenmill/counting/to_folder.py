@@ -177,9 +177,9 @@ def count_in_shards(
     parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
     about = About(splitter.patterns, documents, total_bytes, parts)
     make_folder(folder.path / "output")
-    work = Parts("merge", [1] * files_for(total_bytes), partial(_write_file, runs, about, options.min_count))
-    files = do_parts(work, folder, job, progress=progress)
-    written = Written.sum(value for value, _ in files)
+    n = files_for(total_bytes)
+    work = Parts("merge", [1] * n, partial(_write_file, runs, about, n, options.min_count))
+    written = Written.sum(value for value, _ in do_parts(work, folder, job, progress=progress))
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(rest)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
@@ -220,9 +220,10 @@ def _merge_runs(groups: Sequence[Sequence[Run]], part: int, task: Task) -> list[
     return write_run(task.folder / f"merged-{part:05}.arrow", groups[part], durable=True).to_json()
 
 
-def _write_file(runs: Sequence[Run], about: About, min_count: int, part: int, task: Task) -> tuple[int, int, int]:
-    """Write one file of the output."""
-    files = files_for(about.total_bytes)
+def _write_file(
+    runs: Sequence[Run], about: About, files: int, min_count: int, part: int, task: Task
+) -> tuple[int, int, int]:
+    """Write one of the files of the output."""
     with atomic_file(task.folder / "output" / name_of_file(part, files)) as file:
         rows = merged_part(runs, part, files.bit_length() - 1)
         return write_file(file, about, rows, min_count=scaled(min_count, about.scale))
