@@ -68,10 +68,6 @@ class Counter:
         self._factor = 1
         self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
-    @property
-    def total_bytes(self) -> int:
-        return sum(self.bytes_of)
-
     def set_factors(self, factors: Sequence[int]) -> None:
         """Before anything is counted: what an occurrence counts in each group of sources (weights.py)."""
         self.factors, self.bytes_of = factors, [0] * len(factors)
@@ -278,7 +274,7 @@ class Threads:
 
     @property
     def total_bytes(self) -> int:
-        return sum(counter.total_bytes for counter in self.counters)
+        return sum(self.bytes_of())
 
     def bytes_of(self) -> list[int]:
         """The bytes counted of each group of sources."""
