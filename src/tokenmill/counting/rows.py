@@ -56,17 +56,13 @@ class OpenRows(Protocol):
         """Add the rows whose hash begins with the `bits` bits `part`."""
 
 
-def no_pause() -> None:
-    pass
-
-
 def bits_for(sources: Sequence[RowSource]) -> int:
     """Into how many parts, as a power of two, a merge of sources is divided."""
     parts = max(sum(each.rows for each in sources) // PART_ROWS, sum(each.nbytes for each in sources) // PART_BYTES)
     return min(MAX_BITS, max(0, (parts - 1).bit_length()))
 
 
-def grow(table: CountTable, slots: int, pause: Pause = no_pause) -> None:
+def grow(table: CountTable, slots: int, pause: Pause = lambda: None) -> None:
     table.grow(slots)
     while table.grow_step(SLOTS):
         pause()
@@ -189,7 +185,7 @@ def duplicate_in(rows: Rows) -> bytes | None:
 class TableRows:
     """A table in memory, to be merged. It is only read, so several threads may merge parts of it."""
 
-    def __init__(self, table: CountTable, pause: Pause = no_pause):
+    def __init__(self, table: CountTable, pause: Pause = lambda: None):
         self._table = table
         self._sorted: list[ArrayRows] = []
         self.rows = len(table)
@@ -260,7 +256,7 @@ class SortedRows:
                 return
 
 
-def merged(sources: Sequence[RowSource], bits: int, parts: range, pause: Pause = no_pause) -> Iterator[Rows]:
+def merged(sources: Sequence[RowSource], bits: int, parts: range, pause: Pause = lambda: None) -> Iterator[Rows]:
     """The sum of `sources` in canonical order, in one batch for each of `parts` of the hash range."""
     one, opened = RowMerge(), [source.open(parts.start, bits) for source in sources]
     for part in parts:
@@ -271,7 +267,7 @@ def merged(sources: Sequence[RowSource], bits: int, parts: range, pause: Pause =
         yield _rows_of(one)
 
 
-def merged_part(sources: Sequence[RowSource], part: int, bits: int, pause: Pause = no_pause) -> Iterator[Rows]:
+def merged_part(sources: Sequence[RowSource], part: int, bits: int, pause: Pause = lambda: None) -> Iterator[Rows]:
     """The sum of `sources` in one part of the hash range."""
     more = max(0, bits_for(sources) - bits)
     return merged(sources, bits + more, range(part << more, (part + 1) << more), pause)
@@ -289,7 +285,7 @@ def merge_groups(
     return map_in_order(pool, merge, range(0, 1 << bits, AHEAD), at_once)
 
 
-def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
+def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = lambda: None) -> Rows:
     """The sum of several tables as rows in canonical order, in memory."""
     sources = [TableRows(table, pause) for table in tables]
     groups = merge_groups(sources, pool if len(tables) > 1 else None, pause, len(tables))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import FormatError, require
 from ..jobs.outputs import atomic_file, make_folder, open_output, temporary_folder
 from ._table_cy import CountTable
-from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, merge_groups, no_pause
+from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, merge_groups
 from .store import from_arrow, to_batch
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def write_run(
     path: Path,
     sources: Sequence[RowSource],
     pool: Executor | None = None,
-    pause: Pause = no_pause,
+    pause: Pause = lambda: None,
     durable: bool = False,
 ) -> Run:
     """Merge sources into one run. durable: it appears whole, and is on the disk then."""
@@ -93,19 +93,19 @@ class Spill:
         self._durable = durable
         self._lock = threading.Lock()
 
-    def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
+    def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge the tables into a run and clear them."""
         self.add([TableRows(table, pause) for table in tables], pool, pause)
         for table in tables:
             table.clear()
 
-    def add(self, sources: Sequence[RowSource], pool: Executor | None = None, pause: Pause = no_pause) -> None:
+    def add(self, sources: Sequence[RowSource], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge sources into a run."""
         run = write_run(self._new_path(), sources, pool, pause, self._durable)
         with self._lock:
             self.runs.append(run)
 
-    def compact(self, pool: Executor | None = None, pause: Pause = no_pause) -> None:
+    def compact(self, pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge runs until there are few enough to merge all at once."""
         while len(self.runs) > self.MANY:
             old, self.runs = self.runs[: self.MANY], self.runs[self.MANY :]
