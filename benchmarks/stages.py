@@ -124,7 +124,7 @@ def count(clock: Clock, name: str, path: Path, folder: Path, train: str = "") ->
         clock("count", counter.count, block)
     rows = clock("count", merge_tables, [counter.table], None, lambda: None)
     clock.add("count", -clock.spent.get("split", 0.0))
-    counts = WordCounts(*rows, splitter.patterns, counter.documents, counter.total_bytes)
+    counts = WordCounts(*rows, splitter.patterns, counter.documents, sum(counter.bytes_of))
     if train:
         tok = clock("train", lambda: train_from_counts(counts, vocab_size=32_768))
         clock("write", tok.save, folder / "tokenizer")

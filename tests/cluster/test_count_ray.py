@@ -16,10 +16,12 @@ from killed_driver import kill_driver
 from tokenmill import Splitter, WordCounts
 from tokenmill.counting import CountOptions, count
 from tokenmill.counting import to_folder as count_jobs
+from tokenmill.counting.reading import cut_of
 from tokenmill.counting.spill import Spill
 from tokenmill.counting.to_folder import count_to_folder, plan_shards
 from tokenmill.errors import InputError, UsageError
 from tokenmill.jobs.work import JobOptions
+from tokenmill.sources.blocks import ReadOptions
 
 ray = pytest.importorskip("ray")
 WORDS = r" [^ ]*|[^ ]+"
@@ -47,9 +49,10 @@ def test_shards_cover_all_sources_once(corpus):
     paths = sorted(corpus.iterdir())
     sizes = {path: path.stat().st_size for path in paths}
     for shard_bytes in (500, 5000, 40_000, 10**9):
-        shards = plan_shards(paths, Splitter(WORDS), CountOptions(), shard_bytes)
-        spans = [entry for shard in shards for entry in shard.sources]
-        assert len(shards) == 1 or all(shard.nbytes >= shard_bytes for shard in shards[:-1])
+        shards = plan_shards(paths, ReadOptions(), cut_of(Splitter(WORDS)), shard_bytes)
+        spans = [(path, span) for shard in shards for path, _, span in shard]
+        sizes_of = [sum(size for _, size, _ in shard) for shard in shards]
+        assert all(a + b > shard_bytes for a, b in itertools.pairwise(sizes_of))
         assert list(dict.fromkeys(path for path, _ in spans)) == paths
         for path in paths:
             mine = [span for other, span in spans if other == path]
@@ -59,7 +62,7 @@ def test_shards_cover_all_sources_once(corpus):
             assert path.suffix != ".gz"
             assert [mine[0][0], mine[-1][1]] == [0, end]
             assert all(a[1] == b[0] for a, b in itertools.pairwise(mine))
-        assert sum(shard.nbytes for shard in shards) == sum(sizes.values())
+        assert sum(sizes_of) == sum(sizes.values())
 
 
 @pytest.fixture(scope="module")

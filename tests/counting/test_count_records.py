@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 import tokenmill.sources.blocks as reading
 from tokenmill import Splitter
 from tokenmill.counting import CountOptions, count, count_iterator
-from tokenmill.counting.reading import cut_of, opener
+from tokenmill.counting.reading import cut_of
 from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.errors import InputError
 from tokenmill.sources import parquet
 from tokenmill.sources.blocks import Block, ReadOptions
+from tokenmill.sources.documents import open_source
 from tokenmill.sources.find import report_skips
 
 WORDS = r" [^ ]*|[^ ]+"
@@ -113,7 +114,7 @@ def test_damage_is_met_at_the_same_place_however_blocks_fall(tmp_path, monkeypat
 
 def drawn(path, span, splitter):
     """The pretokens of one span, documents that begin in it, and bytes."""
-    source = opener(cut_of(splitter), ReadOptions(), "error")(path, span=span)
+    source = open_source(path, ReadOptions(), cut=cut_of(splitter), binary="error", span=span)
     block, pretokens, documents, nbytes = Block(), collections.Counter(), 0, 0
     while source.draw(block):
         block.finish()
@@ -162,7 +163,9 @@ def test_a_span_of_a_binary_file_is_binary_too(tmp_path):
     splitter = Splitter(WORDS)
     with pytest.raises(InputError, match="looks binary"):
         drawn(tmp_path / "a.txt", (100_000, 200_000), splitter)
-    source = opener(cut_of(splitter), ReadOptions(), "skip")(tmp_path / "a.txt", span=(100_000, 200_000))
+    source = open_source(
+        tmp_path / "a.txt", ReadOptions(), cut=cut_of(splitter), binary="skip", span=(100_000, 200_000)
+    )
     block = Block()
     assert source.draw(block)
     assert (block.nbytes, block.documents) == (0, 0)

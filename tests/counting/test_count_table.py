@@ -279,7 +279,7 @@ def test_rows_in_many_groups_and_pieces(monkeypatch):
 @pytest.mark.parametrize("offsets", [[0, 5, 3], [0, 2, 9], [0, 2**63, 3]])
 def test_offsets_that_leave_the_arena_are_refused(offsets):
     with pytest.raises(ValueError, match="offsets"):
-        RowMerge().add_rows(np.zeros(8, np.uint8), np.array(offsets, np.uint64), np.ones(2, np.uint64))
+        RowMerge().add_rows(np.zeros(8, np.uint8), np.array(offsets, np.uint64), *np.ones((2, 2), np.uint64))
 
 
 def test_the_order_of_word_counts_is_fixed_for_good():

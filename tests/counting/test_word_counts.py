@@ -207,8 +207,8 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 
             folder = tmp_path / f"{total_bytes}-{step}"
             folder.mkdir()
-            distinct, total, _ = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), part_of)
-            assert (distinct, total) == (len(counts), int(numbers.sum()))
+            totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), part_of)
+            assert (totals.distinct, totals.pretokens) == (len(counts), int(numbers.sum()))
             written.append(folder_bytes(folder))
             assert list(WordCounts.load(folder).items()) == list(counts.items())
         assert all(each == written[0] for each in written)

@@ -9,11 +9,9 @@ interruption.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import re
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -28,7 +26,6 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
-from ..sources._json_cy import field_columns
 from ..sources.blocks import Block
 from ..sources.documents import open_source, refuse_text
 from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
@@ -252,7 +249,7 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
 def _parquet_writer(file: Any) -> Iterator[Callable[[bytes], Any]]:
     """Gives what writes lines of JSON as rows. The row groups are small, as trainers deal them out to their processes."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+    import pyarrow.json
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.string()) for name in COLUMNS])
@@ -260,15 +257,10 @@ def _parquet_writer(file: Any) -> Iterator[Callable[[bytes], Any]]:
 
     def write(lines: bytes) -> None:
         nonlocal rows
-        ends = array("Q", itertools.accumulate(map(len, lines.splitlines(keepends=True))))
-        columns, odd = field_columns(lines, ends, tuple(name.encode() for name in COLUMNS))
-        assert not odd
-        arrays = []
-        for data, value_ends, kinds in columns:
-            buffers = [None, pa.py_buffer(array("Q", [0]) + value_ends), pa.py_buffer(data)]
-            known = pa.Array.from_buffers(pa.uint8(), len(ends), [None, pa.py_buffer(kinds)]).cast(pa.bool_())
-            arrays.append(pc.if_else(known, pa.Array.from_buffers(pa.large_string(), len(ends), buffers), None))
-        rows = pa.concat_tables([rows, pa.table(arrays, COLUMNS).cast(schema)])
+        if lines:
+            reading = pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+            parsing = pa.json.ParseOptions(explicit_schema=schema)
+            rows = pa.concat_tables([rows, pa.json.read_json(pa.BufferReader(lines), reading, parsing)])
         while len(rows) >= ROW_GROUP_DOCUMENTS or rows.nbytes >= ROW_GROUP_BYTES:
             writer.write_table(rows[:ROW_GROUP_DOCUMENTS], ROW_GROUP_DOCUMENTS)
             rows = rows[ROW_GROUP_DOCUMENTS:]

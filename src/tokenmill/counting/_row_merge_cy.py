@@ -43,22 +43,6 @@ def _compare(a: cython.pointer(cython.const[Row]), b: cython.pointer(cython.cons
     return (a.length > b.length) - (a.length < b.length)
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _hash_of(pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
-             end: cython.pointer(cython.const[uint8_t])) -> uint64_t:
-    """The canonical hash of a pretoken that may be empty."""
-    key: tm_key
-    if length == 0:
-        key.lo = 0
-        key.hi = EMPTY << 56
-    else:
-        key = tm_key_of(pretoken, length, end, TM_CANONICAL)
-    return tm_hash(key, TM_CANONICAL)
-
-
 @cython.final
 @cython.cclass
 class RowMerge:
@@ -115,20 +99,18 @@ class RowMerge:
                     self.append()
 
     def add_rows(self, arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1],
-                 counts: cython.const[uint64_t][::1]):
-        """Add the pretokens arena[offsets[i]:offsets[i + 1]] with their counts, in any order."""
+                 counts: cython.const[uint64_t][::1], hashes: cython.const[uint64_t][::1]):
+        """Add the pretokens arena[offsets[i]:offsets[i + 1]] with their counts and hashes, in any order."""
         n: cython.size_t = counts.shape[0]
         size: cython.size_t = arena.shape[0]
         i: cython.size_t
         tail: cython.size_t = size - 16 if size > 16 else 0
         valid: cython.bint = True
         row: cython.pointer(Row)
-        end: cython.pointer(cython.const[uint8_t])
-        start: cython.pointer(cython.const[uint8_t])
         padded: cython.const[uint8_t][::1] = bytes(arena[tail:]) + bytes(16)
         self.kept.append((arena, padded))
-        if cython.cast(cython.size_t, offsets.shape[0]) != n + 1:
-            raise ValueError("there is one offset more than counts")
+        if cython.cast(cython.size_t, offsets.shape[0]) != n + 1 or hashes.shape[0] != counts.shape[0]:
+            raise ValueError("there is one offset more than counts and hashes")
         with cython.nogil:
             self.make_room(n)
             for i in range(n):
@@ -138,14 +120,11 @@ class RowMerge:
                 row = self.rows + self.used
                 row.length = offsets[i + 1] - offsets[i]
                 if offsets[i] >= tail and row.length <= 16:
-                    start = cython.address(padded[0]) + (offsets[i] - tail)
-                    end = start + 16
+                    row.pretoken = cython.address(padded[0]) + (offsets[i] - tail)
                 else:
-                    start = cython.address(arena[0]) + offsets[i]
-                    end = cython.address(arena[0]) + size
-                row.pretoken = start
+                    row.pretoken = cython.address(arena[0]) + offsets[i]
                 row.count = counts[i]
-                row.hash = _hash_of(start, row.length, end)
+                row.hash = hashes[i]
                 self.append()
         if not valid:
             raise ValueError("the offsets do not ascend within the arena")
@@ -313,8 +292,6 @@ class RowMerge:
         kept: cython.size_t
         runs: cython.size_t = self.runs - 1
         bounds: cython.pointer(cython.size_t) = self.bounds
-        rows: cython.pointer(Row)
-        room: cython.size_t
         while runs > 1:
             n = 0
             kept = 0
@@ -324,12 +301,8 @@ class RowMerge:
                 bounds[kept] = n
             runs = kept
             self.used = n
-            rows = self.rows
-            self.rows = self.merged
-            self.merged = rows
-            room = self.rows_room
-            self.rows_room = self.merged_room
-            self.merged_room = room
+            self.rows, self.merged = self.merged, self.rows
+            self.rows_room, self.merged_room = self.merged_room, self.rows_room
 
     @cython.cfunc
     @cython.nogil
@@ -374,39 +347,15 @@ class RowMerge:
 
 def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], out: uint64_t[::1]):
     """The canonical hash of each pretoken arena[offsets[i]:offsets[i + 1]], by which word counts are ordered."""
-    n: cython.Py_ssize_t = out.shape[0]
-    nothing: uint8_t = 0
-    base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
-    if arena.shape[0]:
-        base = cython.address(arena[0])
     i: cython.Py_ssize_t
+    empty: tm_key
+    key: tm_key
+    empty.lo = 0
+    empty.hi = EMPTY << 56
     with cython.nogil:
-        for i in range(n):
-            out[i] = _hash_of(base + offsets[i], offsets[i + 1] - offsets[i], base + arena.shape[0])
-
-
-def first_disorder(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1]):
-    """The first row that is out of canonical order; the number of rows if all are in order."""
-    n: cython.Py_ssize_t = offsets.shape[0] - 1
-    nothing: uint8_t = 0
-    base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
-    if arena.shape[0]:
-        base = cython.address(arena[0])
-    before: uint64_t = 0
-    hash: uint64_t
-    length: cython.size_t
-    order: cython.int
-    i: cython.Py_ssize_t = 0
-    with cython.nogil:
-        while i < n:
-            length = offsets[i + 1] - offsets[i]
-            hash = _hash_of(base + offsets[i], length, base + arena.shape[0])
-            if i > 0 and hash <= before:
-                if hash < before:
-                    break
-                order = memcmp(base + offsets[i - 1], base + offsets[i], min(length, offsets[i] - offsets[i - 1]))
-                if order > 0 or (order == 0 and offsets[i] - offsets[i - 1] >= length):
-                    break
-            before = hash
-            i += 1
-    return i
+        for i in range(out.shape[0]):
+            key = empty
+            if offsets[i] < offsets[i + 1]:
+                key = tm_key_of(cython.address(arena[0]) + offsets[i], offsets[i + 1] - offsets[i],
+                                cython.address(arena[0]) + arena.shape[0], TM_CANONICAL)
+            out[i] = tm_hash(key, TM_CANONICAL)

@@ -87,9 +87,6 @@ class CountTable:
         if self.overflow:
             raise OverflowError("a count does not fit into 64 bits")
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def count_cached(self, slots: cython.size_t, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t,
                      ends: cython.pointer(cython.const[cython.size_t]), n: cython.Py_ssize_t, readable: cython.size_t,
                      out: cython.pointer(Addition)) -> cython.Py_ssize_t:
@@ -136,9 +133,6 @@ class CountTable:
             slot.count = (old.count & (0 - same)) + 1
         return m
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def add_all(self, some: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
         """Add up to MOST pretokens, for which the table must have room; False if memory for long ones ran out."""
         homes: cython.size_t[MOST]
@@ -202,9 +196,6 @@ class CountTable:
             self.window_steps = self.window_additions = 0
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def reseed(self) -> cython.void:
         """Move the entries to slots of the seeded hash; without memory for that, they stay where they are."""
         fresh: cython.pointer(Entry)
@@ -221,9 +212,6 @@ class CountTable:
         tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
         self.entries = fresh
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def move(self, entry: cython.pointer(cython.const[Entry]), to: cython.pointer(Entry),
              slots: cython.size_t) -> cython.void:
         """Put an entry, unless it is empty, into the first free slot of another table."""
@@ -239,9 +227,6 @@ class CountTable:
 
     # ------------------------------------------------------------------ long pretokens
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def reserve_arena(self, room: cython.size_t) -> cython.bint:
         size: cython.size_t = max(2 * self.arena_size, self.arena_used + room + 65536)
         arena: cython.pointer(cython.void)
@@ -255,9 +240,6 @@ class CountTable:
         self.arena_size = size
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def keep(self, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t) -> cython.size_t:
         place: cython.size_t = self.arena_used
         memcpy(self.arena + place, cython.address(length), 8)

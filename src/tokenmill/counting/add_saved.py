@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..errors import FormatError, InputError, UsageError, suggests_options
+from ..errors import InputError, UsageError, suggests_options
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
 from .options import CountSummary, memory_limit_of
-from .rows import (
-    ArrayRows,
-    RowSource,
-    SortedRows,
-    concatenate,
-    hashes_of,
-    is_canonical,
-    merged_part,
-    sort_rows,
-    text_bytes,
-)
+from .rows import ArrayRows, RowSource, concatenate, merged_part, sort_rows, text_bytes, times
 from .spill import Spill, temporary_spill
-from .store import About, files_in, is_own, open_folder, read_rows, size_of, write_counts
+from .store import About, SavedCounts, is_own, write_counts
 from .weights import Weighing, Weight, checked_weights, scaled, shares
 from .word_counts import sum_of
 
@@ -73,26 +64,21 @@ def add_up(
     abouts: list[About] = []
     make_folder(output.parent)
     with temporary_spill(output.parent) as spill:
-        saved: list[_SavedCounts] = []
+        sources: list[RowSource] = []
         for number, path in enumerate(paths):
-            about, batches = _open(path)
             factor = weighing.factors[weighing.group(path)]
-            if about is not None and path.is_dir():
-                saved.append(_SavedCounts(path, factor))
+            saved = SavedCounts(path, factor) if path.is_dir() else None
+            if saved is not None and saved.about is not None:
+                sources.append(saved)
+                abouts.append(saved.about)
             else:  # in any order; a pretoken may come twice
-                total_bytes = _sort_into(spill, (_times(rows, factor) for rows in batches), limit) // factor
-                about = about or About(total_bytes=total_bytes)
-            abouts.append(about)
+                batches = saved.batches() if saved else (times(rows, factor) for rows in read_ddfreq(path))
+                abouts.append(About(total_bytes=_sort_into(spill, batches, limit) // factor))
             if progress is not None:
                 progress("read", number + 1, len(paths))
         spill.compact()
         about = _sum(abouts, weighing, paths)
-
-        def part_of(part: int, bits: int) -> Iterator[Rows]:
-            every: list[Any] = [*spill.runs, *saved]
-            sources: list[RowSource] = [each.open(part, bits) for each in every]
-            yield from merged_part(sources, part, bits)
-
+        part_of = partial(merged_part, [*spill.runs, *sources])
         least = scaled(min_count, about.scale)
         if output.suffix == SUFFIX:
             written = write_ddfreq(output, part_of(0, 0), least)
@@ -101,48 +87,6 @@ def add_up(
                 written = write_counts(folder, about, part_of, progress=progress, min_count=least)
     numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct)
     return CountSummary(*numbers, pruned=written.pruned, shares=shares(about.mixture))
-
-
-class _SavedCounts:
-    """A folder of word counts that tokenmill wrote. It can be read from any part of the hash range on."""
-
-    def __init__(self, folder: Path, factor: int):
-        self._folder, self._factor = folder, factor
-        self._files = files_in(folder)
-        self._rows, self._nbytes = size_of(self._files)
-
-    def open(self, part: int, bits: int) -> SortedRows:
-        return SortedRows(self._batches((part * len(self._files)) >> bits), self._rows, self._nbytes)
-
-    def _batches(self, first: int) -> Iterator[Rows]:
-        last = 0
-        for path in self._files[first:]:
-            for rows in read_rows(path)[1]:
-                if len(rows[2]):
-                    hashes = hashes_of(rows)
-                    if not is_canonical(rows) or int(hashes[0]) < last:
-                        raise FormatError(
-                            f"{self._folder} is damaged: its pretokens are not in the order of word counts"
-                        )
-                    last = int(hashes[-1])
-                    yield _times(rows, self._factor)
-
-
-def _times(rows: Rows, factor: int) -> Rows:
-    """The rows with their counts multiplied."""
-    arena, offsets, counts = rows
-    if factor == 1:
-        return rows
-    if len(counts) and int(counts.max()) * factor >= 2**64:
-        raise UsageError("a weighted count passes 2**64 - 1; write the weights as ratios of smaller numbers")
-    return arena, offsets, counts * counts.dtype.type(factor)
-
-
-def _open(path: Path) -> tuple[About | None, Iterator[Rows]]:
-    if not path.is_dir():
-        return None, read_ddfreq(path)
-    about, files = open_folder(path)
-    return about, (rows for file in files for rows in file)
 
 
 def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
@@ -162,8 +106,7 @@ def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
 
 
 def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
-    sources = [ArrayRows(rows) for rows in sort_rows(concatenate(batches))]
-    spill.add(lambda part, bits: sources)
+    spill.add([ArrayRows(rows) for rows in sort_rows(concatenate(batches))])
 
 
 def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import FormatError, InputError
 from ..jobs.outputs import atomic_file
-from .rows import FrequentRows
 from .store import Written
 
 if TYPE_CHECKING:
@@ -45,20 +44,17 @@ def is_split_by_ddtokens(rows: Rows) -> bool:
 
 def write_ddfreq(path: Path, batches: Iterable[Rows], min_count: int = 0) -> Written:
     """Write the rows that were seen at least `min_count` times."""
-    distinct = total = 0
+    written = Written()
     with atomic_file(path, "wb") as file:
         file.write(bytes(8))
-        frequent = FrequentRows(batches, min_count)
-        for arena, offsets, counts in frequent:
+        for arena, offsets, counts in written.frequent(batches, min_count):
             data, ends, numbers = arena.tobytes(), offsets.tolist(), counts.tolist()
             for i, count in enumerate(numbers):
                 pretoken = data[ends[i] : ends[i + 1]]
                 file.write(len(pretoken).to_bytes(8, "little") + pretoken + count.to_bytes(8, "little"))
-            distinct += len(numbers)
-            total += sum(numbers)
         file.seek(0)
-        file.write(distinct.to_bytes(8, "little"))
-    return Written(distinct, total, frequent.left_out)
+        file.write(written.distinct.to_bytes(8, "little"))
+    return written
 
 
 def read_ddfreq(path: Path) -> Iterator[Rows]:

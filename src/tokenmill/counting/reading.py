@@ -22,13 +22,14 @@ from ..sources.find import (
     report_skips,
     size_of,
 )
-from ..sources.shared import SharedSources
 from ..sources.streams import Pause
 from ..split import Splitter
 from .ddfreq import is_counts_file
-from .options import Binary, CountOptions, Paths
+from .options import CountOptions, Paths
 from .threads import Counter, Threads
 from .weights import Weighing
+
+WAIT = 0.05  # seconds between two looks for a source that another thread is opening
 
 
 def found_sources(sources: Paths, read: ReadOptions, on_skip: OnSkip | None) -> tuple[list[Source], int]:
@@ -51,41 +52,136 @@ def stored_size(sources: Sequence[Source]) -> int | None:
     return sum(map(size_of, sources)) if all(map(can_read_again, sources)) else None
 
 
+class SharedSources:
+    """Gives threads the sources to draw from: each opens one of its own while there are any, then helps with another's.
+
+    spans: of the sources, if only a span of each is wanted.
+    open: opens a source, called as open(source, span=span, pause=pause).
+    """
+
+    def __init__(self, sources: Sequence[Source], spans: Sequence[Span | None], open: Callable[..., BlockSource]):
+        self._sources = sources
+        self._spans = spans or [None] * len(sources)
+        self._new = open
+        self._next = 0  # the first that no thread has taken yet
+        self._open: list[BlockSource] = []
+        self._read = 0  # stored bytes of the sources that are done
+        self._opening = 0  # that threads are opening at this moment
+        self._lock = threading.Condition()
+
+    def next(self, pause: Pause = lambda: None) -> BlockSource | None:
+        """A source for a thread to draw from; None when nothing is left."""
+        with self._lock:
+            while self._next == len(self._sources):
+                self._forget_done()
+                if self._open:
+                    self._open.append(self._open.pop(0))
+                    return self._open[-1]
+                if not self._opening:
+                    return None
+                self._lock.wait(WAIT)
+                pause()
+            number = self._next
+            self._next += 1
+            self._opening += 1
+        try:
+            opened = self._opened(number, pause)
+            with self._lock:
+                self._forget_done()
+                self._open.append(opened)
+        finally:
+            with self._lock:
+                self._opening -= 1
+                self._lock.notify_all()
+        return opened
+
+    def _opened(self, number: int, pause: Pause = lambda: None) -> BlockSource:
+        opened = self._new(self._sources[number], span=self._spans[number], pause=pause)  # may wait for a pipe
+        opened.number = number
+        return opened
+
+    def _forget_done(self) -> None:
+        self._read += sum(source.stored_position() for source in self._open if source.done)
+        self._open = [source for source in self._open if not source.done]
+
+    def stored_position(self) -> int:
+        """Return the number of stored bytes of the sources read so far."""
+        with self._lock:
+            return self._read + sum(source.stored_position() for source in self._open)
+
+    def places(self) -> dict[str, Any]:
+        """Return the position in all sources, for `resume`; no thread may be drawing."""
+        unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
+        return {"next": self._next, "unfinished": unfinished}
+
+    def resume(self, places: dict[str, Any]) -> None:
+        """Go on where an interrupted job was."""
+        self._next = places["next"]
+        unfinished = {number: place for number, *place in places["unfinished"]}
+        for number, place in unfinished.items():
+            source = self._opened(number)
+            source.resume(place)
+            self._open.append(source)
+        done = (source for number, source in enumerate(self._sources[: self._next]) if number not in unfinished)
+        self._read = sum(map(size_of, done))
+
+    def close(self) -> None:
+        """Close what is open. No thread may be drawing any more."""
+        for source in self._open:
+            with source.lock:
+                source.close()
+
+
 class FileCount:
     """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
 
     cut: finds where a long text may be cut (see `cut_of`).
+    weighing: of these sources and others.
+    spans: of the sources, if only a span of each is counted.
     """
 
-    def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Source],
+        cut: Cut | None,
+        options: CountOptions,
+        on_skip: OnSkip | None,
+        weighing: Weighing | None = None,
+        spans: Sequence[Span | None] = (),
+    ) -> None:
         self.documents = 0
-        self.weighing = Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
+        self.weighing = weighing or Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
         self.bytes_of = [0] * len(self.weighing.factors)
         self.skipped = 0
         self._paths = paths
         on_skip = self._on_skip = options.read.skipper(on_skip)
         self._skipping = threading.Lock()
-        self._sources = SharedSources(paths, opener(cut, options.read, options.binary, whole=on_skip is not None))
+        whole, binary = on_skip is not None, options.binary
+        self._sources = SharedSources(
+            paths, spans, partial(open_source, options=options.read, cut=cut, whole=whole, binary=binary)
+        )
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""
 
-        def work(counter: Counter) -> None:
-            block = Block()
-            while source := self._sources.next(counter.pause):
-                group = self.weighing.group(self._paths[source.number])
-                while source.draw(block, counter.pause):
-                    block.finish()
-                    counter.count(block, group)
-                    if block.skips:
-                        self._report(block.skips)
-                    threads.between_blocks(counter)
+        def step(counter: Counter) -> bool:
+            block, source = counter.block, counter.source or self._sources.next(counter.pause)
+            if source is None:
+                counter.block = Block()  # the buffer of the last one may be large
+                return False
+            counter.source = source if source.draw(block, counter.pause) else None
+            if counter.source is not None:
+                block.finish()
+                counter.count(block, self.weighing.group(source.source))
+                if block.skips:
+                    self._report(block.skips)
+            return True
 
         for counter in threads.counters:
             counter.set_factors(self.weighing.factors)
         try:
             # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
-            threads.start(work, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
+            threads.start(step, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
             threads.join(lambda: show(self._sources.stored_position()))
         except BaseException:
             threads.halt()
@@ -116,34 +212,6 @@ class FileCount:
             self.skipped += sum(skip.left_out for skip in skips)
 
 
-def opener(cut: Cut | None, read: ReadOptions, binary: Binary, whole: bool = False) -> Callable[..., BlockSource]:
-    """Return the function that opens a source: called with the source, optionally with what waits for a pipe, and a span.
-
-    cut: finds where a long text may be cut (see `cut_of`). whole: see text.FileSource.
-    """
-    check = None if binary == "count" else partial(why_binary, binary=binary)
-
-    def open(source: Source, pause: Pause = lambda: None, span: Span | None = None) -> BlockSource:
-        opened = open_source(source, read, cut=cut, whole=whole, check=check, span=span, pause=pause)
-        opened.utf8 = binary != "count"
-        return opened
-
-    return open
-
-
 def cut_of(splitter: Splitter) -> Cut | None:
     """Return a function that finds a place where a pretoken begins, whatever is around it; None if the pattern is not an automaton."""
     return None if splitter.scanner is None else splitter.certain_cut
-
-
-def why_binary(head: bytes, binary: Binary = "error") -> str | None:
-    """Why a file with this beginning is not text: "" to leave it out silently, None for text."""
-    nul = head.find(0)
-    if nul >= 0:
-        found = f"a NUL byte at offset {nul}"
-    else:
-        bad = head.decode("utf-8", "replace").count("�")
-        if 3 * bad <= len(head):
-            return None
-        found = f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
-    return "" if binary == "skip" else f"looks binary: {found}"

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Protocol
 
+from ..errors import UsageError
 from ..jobs.in_order import map_in_order
-from ._row_merge_cy import RowMerge, first_disorder, hashes
+from ._row_merge_cy import RowMerge, hashes
 from ._table_cy import CountTable
 
 if TYPE_CHECKING:
@@ -36,17 +37,23 @@ Pause = Callable[[], None]  # called between two kernel calls; raises to give up
 
 
 class RowSource(Protocol):
-    """Rows that can be merged with others, part by part of the hash range, in ascending order of the parts."""
+    """Rows to be merged with others."""
 
-    rows: int
-    nbytes: int  # of the pretokens, at most
+    @property
+    def rows(self) -> int: ...
+    @property
+    def nbytes(self) -> int:
+        """Of their pretokens, at most."""
+
+    def open(self, part: int, bits: int) -> OpenRows:
+        """Its rows from the part `part` of 2**bits of the hash range on."""
+
+
+class OpenRows(Protocol):
+    """A source that is being merged, in ascending order of the parts."""
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
         """Add the rows whose hash begins with the `bits` bits `part`."""
-
-
-def no_pause() -> None:
-    pass
 
 
 def bits_for(sources: Sequence[RowSource]) -> int:
@@ -55,7 +62,7 @@ def bits_for(sources: Sequence[RowSource]) -> int:
     return min(MAX_BITS, max(0, (parts - 1).bit_length()))
 
 
-def grow(table: CountTable, slots: int, pause: Pause = no_pause) -> None:
+def grow(table: CountTable, slots: int, pause: Pause = lambda: None) -> None:
     table.grow(slots)
     while table.grow_step(SLOTS):
         pause()
@@ -104,18 +111,14 @@ def chosen_rows(rows: Rows, keep: np.ndarray) -> Rows:
     return inside[np.repeat(keep, lengths.astype(np.int64))], ends, counts[keep]
 
 
-class FrequentRows:
-    """The rows of `batches` that were seen at least `min_count` times. left_out: how many were not, so far."""
-
-    def __init__(self, batches: Iterable[Rows], min_count: int) -> None:
-        self.left_out = 0
-        self._batches, self._min_count = batches, min_count
-
-    def __iter__(self) -> Iterator[Rows]:
-        for rows in self._batches:
-            frequent = filter_rows(rows, self._min_count)
-            self.left_out += len(rows[2]) - len(frequent[2])
-            yield frequent
+def times(rows: Rows, factor: int) -> Rows:
+    """The rows with their counts multiplied."""
+    arena, offsets, counts = rows
+    if factor == 1:
+        return rows
+    if len(counts) and int(counts.max()) * factor >= 2**64:
+        raise UsageError("a weighted count passes 2**64 - 1; write the weights as ratios of smaller numbers")
+    return arena, offsets, counts * counts.dtype.type(factor)
 
 
 def text_bytes(rows: Rows) -> int:
@@ -134,20 +137,30 @@ def hashes_of(rows: Rows) -> np.ndarray:
     return out
 
 
-def part_of_rows(rows: Rows, hashes: np.ndarray, part: int, bits: int) -> Rows:
-    """Those of sorted rows whose hash begins with the `bits` bits `part`. The arena stays whole."""
+def is_canonical(rows: Rows) -> bool:
+    """Whether rows are in canonical order, so that no pretoken is in them twice."""
     import numpy as np
 
+    hashes = hashes_of(rows)
+    if (hashes[1:] < hashes[:-1]).any():
+        return False
+    return all(_pretoken(rows, i) < _pretoken(rows, i + 1) for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist())
+
+
+def cut_rows(rows: Rows, first: int, last: int) -> Rows:
+    """The rows from `first` to `last`. The arena stays whole."""
     arena, offsets, counts = rows
-    first = int(np.searchsorted(hashes, np.uint64(part << (64 - bits)))) if part else 0
-    end = (part + 1) << (64 - bits)
-    last = len(hashes) if end == 1 << 64 else int(np.searchsorted(hashes, np.uint64(end)))
     return arena, offsets[first : last + 1], counts[first:last]
 
 
-def is_canonical(rows: Rows) -> bool:
-    """Whether rows are in canonical order, so that no pretoken is in them twice."""
-    return first_disorder(rows[0], rows[1]) == len(rows[2])
+def order_of(rows: Rows, i: int) -> tuple[int, bytes]:
+    """The place of row i in canonical order."""
+    return int(hashes_of(cut_rows(rows, i, i + 1))[0]), _pretoken(rows, i)
+
+
+def _pretoken(rows: Rows, i: int) -> bytes:
+    arena, offsets, _ = rows
+    return arena[offsets[i] : offsets[i + 1]].tobytes()
 
 
 def duplicate_in(rows: Rows) -> bytes | None:
@@ -156,15 +169,13 @@ def duplicate_in(rows: Rows) -> bytes | None:
 
     if is_canonical(rows):
         return None
-    arena, offsets, _ = rows
     hashes = hashes_of(rows)
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     again = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
     seen: set[bytes] = set()
     for i in np.union1d(again - 1, again):
-        row = order[i]
-        pretoken = arena[offsets[row] : offsets[row + 1]].tobytes()
+        pretoken = _pretoken(rows, order[i])
         if pretoken in seen:
             return pretoken
         seen.add(pretoken)
@@ -174,7 +185,7 @@ def duplicate_in(rows: Rows) -> bytes | None:
 class TableRows:
     """A table in memory, to be merged. It is only read, so several threads may merge parts of it."""
 
-    def __init__(self, table: CountTable, pause: Pause = no_pause):
+    def __init__(self, table: CountTable, pause: Pause = lambda: None):
         self._table = table
         self._sorted: list[ArrayRows] = []
         self.rows = len(table)
@@ -187,6 +198,9 @@ class TableRows:
                 one.add_slots(table, first, min(first + SLOTS, table.slots))
                 self._sorted.append(ArrayRows(_rows_of(one)))
 
+    def open(self, part: int, bits: int) -> OpenRows:
+        return self
+
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
         if not self._table.seeded:
             merge.add_table(self._table, part, bits)
@@ -197,76 +211,84 @@ class TableRows:
 class ArrayRows:
     """Rows in memory in canonical order, to be merged."""
 
-    def __init__(self, rows: Rows, hashes: np.ndarray | None = None):
+    def __init__(self, rows: Rows):
         self._rows = rows
-        self._hashes = hashes_of(rows) if hashes is None else hashes
+        self._hashes = hashes_of(rows)
         self.rows = len(rows[2])
         self.nbytes = int(rows[1][-1]) - int(rows[1][0])
 
+    def open(self, part: int, bits: int) -> OpenRows:
+        return self
+
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        merge.add_rows(*part_of_rows(self._rows, self._hashes, part, bits))
+        first, last = self._bounds(part, bits)
+        merge.add_rows(*cut_rows(self._rows, first, last), self._hashes[first:last])
+
+    def part(self, part: int, bits: int) -> Rows:
+        """Those whose hash begins with the `bits` bits `part`."""
+        return cut_rows(self._rows, *self._bounds(part, bits))
+
+    def _bounds(self, part: int, bits: int) -> tuple[int, int]:
+        import numpy as np
+
+        first = int(np.searchsorted(self._hashes, np.uint64(part << (64 - bits)))) if part else 0
+        end = (part + 1) << (64 - bits)
+        return first, len(self._hashes) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
+
+    def reaches(self, end: int) -> bool:
+        """Whether rows with the hash `end` or higher are among them."""
+        return len(self._hashes) > 0 and int(self._hashes[-1]) >= end
 
 
 class SortedRows:
     """Batches of rows in canonical order, to be merged as they come in."""
 
-    def __init__(self, batches: Iterable[Rows], rows: int, nbytes: int):
-        self._batches = iter(batches)
-        self.rows = rows
-        self.nbytes = nbytes
-        self._batch: Rows | None = None
-        self._hashes: np.ndarray
+    def __init__(self, batches: Iterator[Rows]):
+        self._batches = map(ArrayRows, batches)
+        self._batch: ArrayRows | None = None
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
         end = (part + 1) << (64 - bits)
-        while True:
-            if self._batch is None:
-                self._batch = next(self._batches, None)
-                if self._batch is None:
-                    return
-                self._hashes = hashes_of(self._batch)
-            merge.add_rows(*part_of_rows(self._batch, self._hashes, part, bits))
-            if len(self._hashes) and int(self._hashes[-1]) >= end:
+        while batch := self._batch or next(self._batches, None):
+            batch.add_to(merge, part, bits)
+            self._batch = batch if batch.reaches(end) else None
+            if self._batch is not None:
                 return
-            self._batch = None
 
 
-def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause) -> Iterator[Rows]:
+def merged(sources: Sequence[RowSource], bits: int, parts: range, pause: Pause = lambda: None) -> Iterator[Rows]:
     """The sum of `sources` in canonical order, in one batch for each of `parts` of the hash range."""
-    one = RowMerge()
+    one, opened = RowMerge(), [source.open(parts.start, bits) for source in sources]
     for part in parts:
         pause()
         one.begin()
-        for source in sources:
-            source.add_to(one, part, bits)
+        for each in opened:
+            each.add_to(one, part, bits)
         yield _rows_of(one)
 
 
-def merged_part(sources: Sequence[RowSource], part: int, bits: int, pause: Pause = no_pause) -> Iterator[Rows]:
-    """The sum of `sources`, opened at `part`, in that part of the hash range alone."""
+def merged_part(sources: Sequence[RowSource], part: int, bits: int, pause: Pause = lambda: None) -> Iterator[Rows]:
+    """The sum of `sources` in one part of the hash range."""
     more = max(0, bits_for(sources) - bits)
     return merged(sources, bits + more, range(part << more, (part + 1) << more), pause)
 
 
 def merge_groups(
-    sources: Callable[[int, int], Sequence[RowSource]], pool: Executor | None, pause: Pause, at_once: int = 4
+    sources: Sequence[RowSource], pool: Executor | None, pause: Pause, at_once: int = 4
 ) -> Iterator[list[Rows]]:
-    """The sum of sources in canonical order, merged by `at_once` threads of the pool; each item is some parts of it.
-
-    sources(part, bits): the sources, opened at that part.
-    """
-    bits = bits_for(sources(0, 0))
+    """The sum of `sources` in canonical order, merged by `at_once` threads of the pool; each item is some parts of it."""
+    bits = bits_for(sources)
 
     def merge(first: int) -> list[Rows]:
-        return list(merged(sources(first, bits), bits, range(first, min(first + AHEAD, 1 << bits)), pause))
+        return list(merged(sources, bits, range(first, min(first + AHEAD, 1 << bits)), pause))
 
     return map_in_order(pool, merge, range(0, 1 << bits, AHEAD), at_once)
 
 
-def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
+def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = lambda: None) -> Rows:
     """The sum of several tables as rows in canonical order, in memory."""
     sources = [TableRows(table, pause) for table in tables]
-    groups = merge_groups(lambda part, bits: sources, pool if len(tables) > 1 else None, pause, len(tables))
+    groups = merge_groups(sources, pool if len(tables) > 1 else None, pause, len(tables))
     return collect(
         itertools.chain.from_iterable(groups), sum(each.rows for each in sources), sum(each.nbytes for each in sources)
     )
@@ -282,11 +304,11 @@ def sort_rows(rows: Rows) -> list[Rows]:
     """Rows in any order as groups in canonical order."""
     if is_canonical(rows):
         return [rows]
-    arena, offsets, counts = rows
     groups, one = [], RowMerge()
-    for first in range(0, len(counts), ROWS):
+    for first in range(0, len(rows[2]), ROWS):
+        some = cut_rows(rows, first, min(first + ROWS, len(rows[2])))
         one.begin()
-        one.add_rows(arena, offsets[first : first + ROWS + 1], counts[first : first + ROWS])
+        one.add_rows(*some, hashes_of(some))
         groups.append(_rows_of(one))
     return groups
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, require
 from ..jobs.outputs import atomic_file, make_folder, open_output, temporary_folder
 from ._table_cy import CountTable
-from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, merge_groups, merged_part, no_pause
+from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, merge_groups
 from .store import from_arrow, to_batch
 
 if TYPE_CHECKING:
@@ -28,19 +26,23 @@ if TYPE_CHECKING:
 PURPOSE = "counting more pretokens than fit into the memory limit"
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """A sorted run on disk."""
 
     path: Path
     bits: int
     rows: int
-    nbytes: int  # of the pretokens' bytes
+    nbytes: int
 
-    def open(self, part: int = 0, bits: int = 0) -> SortedRows:
-        """Its rows from the part `part` of 2**bits on."""
-        first = part << (self.bits - bits) if bits <= self.bits else part >> (bits - self.bits)
-        return SortedRows(self._batches(first), self.rows, self.nbytes)
+    @classmethod
+    def from_json(cls, folder: Path, values: Sequence[Any]) -> Run:
+        return cls(folder / Path(values[0]).name, *values[1:])
+
+    def to_json(self) -> list[Any]:
+        return [self.path.name, *self[1:]]
+
+    def open(self, part: int, bits: int) -> SortedRows:
+        return SortedRows(self._batches((part << self.bits) >> bits))
 
     def _batches(self, first: int) -> Iterator[Rows]:
         pa = require("pyarrow", "corpus", PURPOSE)
@@ -56,19 +58,15 @@ class Run:
 
 def write_run(
     path: Path,
-    sources: Callable[[int, int], Sequence[RowSource]],
+    sources: Sequence[RowSource],
     pool: Executor | None = None,
-    pause: Pause = no_pause,
+    pause: Pause = lambda: None,
     durable: bool = False,
 ) -> Run:
-    """Merge sources into one run.
-
-    sources(part, bits): the sources, opened at that part.
-    durable: the run appears whole, and is on the disk then.
-    """
+    """Merge sources into one run. durable: it appears whole, and is on the disk then."""
     pa = require("pyarrow", "corpus", PURPOSE)
     schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
-    bits = bits_for(sources(0, 0))
+    bits = bits_for(sources)
     rows = nbytes = 0
     with (atomic_file if durable else open_output)(path) as file, pa.ipc.new_file(file, schema) as writer:
         for group in merge_groups(sources, pool, pause):
@@ -78,10 +76,6 @@ def write_run(
                 writer.write_batch(to_batch(part, schema))
             pause()
     return Run(path, bits, rows, nbytes)
-
-
-def _open_all(runs: Sequence[Run], part: int, bits: int) -> list[RowSource]:
-    return [run.open(part, bits) for run in runs]
 
 
 class Spill:
@@ -99,40 +93,30 @@ class Spill:
         self._durable = durable
         self._lock = threading.Lock()
 
-    def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
+    def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge the tables into a run and clear them."""
-        sources = [TableRows(table, pause) for table in tables]
-        self.add(lambda part, bits: sources, pool, pause)
+        self.add([TableRows(table, pause) for table in tables], pool, pause)
         for table in tables:
             table.clear()
 
-    def add(
-        self, sources: Callable[[int, int], Sequence[RowSource]], pool: Executor | None = None, pause: Pause = no_pause
-    ) -> None:
+    def add(self, sources: Sequence[RowSource], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge sources into a run."""
         run = write_run(self._new_path(), sources, pool, pause, self._durable)
         with self._lock:
             self.runs.append(run)
 
-    def compact(self, pool: Executor | None = None, pause: Pause = no_pause) -> None:
+    def compact(self, pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge runs until there are few enough to merge all at once."""
         while len(self.runs) > self.MANY:
-            old, rest = self.runs[: self.MANY], self.runs[self.MANY :]
-            run = write_run(self._new_path(), partial(_open_all, old), pool, pause)
-            self.runs = [*rest, run]
+            old, self.runs = self.runs[: self.MANY], self.runs[self.MANY :]
+            self.add(old, pool, pause)
             if not self._durable:  # a saved state may name them
                 for each in old:
                     each.path.unlink()
 
-    def sources(self, tables: Sequence[CountTable], part: int, bits: int) -> list[RowSource]:
-        """All that was counted, opened at a part: the runs, and the tables in memory."""
-        return [*(run.open(part, bits) for run in self.runs), *(TableRows(table) for table in tables)]
-
-    def part_of(
-        self, part: int, bits: int, tables: Sequence[CountTable] = (), pause: Pause = no_pause
-    ) -> Iterator[Rows]:
-        """The rows of one part of the hash range, in canonical order: of all runs and tables, merged."""
-        return merged_part(self.sources(tables, part, bits), part, bits, pause)
+    def sources(self, tables: Sequence[CountTable]) -> list[RowSource]:
+        """All that was counted: the runs, and the tables in memory."""
+        return [*self.runs, *map(TableRows, tables)]
 
     def _new_path(self) -> Path:
         with self._lock:

@@ -15,8 +15,9 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,17 @@ from ..errors import FormatError, OutputError, require
 from ..jobs.in_order import map_in_order
 from ..jobs.outputs import atomic_folder, open_output
 from ..jobs.progress import Progress
-from .rows import FrequentRows, collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
+from .rows import (
+    ArrayRows,
+    SortedRows,
+    collect,
+    concatenate,
+    filter_rows,
+    is_canonical,
+    merge_rows,
+    order_of,
+    times,
+)
 from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
@@ -115,12 +126,26 @@ class _Check:
         return f"{self._rows} {self._crc:08x}"
 
 
-class Written(NamedTuple):
+@dataclass
+class Written:
     """The totals of what was written: distinct pretokens, the sum of their counts, and those that were too rare for it."""
 
-    distinct: int
-    pretokens: int
+    distinct: int = 0
+    pretokens: int = 0
     pruned: int = 0
+
+    def frequent(self, batches: Iterable[Rows], min_count: int) -> Iterator[Rows]:
+        """The rows that were seen at least `min_count` times, which are to be written."""
+        for rows in batches:
+            kept = filter_rows(rows, min_count)
+            self.distinct += len(kept[2])
+            self.pretokens += int(kept[2].sum())
+            self.pruned += len(rows[2]) - len(kept[2])
+            yield kept
+
+    @classmethod
+    def sum(cls, many: Iterable[Sequence[int]]) -> Written:
+        return cls(*map(sum, zip(*many, strict=True)))
 
 
 def write_counts(
@@ -142,10 +167,9 @@ def write_counts(
     bits = files.bit_length() - 1
     shares = [0.0] * files  # how much of each file's range of hashes is done
 
-    def write(number: int) -> Written:
+    def write(number: int) -> tuple[int, int, int]:
         def watch(rows: Rows) -> None:
-            last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
-            shares[number] = last * files / 2**64 - number
+            shares[number] = order_of(rows, len(rows[2]) - 1)[0] * files / 2**64 - number
 
         with open_output(folder / name_of_file(number, files)) as file:
             sums = write_file(file, about, part_of(number, bits), watch, min_count)
@@ -158,7 +182,7 @@ def write_counts(
 
     written = list(map_in_order(pool, write, range(files), at_once, watch))
     watch()
-    return Written(*map(sum, zip(*written, strict=True)))
+    return Written.sum(written)
 
 
 def name_of_file(number: int, files: int) -> str:
@@ -177,10 +201,11 @@ def write_file(
     parts: Iterable[Rows],
     watch: Callable[[Rows], None] = lambda rows: None,
     min_count: int = 0,
-) -> Written:
+) -> tuple[int, int, int]:
     """Write one file of word counts, without what was seen fewer than `min_count` times.
 
-    The file, its row groups included, depends on the rows alone, not on the parts in which they come.
+    The file, its row groups included, depends on the rows alone, not on the parts in which they come. Returns the values of
+    Written.
 
     parts: rows in canonical order.
     watch: called with each row group that was written.
@@ -189,8 +214,7 @@ def write_file(
     parquet = require("pyarrow.parquet", "corpus", "writing word counts")
     columns = [pa.field("pretoken", pa.binary(), nullable=False), pa.field("count", pa.uint64(), nullable=False)]
     schema = pa.schema(columns, metadata={KEY: about.to_json()})
-    check = _Check(about.to_json())
-    distinct = total = 0
+    check, written = _Check(about.to_json()), Written()
     with parquet.ParquetWriter(
         file,
         schema,
@@ -200,15 +224,12 @@ def write_file(
         write_statistics=False,
         write_page_checksum=True,
     ) as writer:
-        frequent = FrequentRows(parts, min_count)
-        for rows in _row_groups(frequent):
+        for rows in _row_groups(written.frequent(parts, min_count)):
             check.add(rows)
             writer.write_batch(to_batch(rows, schema), row_group_size=len(rows[2]))
-            distinct += len(rows[2])
-            total += int(rows[2].sum())
             watch(rows)
         writer.add_key_value_metadata({ROWS_KEY: check.text()})
-    return Written(distinct, total, frequent.left_out)
+    return astuple(written)
 
 
 def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
@@ -243,41 +264,66 @@ def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
 def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:
     """Write rows in canonical order to `folder`, which appears whole or not at all."""
     require("pyarrow", "corpus", "writing word counts")
-    hashes = hashes_of(rows)
+    saved = ArrayRows(rows)
     with atomic_folder(folder, is_own) as beside:
-        write_counts(beside, about, lambda part, bits: [part_of_rows(rows, hashes, part, bits)])
+        write_counts(beside, about, lambda part, bits: [saved.part(part, bits)])
 
 
 def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
     """Read the word counts in `folder`. The counts of a pretoken in several foreign files add up."""
-    about, files = open_folder(Path(folder))
-    min_count = scaled(min_count, about.scale) if about else min_count
-    batches = (batch for file in files for batch in file)
-    if about is None:  # the sums are not known yet
-        rows = concatenate(list(batches))
-    else:
-        sizes = size_of(files_in(Path(folder)))
-        try:
-            rows = collect((filter_rows(batch, min_count) for batch in batches), *sizes)
-        except ValueError as error:
-            raise FormatError(f"{folder} is damaged: it has more rows than its metadata says") from error
-    if not is_canonical(rows):
-        if about is not None:
-            raise FormatError(f"{folder} is damaged: its pretokens are not in the order in which tokenmill writes them")
-        rows = merge_rows([rows])
-    return filter_rows(rows, min_count), about or About()
+    saved = SavedCounts(Path(folder))
+    if saved.about is None:
+        return filter_rows(merge_rows(saved.batches()), min_count), About()
+    least = scaled(min_count, saved.about.scale)
+    try:
+        rows = collect((filter_rows(batch, least) for batch in saved.batches()), saved.rows, saved.nbytes)
+    except ValueError as error:
+        raise FormatError(f"{folder} is damaged: it has more rows than its metadata says") from error
+    return rows, saved.about
 
 
-def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
-    """The metadata of a folder of word counts (None where tokenmill did not write it), and the rows of each file."""
-    files, found = [], []
-    for path in files_in(folder):
-        schema, rows = read_rows(path)
-        found.append(About.from_schema(schema, path))
-        files.append(rows)
-        if found[-1] != found[0]:
-            raise FormatError(f"{path} does not belong with the other files in {folder}: their metadata differs")
-    return found[0], files
+class SavedCounts:
+    """A folder of word counts.
+
+    about: its metadata; None where tokenmill did not write it.
+    rows, nbytes: how many rows there are, and about how many bytes of pretokens.
+    factor: the counts are multiplied by it.
+    """
+
+    def __init__(self, folder: Path, factor: int = 1) -> None:
+        self._folder, self._factor = folder, factor
+        self._files = _files_in(folder)
+        self.rows = self.nbytes = 0
+        abouts = []
+        for path in self._files:
+            with _open_file(path) as file:
+                schema, metadata = file.schema_arrow, file.metadata
+            _check_columns(path, schema)
+            abouts.append(About.from_schema(schema, path))
+            if abouts[-1] != abouts[0]:
+                raise FormatError(f"{path} does not belong with the other files in {folder}: their metadata differs")
+            self.rows += metadata.num_rows
+            self.nbytes += sum(
+                metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups)
+            )
+        self.about = abouts[0]
+
+    def open(self, part: int, bits: int) -> SortedRows:
+        return SortedRows(self.batches((part * len(self._files)) >> bits))
+
+    def batches(self, first: int = 0) -> Iterator[Rows]:
+        """The rows from the file with the number `first` on. Those that tokenmill wrote are in canonical order."""
+        last = -1, b""
+        for path in self._files[first:]:
+            for rows in _read_rows(path):
+                if self.about is not None and len(rows[2]):
+                    begin, end = order_of(rows, 0), order_of(rows, len(rows[2]) - 1)
+                    if begin <= last or not is_canonical(rows):
+                        raise FormatError(
+                            f"{self._folder} is damaged: its pretokens are not in the order of word counts"
+                        )
+                    last = end
+                yield times(rows, self._factor)
 
 
 def _open_file(path: Path) -> Any:
@@ -288,17 +334,6 @@ def _open_file(path: Path) -> Any:
         return parquet.ParquetFile(path, page_checksum_verification=True)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
-
-
-def size_of(files: Iterable[Path]) -> tuple[int, int]:
-    """Return the number of rows in files of word counts, and about how many bytes of pretokens."""
-    rows = nbytes = 0
-    for path in files:
-        with _open_file(path) as file:
-            metadata = file.metadata
-        rows += metadata.num_rows
-        nbytes += sum(metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups))
-    return rows, nbytes
 
 
 def is_saved(path: str | os.PathLike) -> bool:
@@ -314,44 +349,30 @@ def is_saved(path: str | os.PathLike) -> bool:
         return files[0].name.startswith("counts-")  # `load_rows` reports damaged counts
 
 
-def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
-    """The schema of one Parquet file of word counts, and its rows, one row group at a time."""
+def _read_rows(path: Path) -> Iterator[Rows]:
+    """The rows of one Parquet file of word counts, one row group at a time."""
     import pyarrow as pa
 
-    file = _open_file(path)
-    schema = file.schema_arrow
-    _check_columns(path, schema)
-    expected = (file.metadata.metadata or {}).get(ROWS_KEY)
-    about = (schema.metadata or {}).get(KEY)
-
-    def groups() -> Iterator[Rows]:
-        if (expected is None) != (about is None):
-            raise FormatError(
-                f"{path} is damaged: part of its metadata is missing. Count again, or restore it from a copy."
-            )
-        check = _Check(about or b"")
-        try:
-            with file:
-                for i in range(file.num_row_groups):
-                    table = file.read_row_group(i, columns=["pretoken", "count"])
-                    pretokens = table.column("pretoken").cast(pa.large_binary()).combine_chunks()
-                    numbers = table.column("count").cast(pa.uint64()).combine_chunks()
-                    if pretokens.null_count or numbers.null_count:
-                        raise FormatError(
-                            f"{path} has empty cells in row group {i}; pretokens and counts are all needed"
-                        )
-                    rows = from_arrow(pretokens, numbers)
-                    check.add(rows)
-                    yield rows
-            if expected is not None and check.text() != expected.decode("ascii", "replace"):
-                raise FormatError(
-                    f"{path} is damaged: its number of rows and checksum are {check.text()}, but should be "
-                    f"{expected.decode('ascii', 'replace')}. Count again, or restore it from a copy."
-                )
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise FormatError(f"{path} is damaged: {error}. Count again, or restore it from a copy.") from error
-
-    return schema, groups()
+    try:
+        with _open_file(path) as file:
+            expected = (file.metadata.metadata or {}).get(ROWS_KEY)
+            about = (file.schema_arrow.metadata or {}).get(KEY)
+            if (expected is None) != (about is None):
+                raise ValueError("part of its metadata is missing")
+            check = _Check(about or b"")
+            for i in range(file.num_row_groups):
+                table = file.read_row_group(i, columns=["pretoken", "count"])
+                pretokens = table.column("pretoken").cast(pa.large_binary()).combine_chunks()
+                numbers = table.column("count").cast(pa.uint64()).combine_chunks()
+                if pretokens.null_count or numbers.null_count:
+                    raise FormatError(f"{path} has empty cells in row group {i}; pretokens and counts are all needed")
+                rows = from_arrow(pretokens, numbers)
+                check.add(rows)
+                yield rows
+        if expected is not None and check.text() != (wanted := expected.decode("ascii", "replace")):
+            raise ValueError(f"its number of rows and checksum are {check.text()}, but should be {wanted}")
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise FormatError(f"{path} is damaged: {error}. Count again, or restore it from a copy.") from error
 
 
 def _check_columns(path: Path, schema: Any) -> None:
@@ -370,7 +391,7 @@ def _check_columns(path: Path, schema: Any) -> None:
         raise FormatError(f"the column 'count' of {path} has the type {count}; it must be an integer type")
 
 
-def files_in(folder: Path) -> list[Path]:
+def _files_in(folder: Path) -> list[Path]:
     """The Parquet files in a folder of word counts, in order."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
@@ -398,11 +419,8 @@ def from_arrow(pretokens: Any, numbers: Any) -> Rows:
     """Arrow arrays as rows."""
     import numpy as np
 
-    n = len(pretokens)
-    if n == 0:
-        return np.empty(0, np.uint8), np.zeros(1, np.uint64), np.empty(0, np.uint64)
-    _, ends, data = pretokens.buffers()
-    offsets = np.frombuffer(ends, np.int64)[pretokens.offset : pretokens.offset + n + 1].astype(np.uint64)
-    arena = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-    first, last = int(offsets[0]), int(offsets[-1])
-    return arena[first:last], offsets - offsets[0], numbers.to_numpy(zero_copy_only=False)
+    from ..sources.parquet import strings_of
+
+    offsets, data = strings_of(pretokens)
+    arena = np.frombuffer(data[offsets[0] : offsets[-1]], np.uint8)
+    return arena, (offsets - offsets[0]).astype(np.uint64), numbers.to_numpy(zero_copy_only=False)

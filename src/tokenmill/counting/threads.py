@@ -1,8 +1,8 @@
 """The threads that count, each in a table of its own, and what they do when memory is full.
 
-A thread asks for a pause when its table cannot grow any more. When all threads have reached the end of their block, one of
-them merges all tables into a run on disk (spill.py), and they go on with empty tables. At that moment every block that was
-drawn is counted and on disk, so it is also the moment to save how far the sources have been read: the runs
+A thread asks for a pause when its table cannot grow any more. When all threads have stopped at the end of their block, the
+caller's thread merges all tables into a run on disk (spill.py), and starts them again with empty tables. At that moment every
+block that was drawn is counted and on disk, so it is also the moment to save how far the sources have been read: the runs
 and that state are a complete count of the text so far.
 """
 
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..kernels.machine import threads_for
-from ..sources.blocks import BLOCK, Block
+from ..sources.blocks import BLOCK, Block, BlockSource
 from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
-from .rows import ENTRY, Pause, concatenate, filter_rows, grow, merge_tables
+from .rows import ENTRY, Pause, concatenate, filter_rows, grow, merge_tables, merged_part
 from .spill import Spill
 
 if TYPE_CHECKING:
@@ -44,50 +44,6 @@ class Stopped(Exception):
     """Raised in a thread that must end because another one failed or the user pressed Ctrl-C."""
 
 
-class Barrier:
-    """A barrier for all threads, at which one of them can `act` while the others wait."""
-
-    def __init__(self, threads: int, act: Callable[[], None], pause: Pause):
-        # Set to ask for a meeting. Read without the lock: a thread that misses it sees it at its next block.
-        self.wanted = False
-        self._threads = threads
-        self._act = act
-        self._pause = pause
-        self._waiting = 0
-        self._round = 0
-        self._condition = threading.Condition()
-
-    def meet(self) -> None:
-        """Between two blocks: if a meeting was requested, wait until all threads are here and one has acted."""
-        if not self.wanted:
-            return
-        with self._condition:
-            if not self.wanted:
-                return
-            if self._waiting + 1 == self._threads:
-                self._open()
-                return
-            self._waiting += 1
-            this = self._round
-            while self._round == this:
-                self._condition.wait(POLL)
-                self._pause()
-
-    def leave(self) -> None:
-        """This thread has nothing left to do: the others need not wait for it."""
-        with self._condition:
-            self._threads -= 1
-            if self.wanted and 0 < self._threads == self._waiting:
-                self._open()
-
-    def _open(self) -> None:
-        self._act()
-        self.wanted = False
-        self._waiting = 0
-        self._round += 1
-        self._condition.notify_all()
-
-
 class Counter:
     """The counts of one thread: its table, and the amount of text in it.
 
@@ -101,6 +57,8 @@ class Counter:
         self.factors: Sequence[int] = (1,)
         self.bytes_of = [0]  # by group
         self.pause = pause
+        self.source: BlockSource | None = None  # that it draws from
+        self.block = Block()
         self.fourfold = FOURFOLD
         self._splitter = splitter
         self._budget = budget
@@ -109,10 +67,6 @@ class Counter:
         self._pattern_checked = False
         self._factor = 1
         self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
-
-    @property
-    def total_bytes(self) -> int:
-        return sum(self.bytes_of)
 
     def set_factors(self, factors: Sequence[int]) -> None:
         """Before anything is counted: what an occurrence counts in each group of sources (weights.py)."""
@@ -234,9 +188,9 @@ class Threads:
         self._every = every
         self._last = time.monotonic()
         self._stop = threading.Event()
-        self._barrier = Barrier(self.n, self.spill_all, self.pause)
-        # As many again, to merge while the counting ones wait at the barrier.
-        self.pool = ThreadPoolExecutor(2 * self.n, thread_name_prefix="tokenmill-count")
+        self._pausing = False  # whether the tables must go to disk when all threads have stopped
+        self.pool = ThreadPoolExecutor(self.n, thread_name_prefix="tokenmill-count")
+        self._step: Callable[[Counter], bool] = lambda counter: False
         self._futures: list = []
 
     def __enter__(self) -> Threads:
@@ -252,42 +206,43 @@ class Threads:
         if self._stop.is_set():
             raise Stopped
 
-    def start(self, work: Callable[[Counter], None], numpy: bool = True) -> None:
-        """Run `work` in each thread, and import NumPy meanwhile, which the rows will need."""
-
-        def run(counter: Counter) -> None:
-            work(counter)
-            self._barrier.leave()
-
-        self._futures = [self.pool.submit(run, counter) for counter in self.counters]
+    def start(self, step: Callable[[Counter], bool], numpy: bool = True) -> None:
+        """Let each thread call `step`, which counts a block, until it returns False. Import NumPy meanwhile, which the rows will need."""
+        self._step = step
+        self._go_on()
         if numpy:
             import_module("numpy")
 
-    def between_blocks(self, counter: Counter) -> None:
-        """A thread may have to wait here while the tables go to disk."""
-        self.pause()
-        if counter.wants_pause() or (self._every is not None and time.monotonic() - self._last >= self._every):
-            self._barrier.wanted = True
-        self._barrier.meet()
+    def _go_on(self) -> None:
+        self._pausing = False
+        self._futures = [self.pool.submit(self._count, counter) for counter in self.counters]
+
+    def _count(self, counter: Counter) -> None:
+        while not self._pausing and self._step(counter):
+            self.pause()
+            if counter.wants_pause() or (self._every is not None and time.monotonic() - self._last >= self._every):
+                self._pausing = True
 
     def halt(self) -> None:
         """Stop all threads, and wait until they have ended."""
         self._stop.set()
         wait(self._futures)
 
-    def check(self) -> None:
-        """Raise what a thread raised."""
-        for future in self._futures:
-            if future.done():
-                future.result()
+    def check(self) -> bool:
+        """Whether a thread is running. Raises what one raised; writes the tables to disk once all have stopped for that."""
+        done = [future for future in self._futures if future.done()]
+        for future in done:
+            future.result()
+        if len(done) < self.n or not self._pausing:
+            return len(done) < self.n
+        self.spill_all()
+        self._go_on()
+        return True
 
     def join(self, watch: Callable[[], None] = lambda: None) -> None:
         """Wait for all threads, or raise the exception of the first that fails."""
-        while True:
-            _, running = wait(self._futures, POLL, FIRST_EXCEPTION)
-            self.check()
-            if not running:
-                return
+        while self.check():
+            wait(self._futures, POLL, FIRST_EXCEPTION)
             watch()
 
     def spill_all(self) -> None:
@@ -319,7 +274,7 @@ class Threads:
 
     @property
     def total_bytes(self) -> int:
-        return sum(counter.total_bytes for counter in self.counters)
+        return sum(self.bytes_of())
 
     def bytes_of(self) -> list[int]:
         """The bytes counted of each group of sources."""
@@ -337,7 +292,7 @@ class Threads:
 
     def part_of(self, part: int, bits: int) -> Iterator[Rows]:
         """The rows of one part of the hash range, in canonical order."""
-        return self.spill.part_of(part, bits, self.tables(), self.pause)
+        return merged_part(self.spill.sources(self.tables()), part, bits, self.pause)
 
 
 def useful_threads(num_threads: int | None, size: int | None, memory: int) -> int:

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
 from ..jobs.progress import Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts
+from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
-from ..sources.blocks import Block, Span
+from ..sources.blocks import Cut, ReadOptions, Span
 from ..sources.documents import spans_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
 from .options import CountOptions, CountSummary, Paths, make_splitter, memory_limit_of
-from .reading import FileCount, cut_of, found_sources, opener, stored_size
-from .rows import RowSource
+from .reading import FileCount, cut_of, found_sources, stored_size
+from .rows import merged_part
 from .spill import Run, Spill, temporary_spill, write_run
 from .store import About, Written, files_for, is_own, name_of_file, write_counts, write_file
 from .threads import Counter, Threads
@@ -35,8 +34,11 @@ from .weights import Weighing, scaled, shares
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
-SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than
+SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than about
 MAX_SHARDS = 4096
+Shard = list[
+    tuple[Source, int, Span | None]
+]  # the sources of one task, with the bytes and the span of each; None for all of it
 
 
 @suggests_options
@@ -73,8 +75,8 @@ def count_to_folder(
         if job.engine == "ray":
             summary = count_in_shards(found, folder, splitter, options, job, on_skip, show)
         else:
-            work = CountWhole(found, splitter, options, job)
-            ((values, resumed),) = do_parts(work, folder, job, on_skip, show)
+            work = partial(_count_whole, found, splitter, options, job)
+            ((values, resumed),) = do_parts(Parts("count", [stored_size(found)], work), folder, job, on_skip, show)
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
@@ -83,59 +85,56 @@ def count_to_folder(
     return replace(summary, skipped=summary.skipped + left_out)
 
 
-class CountWhole:
-    """All sources in one part, with checkpoints; then the files of the output in the folder `output`."""
+@dataclass
+class Parts:
+    """The `Work` of `do_parts` as one function."""
 
-    stage = "count"
+    stage: str
+    sizes: Sequence[int | None]
+    do: Callable[[int, Task], Any]
 
-    def __init__(self, sources: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions) -> None:
-        self.sizes = [stored_size(sources)]
-        self._sources = sources
-        self._splitter = splitter
-        self._options = options
-        self._num_threads = job.num_threads
-        self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
 
-    def do(self, part: int, task: Task) -> dict[str, Any]:
-        options, patterns = self._options, self._splitter.patterns
-        spill = Spill(task.folder, durable=True)
-        files = FileCount(self._sources, cut_of(self._splitter), options, task.on_skip)
-        _take_up(task, spill, files)
-        resumed_bytes = sum(files.bytes_of)
-        least = scaled(options.min_count, files.weighing.scale)
+def _count_whole(
+    sources: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, part: int, task: Task
+) -> dict[str, Any]:
+    """Count all sources, with checkpoints; then write the files of the output in the folder `output`."""
+    spill = Spill(task.folder, durable=True)
+    files = FileCount(sources, cut_of(splitter), options, task.on_skip)
+    _take_up(task, spill, files)
+    resumed_bytes = sum(files.bytes_of)
 
-        def checkpoint() -> None:
-            task.save({"runs": list(map(_to_json, spill.runs)), "files": files.state(threads)})
+    def checkpoint() -> None:
+        task.save({"runs": [run.to_json() for run in spill.runs], "files": files.state(threads)})
 
-        can_resume = self.sizes[0] is not None
-        limit = memory_limit_of(options.memory_limit)
-        with Threads(
-            partial(Counter, self._splitter),
-            self._num_threads,
-            limit,
-            spill,
-            checkpoint if can_resume else lambda: None,
-            self._every if can_resume else None,
-            self.sizes[0],
-        ) as threads:
-            files.run(threads, task.show)
-            spills = len(spill.runs)
-            at_once = threads.prepare_merge()
-            bytes_of = files.bytes_in_all(threads)
-            documents, parts = files.documents + threads.documents, files.weighing.parts(bytes_of)
-            about = About(patterns, documents, sum(bytes_of), parts)
-            output = task.folder / "output"
-            make_folder(output)
-            written = write_counts(output, about, threads.part_of, threads.pool, at_once, task.progress, least)
-            sync_tree(output)
-        numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct, spills, resumed_bytes)
-        return asdict(CountSummary(*numbers, files.skipped, shares(about.mixture), written.pruned))
+    size, every = stored_size(sources), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+    can_resume = size is not None
+    with Threads(
+        partial(Counter, splitter),
+        job.num_threads,
+        memory_limit_of(options.memory_limit),
+        spill,
+        checkpoint if can_resume else lambda: None,
+        every if can_resume else None,
+        size,
+    ) as threads:
+        files.run(threads, task.show)
+        spills = len(spill.runs)
+        at_once = threads.prepare_merge()
+        bytes_of = files.bytes_in_all(threads)
+        documents, parts = files.documents + threads.documents, files.weighing.parts(bytes_of)
+        about = About(splitter.patterns, documents, sum(bytes_of), parts)
+        output, least = task.folder / "output", scaled(options.min_count, files.weighing.scale)
+        make_folder(output)
+        written = write_counts(output, about, threads.part_of, threads.pool, at_once, task.progress, least)
+        sync_tree(output)
+    numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct, spills, resumed_bytes)
+    return asdict(CountSummary(*numbers, files.skipped, shares(about.mixture), written.pruned))
 
 
 def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
     """Restore the last checkpoint, and delete what was written after it."""
     state = task.load() or {"runs": [], "files": None}
-    runs = [_run(task.folder, run) for run in state["runs"]]
+    runs = [Run.from_json(task.folder, run) for run in state["runs"]]
     for run in runs:
         if not run.path.is_file():
             raise task.working_folder.missing(run.path)
@@ -158,24 +157,29 @@ def count_in_shards(
     """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
     limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
     total = sum(map(size_of, sources))
-    shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS), whole=on_skip is not None)
+    cut = cut_of(splitter) if on_skip is None else None  # a damaged document is left out whole
+    shards = plan_shards(sources, options.read, cut, max(SHARD, total // MAX_SHARDS))
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, cast("Sequence[tuple[str, str]]", options.weights))
-    counted = do_parts(CountShards(shards, splitter, options, limit, weighing), folder, job, may_skip, progress)
+    sizes = [sum(size for _, size, _ in shard) for shard in shards]
+    work = Parts("count", sizes, partial(_count_shard, shards, splitter, options, limit, weighing))
+    counted = do_parts(work, folder, job, may_skip, progress)
     report_skips(skips, on_skip)
     values = [value for value, _ in counted]
-    runs = [_run(folder.path, value["run"]) for value in values]
+    runs = [Run.from_json(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
         groups = [runs[first : first + Spill.MANY] for first in range(0, len(runs), Spill.MANY)]
-        merged = do_parts(MergeRuns(groups), folder, job, progress=progress)
-        runs = [_run(folder.path, run) for run, _ in merged]
+        sizes = [sum(run.nbytes for run in group) for group in groups]
+        merged = do_parts(Parts("combine", sizes, partial(_merge_runs, groups)), folder, job, progress=progress)
+        runs = [Run.from_json(folder.path, run) for run, _ in merged]
     documents, total_bytes = sum(value["documents"] for value in values), sum(value["total_bytes"] for value in values)
     parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
     about = About(splitter.patterns, documents, total_bytes, parts)
     make_folder(folder.path / "output")
-    files = do_parts(WriteFiles(runs, about, options), folder, job, progress=progress)
-    written = Written(*map(sum, zip(*(value for value, _ in files), strict=True)))
+    n = files_for(total_bytes)
+    work = Parts("merge", [1] * n, partial(_write_file, runs, about, n, options.min_count))
+    written = Written.sum(value for value, _ in do_parts(work, folder, job, progress=progress))
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(rest)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
@@ -191,123 +195,42 @@ def count_in_shards(
     )
 
 
-class Shard(NamedTuple):
-    """The work of one task: sources with the span of each, None for all of it."""
-
-    sources: list[tuple[Source, Span | None]]
-    nbytes: int
-
-
-class CountShards:
-    """Each part counts a shard with one thread, within the memory limit, into a sorted run."""
-
-    stage = "count"
-
-    def __init__(
-        self, shards: Sequence[Shard], splitter: Splitter, options: CountOptions, memory_limit: int, weighing: Weighing
-    ) -> None:
-        self.sizes = [shard.nbytes for shard in shards]
-        self._shards = shards
-        self._splitter = splitter
-        self._options = options
-        self._limit = memory_limit
-        self._weighing = weighing
-
-    def do(self, part: int, task: Task) -> dict[str, Any]:
-        options, weighing = self._options, self._weighing
-        with (
-            temporary_spill(task.folder) as spill,
-            Threads(partial(Counter, self._splitter), 1, self._limit, spill) as threads,
-        ):
-            counter = threads.counters[0]
-            counter.set_factors(weighing.factors)
-            block = Block()
-            open = opener(cut_of(self._splitter), options.read, options.binary, task.on_skip is not None)
-            for path, span in self._shards[part].sources:
-                source = open(path, span=span)
-                try:
-                    while source.draw(block):
-                        block.finish()
-                        counter.count(block, weighing.group(path))
-                        report_skips(block.skips, task.on_skip)
-                        if counter.wants_pause():
-                            threads.spill_all()
-                finally:
-                    source.close()
-            spill.compact()
-            path = task.folder / f"run-{part:05}.arrow"
-            run = _write_run(path, lambda part, bits: spill.sources(threads.tables(), part, bits))
-            bytes_of = threads.bytes_of()
-            return {"documents": threads.documents, "total_bytes": sum(bytes_of), "bytes_of": bytes_of, "run": run}
+def _count_shard(
+    shards: Sequence[Shard],
+    splitter: Splitter,
+    options: CountOptions,
+    memory_limit: int,
+    weighing: Weighing,
+    part: int,
+    task: Task,
+) -> dict[str, Any]:
+    """Count a shard with one thread, within the memory limit, into a sorted run."""
+    paths, spans = [path for path, _, _ in shards[part]], [span for *_, span in shards[part]]
+    files = FileCount(paths, cut_of(splitter), options, task.on_skip, weighing, spans)
+    with temporary_spill(task.folder) as spill, Threads(partial(Counter, splitter), 1, memory_limit, spill) as threads:
+        files.run(threads, task.show)
+        spill.compact()
+        run = write_run(task.folder / f"run-{part:05}.arrow", spill.sources(threads.tables()), durable=True)
+        values = {"documents": threads.documents, "bytes_of": threads.bytes_of(), "run": run.to_json()}
+        return values | {"total_bytes": threads.total_bytes}
 
 
-class MergeRuns:
-    """Each part merges some runs into one, so that no task has to read too many at once."""
-
-    stage = "combine"
-
-    def __init__(self, groups: Sequence[Sequence[Run]]) -> None:
-        self.sizes = [sum(run.nbytes for run in group) for group in groups]
-        self._groups = groups
-
-    def do(self, part: int, task: Task) -> list[Any]:
-        runs = self._groups[part]
-        path = task.folder / f"merged-{part:05}.arrow"
-        return _write_run(path, lambda part, bits: [run.open(part, bits) for run in runs])
+def _merge_runs(groups: Sequence[Sequence[Run]], part: int, task: Task) -> list[Any]:
+    """Merge some runs into one, so that no task has to read too many at once."""
+    return write_run(task.folder / f"merged-{part:05}.arrow", groups[part], durable=True).to_json()
 
 
-class WriteFiles:
-    """Each part writes one file of the output."""
-
-    stage = "merge"
-
-    def __init__(self, runs: Sequence[Run], about: About, options: CountOptions) -> None:
-        self.sizes = [1] * files_for(about.total_bytes)
-        self._runs = runs
-        self._about = about
-        self._min_count = options.min_count
-
-    def do(self, part: int, task: Task) -> Written:
-        files = len(self.sizes)
-        name = name_of_file(part, files)
-        spill = Spill(task.folder)
-        spill.runs = list(self._runs)
-        with atomic_file(task.folder / "output" / name) as file:
-            least = scaled(self._min_count, self._about.scale)
-            return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1), min_count=least)
+def _write_file(
+    runs: Sequence[Run], about: About, files: int, min_count: int, part: int, task: Task
+) -> tuple[int, int, int]:
+    """Write one of the files of the output."""
+    with atomic_file(task.folder / "output" / name_of_file(part, files)) as file:
+        rows = merged_part(runs, part, files.bit_length() - 1)
+        return write_file(file, about, rows, min_count=scaled(min_count, about.scale))
 
 
-def plan_shards(
-    sources: Sequence[Source], splitter: Splitter, options: CountOptions, shard_bytes: int = SHARD, whole: bool = False
-) -> list[Shard]:
-    """Divide sources into shards of about `shard_bytes` on disk: small files together, large ones in spans.
-
-    whole: do not divide a document, since a damaged one is left out whole.
-    """
-    shards: list[Shard] = []
-    waiting: list[tuple[Source, Span | None]] = []
-    held = 0
-    for source in sources:
-        for span, size in spans_of(source, options.read, shard_bytes, None if whole else cut_of(splitter)):
-            waiting.append((source, span))
-            held += size
-            if held >= shard_bytes:
-                shards.append(Shard(waiting, held))
-                waiting, held = [], 0
-    if waiting:
-        shards.append(Shard(waiting, held))
-    return shards
-
-
-def _write_run(path: Path, sources: Callable[[int, int], Sequence[RowSource]]) -> list[Any]:
-    """Write a run that appears whole, and describe it as JSON."""
-    return _to_json(write_run(path, sources, durable=True))
-
-
-def _to_json(run: Run) -> list[Any]:
-    return [run.path.name, run.bits, run.rows, run.nbytes]
-
-
-def _run(folder: Path, values: list[Any]) -> Run:
-    name, bits, rows, nbytes = values
-    return Run(folder / Path(name).name, bits, rows, nbytes)
+def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[Shard]:
+    """Divide sources into shards of about `nbytes` on disk: small files together, large ones in spans."""
+    return group_by_size(
+        [(source, size, span) for source in sources for span, size in spans_of(source, read, nbytes, cut)], nbytes
+    )

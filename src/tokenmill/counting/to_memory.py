@@ -146,26 +146,25 @@ def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progr
     """Let the threads count all texts."""
     waiting: queue.Queue[Block | None] = queue.Queue(2 * threads.n)
 
-    def work(counter: Counter) -> None:
-        while True:
-            threads.between_blocks(counter)
-            try:
-                block = waiting.get(timeout=POLL)
-            except queue.Empty:
-                continue
-            if block is None:
-                return
-            counter.count(block)
+    def step(counter: Counter) -> bool:
+        try:
+            block = waiting.get(timeout=POLL)
+        except queue.Empty:
+            return True
+        if block is None:  # the end, for all threads
+            waiting.put(None)
+            return False
+        counter.count(block)
+        return True
 
-    threads.start(work)
+    threads.start(step)
     seen = 0
     for block in _blocks(texts):
         _put(waiting, block, threads)
         seen += block.nbytes
         if progress is not None:
             progress("count", seen, None)
-    for _ in range(threads.n):
-        _put(waiting, None, threads)
+    _put(waiting, None, threads)
     threads.join()
 
 

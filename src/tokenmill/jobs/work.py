@@ -126,7 +126,7 @@ class Work(Protocol):
     @property
     def sizes(self) -> Sequence[int | None]: ...
 
-    def do(self, part: int, task: Task) -> Any:
+    def do(self, part: int, task: Task, /) -> Any:
         """Do one part, from its saved state if there is one. Returns a value that JSON can hold."""
 
 

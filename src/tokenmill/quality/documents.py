@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..counting.reading import opener
 from ..sources.blocks import Block, ReadOptions
+from ..sources.documents import open_source
 from ..sources.find import Source, report_skips
 from ..tokenizer import Tokenizer
 
@@ -78,12 +78,14 @@ def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample, *, with
     """The number of words of some files, whose documents are added to `sample`; 0 without words, which take most of the time."""
     from ._words_cy import count_words
 
-    open = opener(lambda buffer, start, length: buffer.rfind(b"\n", start, length) + 1, read, "error")
+    def cut(buffer: bytearray, start: int, length: int) -> int:
+        return buffer.rfind(b"\n", start, length) + 1
+
     block, words = Block(), 0
     on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
     for source in sources:
         inside = False
-        with closing(open(source)) as opened:
+        with closing(open_source(source, read, cut=cut, binary="error")) as opened:
             while opened.draw(block):
                 block.finish()
                 report_skips(block.skips, on_skip)

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The cutting kernel: a buffer of text into documents, in place, and the bounds of JSON values and of Arrow's strings.
+"""The cutting kernel: a buffer of text into documents, in place, and the bounds of JSON values.
 
 A cutter gets a buffer that begins where a document begins. It moves the documents that end in the buffer to its front,
 without line ends and separators, and writes where each of them ends and where it was. What is left after the last
@@ -284,29 +284,6 @@ def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end
             return False
         at += size
     return True
-
-
-def arrow_ends(offsets: cython.const[uint8_t][::1], first: cython.size_t, ends: uint64_t[::1],
-               wide: cython.bint) -> tuple:
-    """Return the starts of Arrow's strings from number `first` on, and the length of the longest, in bytes.
-
-    ends: one for each string; gets their ends, relative to that beginning.
-    offsets: a buffer of Arrow, of 64 bits where `wide`, else of 32 bits.
-    """
-    if ends.shape[0] == 0:
-        return 0, 0
-    base: cython.pointer(cython.const[uint8_t]) = cython.address(offsets[0])
-    narrow: cython.pointer(cython.const[uint32_t]) = cython.cast(cython.pointer(cython.const[uint32_t]), base) + first
-    long: cython.pointer(cython.const[uint64_t]) = cython.cast(cython.pointer(cython.const[uint64_t]), base) + first
-    start: uint64_t = long[0] if wide else narrow[0]
-    before: uint64_t = 0
-    longest: uint64_t = 0
-    i: cython.Py_ssize_t
-    for i in range(ends.shape[0]):
-        ends[i] = (long[i + 1] if wide else narrow[i + 1]) - start
-        longest = max(longest, ends[i] - before)
-        before = ends[i]
-    return start, longest
 
 
 # JSON

@@ -89,7 +89,10 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
                 columns[j].kind = NONE
                 columns[j].size = 0
             _skip_space(cython.address(reader))
-            good = _object(cython.address(reader), 0) and columns[0].kind == STRING and _at_end(cython.address(reader))
+            good = _object(cython.address(reader), 0) and columns[0].kind == STRING
+            if good:
+                _skip_space(cython.address(reader))
+                good = reader.at == reader.end
             if not good:
                 with cython.gil:
                     odd.append(i)
@@ -108,15 +111,6 @@ def field_columns(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t]
 def _skip_space(r: cython.pointer(Reader)) -> cython.void:
     while r.at < r.end and (r.at[0] == 32 or r.at[0] == 10 or r.at[0] == 13 or r.at[0] == 9):
         r.at += 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _at_end(r: cython.pointer(Reader)) -> cython.bint:
-    _skip_space(r)
-    return r.at == r.end
 
 
 @cython.cfunc

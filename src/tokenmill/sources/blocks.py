@@ -17,7 +17,7 @@ import threading
 from array import array
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError
 from ..options import Option, Options
@@ -31,6 +31,9 @@ MOST_FIELDS = 8  # of a document
 FIELD_BREAK = b"\n\n"  # between the texts of several fields
 INPUT = "Input"  # the heading of its options in help texts
 
+HEAD = 1 << 16  # bytes of the beginning that are looked at
+
+Binary = Literal["error", "skip", "count"]
 Cut = Callable[[bytearray, int, int], int]
 Span = tuple[int, int]
 
@@ -141,7 +144,7 @@ class Block:
         """Empty the block. label: what the numbers of its documents count, such as "line"."""
         self.source, self.format, self.label = source, format, label
         self.data: bytes | bytearray | memoryview = b""
-        self.ends: Any = array("Q")  # or a NumPy array
+        self.ends = array("Q")
         self.numbers: Sequence[int] | None = None  # of the documents in their source
         self.names: Sequence[str | None] | None = None  # their ids, where the source has ids
         self.start = 0  # where the data begin in the source
@@ -337,10 +340,16 @@ class BlockSource:
 
 
 class StreamSource(BlockSource):
-    """A source that is read as a stream of bytes. A place is [position, number of the next document]."""
+    """A source that is read as a stream of bytes. A place is [position, number of the next document].
 
-    def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
-        super().__init__(source, options, span, ids)
+    binary: what to do if its first 64 KiB are not text, as in CountOptions; None does not look.
+    """
+
+    def __init__(
+        self, source: Source, options: ReadOptions, span: Span | None = None, binary: Binary | None = None
+    ) -> None:
+        super().__init__(source, options, span)
+        self._binary = binary
         self._stream: ByteStream | None = None
         self._start = 0
         self._span_start = 0
@@ -414,6 +423,34 @@ class StreamSource(BlockSource):
             wanted.release()
         self._rest = b""
         return length + got, got < size - length and not stream.damaged
+
+    def _refused(self, block: Block) -> bool:
+        """Whether the source is left out, since it is binary; called before the first block."""
+        binary, self._binary = self._binary, None
+        if binary not in ("error", "skip"):
+            return False
+        if self._position():
+            with ByteStream(self.source) as stream:
+                head = stream.peek(HEAD)
+        else:
+            assert self._stream is not None
+            head = self._stream.peek(HEAD)
+        reason = _why_binary(head)
+        if reason and binary == "error":
+            block.skips.append(Skip(self.name, "", f"looks binary: {reason}"))
+        self.done = reason != ""
+        return self.done
+
+
+def _why_binary(head: bytes) -> str:
+    """Why a file with this beginning is not text; "" for text."""
+    nul = head.find(0)
+    if nul >= 0:
+        return f"a NUL byte at offset {nul}"
+    bad = head.decode("utf-8", "replace").count("\ufffd")
+    if 3 * bad <= len(head):
+        return ""
+    return f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
 
 
 def decode(data: bytes) -> str:

@@ -50,21 +50,43 @@ class PlainChunks:
         """Free what was opened beside the file."""
 
 
+def _limited(member: Any, data: Any) -> Iterator[bytes]:
+    """Of bz2 and lzma."""
+    yield member.decompress(data, PLAIN_STEP)
+    while not member.eof and not member.needs_input:
+        yield member.decompress(b"", PLAIN_STEP)
+
+
+def _zlib_limited(member: Any, data: Any) -> Iterator[bytes]:
+    """Of zlib and ISA-L."""
+    while data:
+        yield member.decompress(data, PLAIN_STEP)
+        data = member.unconsumed_tail
+
+
+def _unlimited(member: Any, data: Any) -> Iterator[bytes]:
+    """Of zstandard."""
+    yield member.decompress(data)
+
+
 class MemberReader(PlainChunks):
     """The plain bytes of all members of a compressed file. Zeros between members are padding.
 
-    new: makes the decompressor of one member, with the interface of those of bz2 and lzma.
+    new: makes the decompressor of one member.
+    pieces: what it makes of some stored bytes, in pieces.
     """
 
-    def __init__(self, file: Any, new: Callable[[], Any]) -> None:
+    def __init__(
+        self, file: Any, new: Callable[[], Any], pieces: Callable[[Any, Any], Iterator[bytes]] = _limited
+    ) -> None:
         self._file = file
         self._stored = memoryview(b"")  # read, but not given to a decompressor
-        self._chunks = self._decompress(new)
+        self._chunks = self._decompress(new, pieces)
 
     def stored_position(self) -> int:
         return self._file.tell() - len(self._stored)
 
-    def _decompress(self, new: Callable[[], Any]) -> Iterator[bytes]:
+    def _decompress(self, new: Callable[[], Any], pieces: Callable[[Any, Any], Iterator[bytes]]) -> Iterator[bytes]:
         feed = SMALL_FEED
         if not self._more():
             raise EOFError("it is empty")
@@ -74,13 +96,10 @@ class MemberReader(PlainChunks):
                 if not self._stored and not self._more():
                     raise EOFError("it ends in the middle of the compressed data")
                 data, self._stored = self._stored[:feed], self._stored[feed:]
-                while True:
-                    if plain := member.decompress(data, PLAIN_STEP):
+                for plain in pieces(member, data):
+                    if plain:
                         yield plain
                     feed = FEED if len(plain) <= 16 * PLAIN_STEP else SMALL_FEED
-                    if member.eof or member.needs_input:
-                        break
-                    data = memoryview(b"")
             rest = bytes(member.unused_data) + bytes(self._stored)
             self._stored = memoryview(rest.lstrip(b"\0"))
             while not self._stored and self._more():
@@ -89,46 +108,6 @@ class MemberReader(PlainChunks):
     def _more(self) -> bool:
         self._stored = memoryview(self._file.read(STORED_STEP))
         return len(self._stored) > 0
-
-
-class ZlibDecompressor:
-    """zlib's decompressor, or ISA-L's, with the interface of those of bz2 and lzma."""
-
-    def __init__(self, wbits: int, library: Any = zlib) -> None:
-        self._zlib = library.decompressobj(wbits)
-
-    @property
-    def eof(self) -> bool:
-        return self._zlib.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._zlib.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._zlib.unused_data
-
-    def decompress(self, data: Any, size: int) -> bytes:
-        return self._zlib.decompress(self._zlib.unconsumed_tail or data, size)
-
-
-class ZstdDecompressor:
-    """zstandard's decompressor with the interface of those of bz2 and lzma, but without the limit of the output."""
-
-    needs_input = True
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-        self.decompress = lambda data, size: frame.decompress(data)
-
-    @property
-    def eof(self) -> bool:
-        return self._frame.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._frame.unused_data
 
 
 class ThreadedBzip2Reader(PlainChunks):
@@ -171,12 +150,12 @@ def decompressed(suffix: str, name: str, file: Any) -> PlainChunks:
     if suffix == ".zst":
         zstandard = require("zstandard", "corpus", f"reading {name}")
         frames = zstandard.ZstdDecompressor(max_window_size=max_window())
-        return MemberReader(file, lambda: ZstdDecompressor(frames.decompressobj()))
+        return MemberReader(file, frames.decompressobj, _unlimited)
     if suffix == ".gz":
         library: Any = zlib
         with contextlib.suppress(MissingExtraError):  # ISA-L takes 0.4 of zlib's time
             library = require("isal.isal_zlib", "corpus", "faster .gz")
-        return MemberReader(file, partial(ZlibDecompressor, 31, library))
+        return MemberReader(file, partial(library.decompressobj, 31), _zlib_limited)
     if suffix == ".xz":
         return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()))
     if isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= THREADS_FROM and available_cores() > 1:

@@ -26,6 +26,7 @@ from types import ModuleType
 from ..errors import InputError, OptionName, UsageError
 from .blocks import (
     MAX_DOCUMENT_BYTES,
+    Binary,
     Block,
     BlockSource,
     Cut,
@@ -53,7 +54,7 @@ from .find import (
 from .jsonl import ArraySource, LinesSource
 from .parquet import ParquetSource
 from .streams import ByteStream, Pause
-from .text import Check, CutSource, FileSource
+from .text import CutSource, FileSource
 
 FORMATS = ("text", "jsonl", "json", "parquet", "wikipedia", "stackexchange")
 SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
@@ -67,7 +68,7 @@ def open_source(
     *,
     cut: Cut | None = None,
     whole: bool = False,
-    check: Check | None = None,
+    binary: Binary | None = None,
     span: Span | None = None,
     ids: bool = False,
     pause: Pause = lambda: None,
@@ -77,7 +78,7 @@ def open_source(
     format: one of FORMATS; None detects it from the name and the first bytes.
     A pipe without fields is a UsageError if `options` names a field; see `refuse_text` for files.
     cut, whole: for callers that take a text document in parts; see text.FileSource.
-    check: of the beginning of a text file; see text.TextSource.
+    binary: what to do with a text file that is not text; see blocks.StreamSource. "count" takes what is not UTF-8, too.
     span: one of `spans_of`.
     ids: whether to read the ids that are stored with documents.
     """
@@ -107,9 +108,10 @@ def open_source(
 
         opened = DumpSource(source, options, _reader(format))
     elif options.unit == "file":
-        opened = FileSource(source, options, span, check, cut, whole)
+        opened = FileSource(source, options, span, binary, cut, whole)
     else:
-        opened = CutSource(source, options, span, check)
+        opened = CutSource(source, options, span, binary)
+    opened.utf8 = binary != "count"
     if stream is not None:
         if isinstance(opened, StreamSource):
             opened.use(stream)

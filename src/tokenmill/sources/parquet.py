@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, reason_of, require
-from ._cut_cy import arrow_ends
 from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
@@ -22,6 +21,7 @@ from .streams import Pause
 from .text import document  # noqa: F401  a record of Parquet is a text
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 MOST_ROWS = 1 << 16
@@ -148,15 +148,13 @@ class ParquetSource(BlockSource):
     def _refuse_bombs(self, group: Any) -> None:
         """Refuse a column of small pages that become large. Arrow decodes a dictionary, and each page, whole."""
         for column in map(group.column, range(group.num_columns)):
-            if column.path_in_schema in self._options.fields:
-                self._refuse_bomb(column)
-
-    def _refuse_bomb(self, column: Any) -> None:
-        start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
-        is_bomb = column.total_uncompressed_size > max(MOST_PAGE, MOST_RATIO * column.total_compressed_size)
-        with contextlib.nullcontext(self._url) if self._url is not None else open(self.source, "rb") as file:
-            if column.has_dictionary_page or is_bomb:
-                for nbytes in page_sizes(file, start, start + column.total_compressed_size if is_bomb else start + 1):
+            is_bomb = column.total_uncompressed_size > max(MOST_PAGE, MOST_RATIO * column.total_compressed_size)
+            if column.path_in_schema not in self._options.fields or not (column.has_dictionary_page or is_bomb):
+                continue
+            start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
+            end = start + column.total_compressed_size if is_bomb else start + 1
+            with contextlib.nullcontext(self._url) if self._url is not None else open(self.source, "rb") as file:
+                for nbytes in page_sizes(file, start, end):
                     if nbytes > MOST_PAGE:
                         raise ValueError(f"a page of it takes {nbytes:,} bytes, and at most {MOST_PAGE:,} are read")
 
@@ -170,7 +168,8 @@ class ParquetSource(BlockSource):
         ) as file:
             batch = next(file.iter_batches(1, [self._group], [*self._options.fields], use_threads=False), None)
             dictionaries = [getattr(column, "dictionary", ()) for column in (batch.columns if batch else ())]
-            return max(1, sum(_layout(strings)[3] for strings in dictionaries if len(strings)))
+            bounds = [strings_of(strings)[0] for strings in dictionaries if len(strings)]
+            return max(1, sum(int((each[1:] - each[:-1]).max()) for each in bounds))
 
     def _put(self, block: Block, batch: pa.RecordBatch, first: int) -> None:
         """Give a block the strings of a batch, without a copy of them."""
@@ -187,10 +186,11 @@ class ParquetSource(BlockSource):
             block.numbers = list(itertools.compress(block.numbers, valid.to_pylist()))
             block.names = block.names and list(itertools.compress(block.names, valid.to_pylist()))
             texts = texts.cast(pa.large_binary()).filter(valid)
-        block.ends, data, start, longest = _layout(texts)
-        block.data = memoryview(data).cast("B")[start : start + block.nbytes] if data is not None else b""
+        offsets, data = strings_of(texts)
+        block.ends = array("Q", (offsets[1:] - offsets[0]).astype("uint64").tobytes())
+        block.data = data[offsets[0] : offsets[-1]]
         limit = self._options.max_document_bytes
-        if limit is not None and longest > limit:
+        if limit is not None and (offsets[1:] - offsets[:-1] > limit).any():
             block.leave_out_long(limit)
 
 
@@ -262,16 +262,18 @@ def _joined(columns: Sequence[Any]) -> Any:
     return pc.if_else(functools.reduce(pc.or_, map(pc.is_valid, columns)), joined, None)
 
 
-def _layout(strings: Any) -> tuple[array, Any, int, int]:
-    """The ends of Arrow's strings, their buffer, where they begin in it, and the bytes of the longest."""
+def strings_of(strings: Any) -> tuple[np.ndarray, memoryview]:
+    """The offsets of Arrow's strings, one more than there are, and the bytes that they are offsets in."""
+    import numpy as np
     import pyarrow as pa
 
+    if not len(strings):
+        return np.zeros(1, np.int64), memoryview(b"")
     if strings.null_count or strings.type not in (pa.string(), pa.binary()):  # the cast imports pyarrow.compute
         strings = strings.cast(pa.large_binary()).fill_null(b"")
     _, offsets, data = strings.buffers()
-    ends = array("Q", bytes(8 * len(strings)))
-    wide = strings.type not in (pa.string(), pa.binary())
-    return ends, data, *arrow_ends(memoryview(offsets).cast("B"), strings.offset, ends, wide)
+    kind = np.int32 if strings.type in (pa.string(), pa.binary()) else np.int64
+    return np.frombuffer(offsets, kind)[strings.offset :][: len(strings) + 1], memoryview(data or b"").cast("B")
 
 
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:
@@ -288,9 +290,8 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
         )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind
-    text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
-    binary = (kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view)
-    if not any(test(plain) for test in (*text, *binary, kinds.is_null)):  # null: no row of the file has a text
+    # null: no row of the file has a text
+    if str(plain).removeprefix("large_").removesuffix("_view") not in ("string", "binary", "null"):
         raise InputError(
             f"{source}: the column {column!r} contains {kind}, not text. Name one of strings: the option field"
         )

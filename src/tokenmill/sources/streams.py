@@ -20,7 +20,7 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +160,8 @@ class ByteStream:
                 self._mark = len(mark)
                 if encoding is not None:
                     rest = iter(lambda: self._file.read(PLAIN_STEP), b"") if self._chunks is None else self._chunks
-                    self._chunks = _decoded(encoding, itertools.chain([bytes(self._ahead)], rest))
+                    texts = codecs.iterdecode(itertools.chain([bytes(self._ahead)], rest), encoding, "replace")
+                    self._chunks = (text.encode() for text in texts)
                     self._ahead, self.seekable = memoryview(b""), False
                 return
 
@@ -183,16 +184,6 @@ class ByteStream:
                 f"{self.name}: damaged or cut off after {self.position:,} bytes of plain data ({why}). "
                 "Fetch the file again, or leave it out."
             ) from error
-
-
-def _decoded(encoding: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Text in `encoding` as UTF-8, with U+FFFD for what is not text in it."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for data in chunks:
-        if text := decoder.decode(data):
-            yield text.encode()
-    if text := decoder.decode(b"", True):
-        yield text.encode()
 
 
 def _open_file(source: Source, pause: Pause) -> Any:

@@ -8,55 +8,33 @@ from __future__ import annotations
 
 import codecs
 from array import array
-from collections.abc import Callable
 
 from ..errors import InputError
 from ._cut_cy import Cutter, count_byte
-from .blocks import BLOCK, Block, Cut, Document, ReadOptions, Record, Span, StreamSource, decode, too_long, why_not_utf8
+from .blocks import (
+    BLOCK,
+    HEAD,
+    Binary,
+    Block,
+    Cut,
+    Document,
+    ReadOptions,
+    Record,
+    Span,
+    StreamSource,
+    decode,
+    too_long,
+    why_not_utf8,
+)
 from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
-
-HEAD = 1 << 16  # how much of the beginning a `check` gets
-Check = Callable[[bytes], "str | None"]
 
 
 def document(record: Record, options: ReadOptions) -> Document:
     return Document(decode(record.data), record.source, record.id)
 
 
-class TextSource(StreamSource):
-    """The base of both kinds of text sources: the check of the beginning.
-
-    check: gets the first 64 KiB and says why not to read the file, "" to leave it out silently, or None to read it.
-    """
-
-    def __init__(
-        self, source: Source, options: ReadOptions, span: Span | None = None, check: Check | None = None
-    ) -> None:
-        super().__init__(source, options, span)
-        self._check = check
-
-    def _refused(self, block: Block) -> bool:
-        """Whether the file is left out; called before the first block."""
-        check, self._check = self._check, None
-        if check is None:
-            return False
-        if self._position():
-            with ByteStream(self.source) as stream:
-                head = stream.peek(HEAD)
-        else:
-            assert self._stream is not None
-            head = self._stream.peek(HEAD)
-        reason = check(head)
-        if reason is None:
-            return False
-        if reason:
-            block.skips.append(Skip(self.name, "", reason))
-        self.done = True
-        return True
-
-
-class FileSource(TextSource):
+class FileSource(StreamSource):
     """A file that is one document. With `cut` it comes in parts, and may be divided into spans.
 
     whole: whether to read the file once before, so that no part of a damaged one is given out. A pipe comes whole instead.
@@ -69,11 +47,11 @@ class FileSource(TextSource):
         source: Source,
         options: ReadOptions,
         span: Span | None = None,
-        check: Check | None = None,
+        binary: Binary | None = None,
         cut: Cut | None = None,
         whole: bool = False,
     ) -> None:
-        super().__init__(source, options, span, check)
+        super().__init__(source, options, span, binary)
         self._whole = whole and cut is not None and can_read_again(source)
         self._cut = None if whole and not self._whole else cut
 
@@ -140,15 +118,15 @@ class FileSource(TextSource):
         block.goes_on = not self.done
 
 
-class CutSource(TextSource):
+class CutSource(StreamSource):
     """A text file of many documents, cut by a kernel."""
 
     _tag_size = 0  # bytes of a document that are before what the cutter finds of it
 
     def __init__(
-        self, source: Source, options: ReadOptions, span: Span | None = None, check: Check | None = None
+        self, source: Source, options: ReadOptions, span: Span | None = None, binary: Binary | None = None
     ) -> None:
-        super().__init__(source, options, span, check)
+        super().__init__(source, options, span, binary)
         limit = -1 if options.max_document_bytes is None else options.max_document_bytes
         lines = options.unit != "separator"
         self._mark = b"\n" if lines else options.separator.encode()

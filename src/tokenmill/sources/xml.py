@@ -16,10 +16,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
-from .blocks import Block, Damaged, Document, ReadOptions
+from .blocks import HEAD, Block, Damaged, Document, ReadOptions
 from .find import Skip, Source
 from .streams import ByteStream, Pause
-from .text import HEAD, CutSource
+from .text import CutSource
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -6,7 +6,6 @@ The first pass adds up how often any two tokens are neighbours in a segment, the
 
 from __future__ import annotations
 
-import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -153,13 +152,15 @@ class Passes:
     def _read_kept(self, kept: list[bytearray], threads: Threads) -> None:
         waiting = deque(kept)
 
-        def work(counter: Any) -> None:
-            while waiting:
-                threads.between_blocks(counter)
-                with contextlib.suppress(IndexError):  # another thread took the last one
-                    counter.count_kept(waiting.popleft())
+        def step(counter: Any) -> bool:
+            try:
+                ids = waiting.popleft()
+            except IndexError:
+                return False
+            counter.count_kept(ids)
+            return True
 
-        threads.start(work)
+        threads.start(step)
         threads.join(lambda: self.progress("fragments", len(kept) - len(waiting), len(kept)))
 
     def attempts(self, totals: np.ndarray, guess: int, wanted: int) -> Iterator[tuple[int, Merged]]:
