@@ -439,6 +439,9 @@ def main() -> None:
         for number, data in enumerate(valid_inputs(layout)):
             (Path(folder) / f"seed-{number}").write_bytes(data)
         options = [f"-max_total_time={seconds:.0f}", f"-seed={seed}", "-max_len=20000", "-artifact_prefix=build/fuzz-"]
+        options.append(
+            "-rss_limit_mb=0"
+        )  # one_input measures; the peak of this process may be that of the one that started it
         atheris.Setup(
             [sys.argv[0], *options, "-verbosity=0", "-print_final_stats=1", folder], one_input, custom_mutator=mutate
         )

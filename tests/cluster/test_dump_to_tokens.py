@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "from-dump-to-t
 def commands():
     """The four commands of the page, without the name of the program."""
     first = re.search(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    found = [shlex.split(line)[2:] for line in first[1].splitlines()]
+    found = [shlex.split(line)[2:] for line in first[1].replace("\\\n", "").splitlines()]
     assert [command[0] for command in found] == ["clean", "count", "train", "encode"]
     return found
 

@@ -65,8 +65,6 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
 
-    import numpy as np
-
     merges = vocabulary.event_numbers
     t = first_made(*vocabulary.packed, merges, _spans_words)
     if 3 * t == len(merges) or 4 * t < len(merges) // 3:
@@ -77,6 +75,9 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     first, second = singles.union(events[:t].ravel().tolist()), set(made[t:])
     if len({tokens[id] for id in singles}) < 256 or first & second or len(second) < len(made) - t:
         return None
+
+    import numpy as np
+
     rows, row_of = np.arange(len(made)), np.full(len(tokens), -1)
     row_of[events[:, 2]] = rows
     if (row_of[events[:, :2]] >= rows[:, None]).any():
