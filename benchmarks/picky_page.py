@@ -44,11 +44,11 @@ def beside() -> list[str]:
     corpora = ("en", "multi")
     lines = {
         "removed at T = 0.9, of 32,768": (
-            "about 2 %",
+            "about 2%",
             *(f"{row(c, 32_768, 0.9)['removed for good'] / 32_768:.1%}" for c in corpora),
         ),
         "tokens of the text at T = 0.6, against plain BPE, 8,192 to 32,768": (
-            "about level, about 1 % fewer",
+            "about level, about 1% fewer",
             *(
                 f"{row(c, 8_192, 0.6)['relative'] - 1:+.2%} to {row(c, 32_768, 0.6)['relative'] - 1:+.2%}"
                 for c in corpora
