@@ -305,7 +305,7 @@ def test_the_speed_up_of_counting_follows_from_its_rows():
     ):
         middle, low, high = map(float, re.findall(r"[\d.]+", gain))
         speeds = int(two.split()[0]) / int(one.split()[0])
-        assert low <= middle <= high and abs(speeds / middle - 1) < 0.05  # medians of ratios and of speeds
+        assert low <= middle <= high and abs(speeds / middle - 1) < 0.1  # medians of ratios and of speeds
 
 
 def test_the_page_of_the_filters_has_their_descriptions_and_sets():
