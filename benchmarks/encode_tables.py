@@ -137,7 +137,7 @@ def encode(results: dict) -> list[str]:
         [library, spread(each["microseconds"] for each in rounds)] for library, rounds in results["latency"].items()
     ]
     figures = results["long_pretokens"]["tokenmill"][0].items()
-    others = ("load", "wall", "cpu", "peak_mib")
+    others = ("load", "wall", "cpu", "system", "peak_mib")
     kinds = [name for name, value in figures if isinstance(value, float) and name not in others]
     longest = [
         [
