@@ -236,7 +236,7 @@ class ArrayRows:
         return first, len(self._hashes) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
 
     def reaches(self, end: int) -> bool:
-        """Whether rows with the hash `end` or higher are among them."""
+        """Whether they include rows with the hash `end` or higher."""
         return len(self._hashes) > 0 and int(self._hashes[-1]) >= end
 
 

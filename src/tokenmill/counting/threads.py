@@ -229,7 +229,7 @@ class Threads:
         wait(self._futures)
 
     def check(self) -> bool:
-        """Whether a thread is running. Raises what one raised; writes the tables to disk once all have stopped for that."""
+        """Whether a thread is running. Raises the exception of a thread that failed. Writes the tables to disk once all threads have paused for that."""
         done = [future for future in self._futures if future.done()]
         for future in done:
             future.result()

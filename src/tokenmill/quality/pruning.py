@@ -184,7 +184,7 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
 
 
 def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], needed: list[int]) -> Pruned:
-    """A changed vocabulary of `tok` without the ids `gone`, numbered anew: the present tokens first, then the removed ones."""
+    """The tokenizer `tok` with a changed vocabulary, without the ids `gone` and renumbered: present tokens first, then removed ones."""
     kept = [*sorted(all_ids(vocabulary) - vocabulary.removed - {*gone}), *sorted(vocabulary.removed)]
     id_map = np.full(1 + max(all_ids(vocabulary), default=-1), -1, np.int32)
     id_map[kept] = np.arange(len(kept), dtype=np.int32)

@@ -95,7 +95,7 @@ class Subject:
         return counts if len(counts) <= MOST_MEASURED else None
 
     def pruning(self, options: str, change: Change | None) -> list[str]:
-        """What `prune` with these options does, if it does anything. Too much text is not measured."""
+        """The advice to call `prune` with these options, if it would change anything. It is not tried on too much text."""
         command = f"`tokenmill prune {self.path} {self.sources}{options}` drops"
         if change is not None:
             return [f"{command} {change.dropped:,} tokens{change.cost}."] if change.dropped else []

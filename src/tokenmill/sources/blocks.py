@@ -425,7 +425,7 @@ class StreamSource(BlockSource):
         return length + got, got < size - length and not stream.damaged
 
     def _refused(self, block: Block) -> bool:
-        """Whether the source is left out, since it is binary; called before the first block."""
+        """Whether the source is skipped because it is binary. Called before the first block."""
         binary, self._binary = self._binary, None
         if binary not in ("error", "skip"):
             return False

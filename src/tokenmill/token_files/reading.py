@@ -62,7 +62,7 @@ class TokenFile:
 
     @property
     def _divided(self) -> bool:
-        """Whether it is known where the documents end."""
+        """Whether the ends of the documents are known."""
         return self._contents[1] is not None
 
     @lazy

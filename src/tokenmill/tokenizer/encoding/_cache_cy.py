@@ -232,7 +232,7 @@ class PretokenCache:
 @cython.inline
 @cython.exceptval(check=False)
 def _has_spaces(pretoken: cython.pointer(cython.const[uint8_t])) -> cython.bint:
-    """Whether the script that a pretoken begins with has spaces between words: then a long pretoken is a word, and occurs again."""
+    """Whether the script of the first character has spaces between words. If it has, a long pretoken is a word, and occurs again."""
     i: cython.int = 0 if pretoken[0] >= 0xC0 else 1
     start: cython.int = pretoken[i] << 8 | pretoken[i + 1]
     return not (

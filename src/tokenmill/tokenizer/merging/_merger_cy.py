@@ -209,34 +209,29 @@ class Merger:
     def first_merges(self, pretoken, n, ids):
         """The ids of a pretoken after the merges of all certain pairs of bytes, and characters of three. Returns their number."""
         i: cython.size_t = 0
-        triple: cython.pointer(ByteTriple)
+        size: cython.size_t
         count: cython.Py_ssize_t = 0
+        pairs: cython.pointer(BytePair) = self.byte_pairs
         pair: cython.pointer(BytePair)
-        before: uint32_t = 0
-        after: uint32_t
-        if self.byte_pairs == cython.NULL:
+        triple: cython.pointer(ByteTriple)
+        before: uint32_t = 0  # of the two bytes around place i
+        if pairs == cython.NULL:
             return self.parts(pretoken, n, ids)
         while i + 1 < n:
-            pair = self.byte_pairs + (pretoken[i] << 8 | pretoken[i + 1])
+            pair = pairs + (pretoken[i] << 8 | pretoken[i + 1])
             triple = _triple(self.triples, pretoken + i) if i + 2 < n else cython.NULL
-            if triple != cython.NULL:
-                after = self.byte_pairs[pretoken[i + 2] << 8 | pretoken[i + 3]].after if i + 3 < n else 0
-                if triple.left > before and triple.right > after:
-                    ids[count] = triple.id
-                    count += 1
-                    i += 3
-                    before = self.byte_pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
-                    continue
-            after = self.byte_pairs[pretoken[i + 1] << 8 | pretoken[i + 2]].after if i + 2 < n else 0
-            if pair.rank > before and pair.rank > after:
+            if triple != cython.NULL and triple.left > before and triple.right > _after(pairs, pretoken, i + 2, n):
+                ids[count] = triple.id
+                size = 3
+            elif pair.rank > before and pair.rank > _after(pairs, pretoken, i + 1, n):
                 ids[count] = pair.id & ID_BITS
-                i += 2
-                before = self.byte_pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
+                size = 2
             else:
                 ids[count] = self.byte_ids[pretoken[i]]
-                i += 1
-                before = pair.before
+                size = 1
             count += 1
+            i += size
+            before = pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
         if i < n:
             ids[count] = self.byte_ids[pretoken[i]]
             count += 1
@@ -283,6 +278,15 @@ def _triple(triples: cython.pointer(ByteTriple), bytes: cython.pointer(cython.co
     if bytes[0] & 0xF0 != 0xE0 or (bytes[1] ^ 0x80 | bytes[2] ^ 0x80) >= 0x40:
         return cython.NULL
     return triples + ((bytes[0] & 0x0F) << 12 | (bytes[1] & 0x3F) << 6 | (bytes[2] & 0x3F))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _after(pairs: cython.pointer(BytePair), pretoken: cython.pointer(cython.const[uint8_t]), i: cython.size_t, n: cython.size_t) -> uint32_t:
+    """BytePair.after of the bytes at i and i + 1; 0 at the end."""
+    return pairs[pretoken[i] << 8 | pretoken[i + 1]].after if i + 1 < n else 0
 
 
 @cython.cfunc
