@@ -32,6 +32,7 @@ cdef class PretokenCache:
     cdef size_t arena_used, arena_room
     cdef size_t limit  # of all bytes held; 0: nothing is added
     cdef Cutter cutter  # of pretokens that are merged by their segments; None for none
+    cdef size_t uncut  # bytes of pretokens that it was wanted for
     cdef PretokenCache segments  # and their ids, which are merged whether or not a segment is a token
     cdef object seeds  # adds n_seeds pretokens after `patience` others were merged; None if no pretokens are known
     cdef size_t n_seeds, patience

@@ -40,6 +40,7 @@ ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
 MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
 SEEDS_SHARE = cython.declare(cython.size_t, 32)  # n seeds are added after n / SEEDS_SHARE merges
 CUT_FROM = cython.declare(cython.size_t, 6)  # bytes of a pretoken that is merged by segments: two characters of three
+CUT_AFTER = cython.declare(cython.size_t, 4)  # bytes for each id, of such pretokens, that are merged before the cutter is built
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a pretoken between two checks for signals
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
 UNLIMITED = cython.declare(cython.size_t, ~cython.cast(cython.size_t, 0))
@@ -198,7 +199,7 @@ class PretokenCache:
                         pass
                 count = _probe(self, pretoken, length, key, hash, out)
         if count == 0:
-            if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80:
+            if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80 and _cuts(self, length):
                 count = _by_segments(self, pretoken, length, end, out)
                 if count < 0 or (count > 0 and key.hi >> 56 == 0xFF and not _has_spaces(pretoken)):
                     return count
@@ -240,6 +241,16 @@ def _has_spaces(pretoken: cython.pointer(cython.const[uint8_t])) -> cython.bint:
         or 0xE19E <= start < 0xE1A0  # Khmer
         or 0xE380 <= start < 0xEA00  # kana, Han
     )
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _cuts(cache: PretokenCache, length: cython.size_t) -> cython.bint:
+    """Whether the cutter is built, or enough text was merged without it that building it pays."""
+    cache.uncut += length
+    return cache.cutter.ready or cache.uncut > CUT_AFTER * cache.merger.n_ids
 
 
 @cython.cfunc

@@ -20,8 +20,8 @@ I3. The ids of a pretoken are those of its segments. A merge, or a removal of wh
 
 I3 is about merging. Where a whole pretoken is looked up among the tokens first, a segment is not: it is not a pretoken.
 
-Pairs of ASCII characters are in a table of pairs of bytes, which is made the union of eight products so that vector code can look
-64 pairs up at once (_byte_pairs.h). The others are in Bloom filters, one for pairs of characters and a small one for pairs with a
+Pairs of ASCII characters are in a table of pairs of bytes. Where whole texts are cut, it is made the union of eight products, so that
+vector code can look 64 pairs up at once (_byte_pairs.h). The others are in Bloom filters, one for pairs of characters and a small one for pairs with a
 stray. Where these take two units for a pair that joins, the segment is longer and its ids are the same.
 """
 
@@ -57,7 +57,7 @@ class Cutter:
     """The pairs of units that join. Threads share it; `build` makes it, once.
 
     blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used. None for all tokens.
-    lazy: the caller calls `build` before the first cut.
+    lazy: for pretokens that are not ASCII; the caller calls `build` before the first cut.
 
     >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).ends(b" low lower")
     array('Q', [4, 8, 10])
@@ -69,13 +69,13 @@ class Cutter:
         self.shift = 52
         if not lazy:
             self.build()
+            self.make_products()
 
     def build(self):
         with cython.critical_section(self):
             if not self.ready:
                 self.learn_all(self.source[0], self.source[1], self.source[2])
                 self.source = None
-                self.make_products()
                 self.ready = True
         return 0
 

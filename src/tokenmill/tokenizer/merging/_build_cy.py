@@ -2,8 +2,8 @@
 """From the parts of a vocabulary to the tables that encode with it: the merger, and the initial entries of the caches.
 
 Tokens are built in order of rank. Of all pairs that spell a token, at most one can occur when the token's bytes are merged by
-what was built before: two compatible tokens (_backtrack_cy.py). The other pairs are left out. That is right unless a pair that was
-passed over turns out compatible later; then the vocabulary is not rank-ordered, and gets a Merger with all pairs.
+what was built before: two compatible tokens (_origins_cy.py). The other pairs are passed over. That is right unless one of them
+turns out compatible later; then the vocabulary is not rank-ordered, and the merger gets all pairs.
 
 The loops check for signals, so that Ctrl-C stops loading.
 """
@@ -25,7 +25,6 @@ from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
-from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger, Origin
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
@@ -34,7 +33,8 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     Workspace,
     reserve,
 )
-from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, SortedTokens, same_token
+from cython.cimports.tokenmill.tokenizer.merging._origins_cy import Origins
+from cython.cimports.tokenmill.tokenizer.merging._prefixes_cy import find_prefixes
 
 from ...events import event_table
 
@@ -110,22 +110,22 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 
 def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
-    """An empty cache that learns tokens once some pretokens were merged: those that a BacktrackMerger makes of their own bytes."""
+    """An empty cache that learns tokens once some pretokens were merged: those that merging is known to make of their own bytes."""
     cache: PretokenCache = PretokenCache(merger)
-    if isinstance(merger, BacktrackMerger):
+    if merger.built is not None:
         sizes = sizes[: 4 * MOST_SEEDS]
-        cache.set_seeds(len(sizes) // 4, partial(_put_made, blob=blob, sizes=sizes))
+        cache.set_seeds(len(sizes) // 4, partial(_put_built, blob=blob, sizes=sizes))
     return cache
 
 
-def _put_made(cache: PretokenCache, blob: bytes, sizes: bytes):
-    _put_tokens(cache, cython.cast(BacktrackMerger, cache.merger).origins, blob, sizes)
+def _put_built(cache: PretokenCache, blob: bytes, sizes: bytes):
+    _put_tokens(cache, PyBytes_AS_STRING(cache.merger.built), blob, sizes)
 
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes, sizes: bytes) -> cython.int:
-    """Add the tokens to a cache; of several with the same bytes the first. made: by id; tokens of size 0 are left out. NULL for all."""
+def _put_tokens(cache: PretokenCache, chosen: cython.p_char, blob: bytes, sizes: bytes) -> cython.int:
+    """Add the tokens to a cache; of several with the same bytes the first. chosen: by id; 0 for one that is left out. NULL for all."""
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
     pretoken: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
     limit: cython.pointer(cython.const[uint8_t]) = pretoken + PyBytes_GET_SIZE(blob)
@@ -141,7 +141,7 @@ def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes,
     if not cache.reserve(3 * held):
         raise MemoryError
     for first in range(0, n, GROUP):
-        if made == cython.NULL and first & 0xFFF == 0:  # a cache that learns does so within an encode
+        if chosen == cython.NULL and first & 0xFFF == 0:  # a cache that learns does so within an encode
             PyErr_CheckSignals()
         for i in range(first, min(first + GROUP, n)):
             if size[i] != NO_ID:
@@ -153,7 +153,7 @@ def _put_tokens(cache: PretokenCache, made: cython.pointer(Origin), blob: bytes,
             if size[i] == NO_ID:
                 continue
             id = cython.cast(uint32_t, i)
-            if size[i] > 0 and (made == cython.NULL or made[i].size > 0) and cache.find(pretoken, size[i], limit, found) == 0:
+            if size[i] > 0 and (chosen == cython.NULL or chosen[i]) and cache.find(pretoken, size[i], limit, found) == 0:
                 if not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
                     raise MemoryError
             pretoken += size[i]
@@ -168,56 +168,59 @@ def rank_merger(packed: tuple, unknown) -> tuple:
     bytes without a token as well."""
     tokens: Tokens = Tokens(*packed)
     byte_ids = starts(packed)[0]
-    n_ids: uint32_t = tokens.n
-    if None not in byte_ids and n_ids < MAX_IDS:
-        fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids)
-        fast.reserve_pairs(n_ids)
-        fast.expect_merges()
-        cache: PretokenCache = packed_cache(fast, *packed)
-        if _build_ranks(fast, cache, tokens):
-            return fast, cache
-    merger: Merger = Merger(n_ids, byte_ids, unknown)
-    merger.reserve_pairs(2 * n_ids)
+    shorter: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 257, 4))
+    merger: Merger
+    table: PretokenCache
+    try:
+        find_prefixes(tokens.starts, tokens.size, tokens.n, shorter)
+        if None not in byte_ids:
+            merger = _new_rank_merger(tokens, byte_ids, unknown)
+            table = packed_cache(merger, *packed)
+            if _build_ranks(merger, table, tokens, shorter):
+                return merger, table
+        merger = _new_rank_merger(tokens, byte_ids, unknown)
+        if None in byte_ids:  # all bytes have ids, those without a token from n on
+            tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
+            find_prefixes(tokens.starts, tokens.size, tokens.n, shorter)
+        table = packed_cache(merger, tokens.blob, tokens.sizes)
+        _add_all_splits(merger, table, tokens, shorter)
+        return merger, table if None not in byte_ids else None
+    finally:
+        free(shorter)
+
+
+@cython.cfunc
+def _new_rank_merger(tokens: Tokens, byte_ids: list, unknown) -> Merger:
+    merger: Merger = Merger(tokens.n, byte_ids, unknown)
+    merger.reserve_pairs(tokens.n)
     merger.expect_merges()
-    complete: cython.bint = None not in byte_ids
-    if not complete:  # all bytes have ids, those without a token from n_ids on
-        tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
-    table: PretokenCache = packed_cache(merger, tokens.blob, tokens.sizes)
-    _add_all_splits(merger, table, tokens)
-    return merger, table if complete else None
+    return merger
 
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens) -> cython.int:
+def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens, shorter: cython.pointer(uint32_t)) -> cython.int:
     """Add each split of each token into two tokens to the pair table."""
-    sorted: SortedTokens = SortedTokens()
-    shorter: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 1, 4))
     id: uint32_t
     left: uint32_t
     right: uint32_t[4]
     cut: cython.size_t
     size: cython.size_t
     start: cython.pointer(cython.const[uint8_t])
-    try:
-        sorted.sort(tokens.starts, tokens.size, tokens.n)
-        sorted.find_prefixes(shorter)
-        for id in range(tokens.n):
-            if not _is_merged(tokens, id):
-                continue
-            start = tokens.starts[id]
-            size = tokens.size[id]
-            left = shorter[id]
-            while left != NO_ID:
-                cut = tokens.size[left]
-                if table.find(start + cut, size - cut, start + size, right) != 0:
-                    if not merger.add_pair(left, right[0], id):
-                        raise MemoryError
-                    _note(merger, tokens, left, right[0], id, id)
-                left = shorter[left]
-        return 0
-    finally:
-        free(shorter)
+    for id in range(tokens.n):
+        if not _is_merged(tokens, id):
+            continue
+        start = tokens.starts[id]
+        size = tokens.size[id]
+        left = shorter[id]
+        while left != NO_ID:
+            cut = tokens.size[left]
+            if table.find(start + cut, size - cut, start + size, right) != 0:
+                if not merger.add_pair(left, right[0], id):
+                    raise MemoryError
+                _note(merger, tokens, left, right[0], id, id)
+            left = shorter[left]
+    return 0
 
 
 @cython.cfunc
@@ -231,72 +234,45 @@ def _is_merged(tokens: Tokens, id: uint32_t) -> cython.bint:
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens) -> cython.bint:
+def _build_ranks(merger: Merger, table: PretokenCache, tokens: Tokens, shorter: cython.pointer(uint32_t)) -> cython.bint:
     """Build the tokens in order of id. False if the vocabulary is not rank-ordered."""
-    sorted: SortedTokens = SortedTokens()
+    origins: Origins = Origins(merger)
     id: uint32_t
     left: uint32_t
     right: uint32_t[4]
     passed: list = []
-    sorted.sort(tokens.starts, tokens.size, tokens.n)
-    sorted.find_prefixes(merger.shorter)
     for id in range(tokens.n):
         if not _is_merged(tokens, id):
             continue
-        left = _left_part(merger, table, tokens, id, right)
+        left = _left_part(origins, table, tokens, shorter, id, right)
         if left == NO_ID:
             passed.append(id)
-        elif not merger.make(left, right[0], id, id):
+        elif not origins.make(left, right[0], id, id):
             raise MemoryError
         else:
             _note(merger, tokens, left, right[0], id, id)
     for id in passed:
-        if _left_part(merger, table, tokens, id, right) != NO_ID:
+        if _left_part(origins, table, tokens, shorter, id, right) != NO_ID:
             return False
-    merger.finisher = partial(_finish, tokens=tokens, sorted=sorted)
+    merger.built = origins.built()
     return True
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _left_part(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens, id: uint32_t,
+def _left_part(origins: Origins, table: PretokenCache, tokens: Tokens, shorter: cython.pointer(uint32_t), id: uint32_t,
                right: cython.pointer(uint32_t)) -> uint32_t:
-    """The longest left part of a token such that it and the rest, right[0], are compatible tokens that are built; or NO_ID."""
+    """The longest left part of a token such that it and the rest, right[0], are compatible tokens; or NO_ID."""
     start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
     size: cython.size_t = tokens.size[id]
     cut: cython.size_t
-    left: uint32_t = merger.shorter[id]
+    left: uint32_t = shorter[id]
     while left != NO_ID:
-        cut = merger.origins[left].size
-        if (
-            cut > 0
-            and table.find(start + cut, size - cut, start + size, right) != 0
-            and merger.origins[right[0]].size > 0
-            and merger.compatible(left, right[0])
-        ):
+        cut = tokens.size[left]
+        if table.find(start + cut, size - cut, start + size, right) != 0 and origins.compatible(left, right[0]):
             return left
-        left = merger.shorter[left]
+        left = shorter[left]
     return NO_ID
-
-
-def _finish(merger: BacktrackMerger, tokens: Tokens, sorted: SortedTokens = None):
-    """Finish a merger with the tokens that are built. Of equal ones, the last that was built is found."""
-    i: cython.size_t
-    n: cython.size_t = 0
-    if sorted is None:
-        sorted = SortedTokens()
-        sorted.sort(tokens.starts, tokens.size, tokens.n)
-    for i in range(sorted.n):
-        if merger.origins[sorted.items[i].id].size == 0:
-            continue
-        if n > 0 and same_token(sorted.items + (n - 1), sorted.items + i):
-            if merger.origins[sorted.items[n - 1].id].rank > merger.origins[sorted.items[i].id].rank:
-                continue
-            n -= 1
-        sorted.items[n] = sorted.items[i]
-        n += 1
-    sorted.n = n
-    merger.finish(sorted)
 
 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
@@ -305,35 +281,11 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
 
     packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger."""
     tokens: Tokens = Tokens(*packed)
-    n: uint32_t = events.shape[0] // 3
-    row: uint32_t
-    rank: uint32_t = 0
-    notes: cython.bint = characters is None and _are_bytes(tokens, byte_ids)
-    if characters is None and tokens.n + 256 < MAX_IDS and not scores:
-        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids, unknown)
-        fast.reserve_pairs(tokens.n)
-        if notes:
-            fast.expect_merges()
-        if _build_listed(fast, tokens, events):
-            return fast
     merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
-    merger.reserve_pairs(n)
-    _set_made(merger, events)
-    if notes:
+    merger.reserve_pairs(min(events.shape[0] // 3, tokens.n))
+    if characters is None and _are_bytes(tokens, byte_ids):
         merger.expect_merges()
-    for row in range(n):
-        if row & CHECK == 0:
-            PyErr_CheckSignals()
-        if row + AHEAD < n:
-            tm_prefetch(tokens.starts + events[3 * (row + AHEAD)])
-            tm_prefetch(tokens.starts + events[3 * (row + AHEAD) + 1])
-            tm_pair_ranks_add_prefetch(cython.address(merger.pairs), events[3 * (row + AHEAD)], events[3 * (row + AHEAD) + 1])
-        if not scores or row == 0 or events[3 * row + 2] != events[3 * row - 1]:
-            rank = row
-        if not merger.add_pair(events[3 * row], events[3 * row + 1], rank):  # of a pair listed twice, the first rank counts
-            raise MemoryError
-        if notes:
-            _note(merger, tokens, events[3 * row], events[3 * row + 1], rank, events[3 * row + 2])
+    _add_listed(merger, tokens, events, scores, None if characters is not None or scores else Origins(merger))
     return merger
 
 
@@ -350,68 +302,82 @@ def _are_bytes(tokens: Tokens, byte_ids: list) -> cython.bint:
 
 
 @cython.cfunc
-@cython.exceptval(check=True)
-def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t][::1]) -> cython.bint:
-    """Build the tokens in the order of the list. False if the vocabulary is not rank-ordered."""
-    rank: uint32_t
+@cython.exceptval(-1)
+def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::1], scores: cython.bint,
+                origins: Origins | None) -> cython.int:
+    """Add the pairs of a list. origins: builds tokens, so that pairs that never occur are left out; None to add all."""
+    row: uint32_t
+    rank: uint32_t = 0
     left: uint32_t
     right: uint32_t
     id: uint32_t
     n: uint32_t = events.shape[0] // 3
-    rising: cython.bint = _rising(events)  # then the id of a merge can be its rank, and needs no look-up
+    rising: cython.bint = not scores and _rising(events)  # then the id of a merge can be its rank, and needs no look-up
     passed: bytearray = bytearray(n)
     is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
-    for rank in range(n):
-        if rank & CHECK == 0:
-            PyErr_CheckSignals()
-        if rank + AHEAD < n:
-            _fetch(merger, tokens, events, rank + AHEAD)
-        left = events[3 * rank]
-        right = events[3 * rank + 1]
-        id = events[3 * rank + 2]
-        if merger.origins[id].size > 0 or merger.origins[left].size == 0 or merger.origins[right].size == 0 or not merger.compatible(left, right):
-            is_passed[rank] = 1
-            continue
-        if not _spell(tokens, left, right, id):
-            return False
-        if not merger.make(left, right, id if rising else rank, id):
-            raise MemoryError
-        if merger.byte_pairs != cython.NULL:
-            _note(merger, tokens, left, right, id if rising else rank, id)
-    for rank in range(n):
-        if is_passed[rank]:
-            left = events[3 * rank]
-            right = events[3 * rank + 1]
-            if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.compatible(left, right):
-                return False
+    ordered: cython.bint = origins is not None
     if not rising:
         _set_made(merger, events)
-    merger.finisher = partial(_finish, tokens=tokens)
-    return True
+    for row in range(n):
+        if row & CHECK == 0:
+            PyErr_CheckSignals()
+        if row + AHEAD < n:
+            _fetch(merger, tokens, origins, events, row + AHEAD)
+        left = events[3 * row]
+        right = events[3 * row + 1]
+        id = events[3 * row + 2]
+        if rising:
+            rank = id
+        elif not scores or row == 0 or events[3 * row - 1] != events[3 * row + 2]:
+            rank = row
+        if merger.byte_pairs != cython.NULL:
+            _note(merger, tokens, left, right, rank, id)
+        if origins is None:
+            if not merger.add_pair(left, right, rank):  # of a pair listed twice, the first rank counts
+                raise MemoryError
+        elif origins.of[id].size > 0 or not origins.compatible(left, right):
+            is_passed[row] = 1
+        elif not origins.make(left, right, rank, id):
+            raise MemoryError
+        elif not _spell(tokens, left, right, id):
+            ordered = False
+    for row in range(n):
+        ordered = ordered and not (is_passed[row] and origins.compatible(events[3 * row], events[3 * row + 1]))
+    if ordered:
+        merger.built = origins.built()
+        return 0
+    for row in range(n):
+        if is_passed[row] and not merger.add_pair(
+            events[3 * row], events[3 * row + 1], events[3 * row + 2] if rising else row
+        ):
+            raise MemoryError
+    return 0
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _fetch(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t][::1], rank: uint32_t) -> cython.void:
-    """Fetch what the merges from `rank` on will read, near and far ones."""
-    far: cython.size_t = 3 * cython.cast(cython.size_t, min(rank + AHEAD, cython.cast(uint32_t, events.shape[0] // 3 - 1)))
-    tm_prefetch(merger.origins + events[far])
-    tm_prefetch(merger.origins + events[far + 1])
-    tm_prefetch(tokens.starts + events[far + 1])
-    left: uint32_t = events[3 * rank]
-    right: uint32_t = events[3 * rank + 1]
-    if merger.origins[left].size > 0 and tokens.starts[right] != cython.NULL:
+def _fetch(merger: Merger, tokens: Tokens, origins: Origins | None, events: cython.const[int32_t][::1], row: uint32_t) -> cython.void:
+    """Fetch what the merges from `row` on will read, near and far ones."""
+    left: uint32_t = events[3 * row]
+    right: uint32_t = events[3 * row + 1]
+    far: cython.size_t
+    if origins is not None:
+        far = 3 * cython.cast(cython.size_t, min(row + AHEAD, cython.cast(uint32_t, events.shape[0] // 3 - 1)))
+        tm_prefetch(origins.of + events[far])
+        tm_prefetch(origins.of + events[far + 1])
+        tm_prefetch(tokens.starts + events[far + 1])
+    if origins is None or (origins.of[left].size > 0 and tokens.starts[right] != cython.NULL):
         tm_pair_ranks_add_prefetch(cython.address(merger.pairs), left, right)
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
-    """Whether the ids of the merged tokens never fall, as in nearly all files."""
+    """Whether the id of each merge is above that of the one before, as in nearly all files."""
     i: cython.Py_ssize_t
     for i in range(5, events.shape[0], 3):
-        if events[i] < events[i - 3]:
+        if events[i] <= events[i - 3]:
             return False
     return True
 
@@ -419,13 +385,13 @@ def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(-1)
 def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
-    rank: cython.Py_ssize_t
+    row: cython.Py_ssize_t
     merger.n_made = events.shape[0] // 3
     merger.made = cython.cast(cython.pointer(uint32_t), malloc((merger.n_made + 1) * 4))
     if merger.made == cython.NULL:
         raise MemoryError
-    for rank in range(merger.n_made):
-        merger.made[rank] = events[3 * rank + 2]
+    for row in range(merger.n_made):
+        merger.made[row] = events[3 * row + 2]
     return 0
 
 

@@ -7,7 +7,6 @@ of each token into two tokens, since neighbours are always tokens; the rank is t
 
 Merging begins with the *certain* pairs of bytes, all in one pass (`first_merges`). Then two loops give the same ids for any
 vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of (rank, place).
-Nearly all vocabularies allow a faster way for those, in _backtrack_cy.py.
 
 A pair of bytes (a, b) with the rank r is certain between the bytes p and q if r is below the rank of every merge of a token that ends
 with p and a, and of every merge of b and a token that begins with q. Proof: until a or b is merged, both are single bytes, so the
