@@ -8,7 +8,6 @@ from cython.cimports.libc.string import memcmp, memset
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
-
 # A token: its first 8 bytes as a big-endian number, filled up with zeros, where its bytes are, how many, and its id.
 SortedToken = cython.struct(
     key=uint64_t, start=cython.pointer(cython.const[uint8_t]), size=uint32_t, id=uint32_t
