@@ -21,7 +21,7 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial, reduce
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, starmap
 from typing import TYPE_CHECKING
 
 from ..errors import WrongTypeError
@@ -126,7 +126,8 @@ def _joins(character: str) -> bool:
 def _compositions() -> list[tuple[str, str]]:
     """The pairs of characters that NFC makes one, without those of Hangul and those that are younger than Unicode 9.0."""
     pairs = []
-    for character in map(chr, chain(range(0xC0, 0x3100), range(0x11080, 0x11600))):
+    blocks = (0xC0, 0x500), (0x600, 0x700), (0x900, 0x1030), (0x1B00, 0x1B50), (0x1E00, 0x2300), (0x3040, 0x3100), (0x11080, 0x11600)
+    for character in map(chr, chain.from_iterable(starmap(range, blocks))):
         parts = unicodedata.decomposition(character).split()
         if len(parts) == 2 and parts[0][0] != "<" and unicodedata.normalize("NFC", character) == character:
             pairs.append((chr(int(parts[0], 16)), chr(int(parts[1], 16))))
@@ -168,15 +169,18 @@ def class_page(change: Change, steps: Sequence[Step], number: int) -> tuple[byte
     a text with each character as it becomes alone may change in another way.
     change: applies `steps`, which are CHARACTER_STEPS, and perhaps then replaces one character.
     """
-    joining = _joining() if number and any(step in NORMALIZERS for step in steps) else None
+    joining = _joining() if number and any(step in NORMALIZERS for step in steps) else frozenset()
     classes, alone = bytearray(), []
-    for character in map(chr, range(128 * number, 128 * number + 128)):
+    page = "".join(map(chr, range(128 * number, 128 * number + 128)))
+    if change(page) == page and joining.isdisjoint(page) and not any(map(unicodedata.combining, page)):
+        return b"\1" * 128, b"" if len(steps) > 1 else array("H", [258] * 129).tobytes()
+    for character in page:
         new = change(character)
         alone.append(b"")
-        if new != character or (joining and character in joining and "\u1100" <= character <= "\u11ff"):
+        if new != character or (character in joining and "\u1100" <= character <= "\u11ff"):
             classes.append(MAY_CHANGE)
             alone[-1] = new.encode()
-        elif joining and character in joining:
+        elif character in joining:
             classes.append(MAY_JOIN)
         else:
             mark = joining and unicodedata.combining(character)

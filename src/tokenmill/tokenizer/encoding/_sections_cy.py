@@ -126,6 +126,13 @@ class NormalizationCheck:
                 at += 2
                 last = 1
                 starter = point
+            while at + 3 <= length and text[at] & 0xF0 == 0xE0 and (text[at + 1] ^ 0x80 | text[at + 2] ^ 0x80) < 0x40:
+                point = (text[at] & 0x0F) << 12 | (text[at + 1] & 0x3F) << 6 | (text[at + 2] & 0x3F)
+                if point < 0x800 or self.classes[point] != 1:  # the first are not UTF-8
+                    break
+                at += 3
+                last = 1
+                starter = point
             if at == length:
                 return length
             size = tm_utf8_read(text + at, length - at, cython.address(point))
