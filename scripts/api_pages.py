@@ -46,7 +46,7 @@ assert tok.encode_batch(["low", "lower"])[0] == tok.encode("low")
 assert "".join(tok.chunks("low lower lowest", 3)) == "low lower lowest"
 """,
         "load get_encoding encoding_for_model list_encoding_names Tokenizer Offsets StreamEncoder StreamDecoder TokenView "
-        "Vocabulary AddedToken Splitter Opening Origin",
+        "Vocabulary AddedToken Normalization Splitter Opening Origin",
     ),
     "train": Page(
         "Train",
@@ -107,7 +107,7 @@ assert longer.n_vocab == 262 and longer.token_to_id("low") == tok.token_to_id("l
 INTERNAL = set(
     "unused check check_output resumes of skipper for_kind reading counted_before folder folders new_rows_path chosen_format "
     "part_number packed event_numbers bytes_apart joined_bytes title lead tiles sections about places prepared certain_cut "
-    "warn_of_long_pretokens".split()
+    "warn_of_long_pretokens prepends other_steps".split()
 )
 HOME = {name: task for task, page in PAGES.items() for name in page.names.split()}
 DOCS = Path(__file__).resolve().parent.parent / "docs"

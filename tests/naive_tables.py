@@ -58,6 +58,6 @@ def naive_vocabulary(vocab: NaiveTables, mark, byte_fallback, added):
     while tokens and tokens[-1] is None:
         tokens.pop()
     fields = {"order": "merges", "added_tokens": added, "alphabet": "bytes" if mark is None else "characters"}
-    fields |= {"space_mark": mark or "", "byte_tokens": [vocab.get(text) for text in byte_texts]}
+    fields |= {"byte_tokens": [vocab.get(text) for text in byte_texts]}
     fields |= {"decode_only": tuple(sorted(decode_only.items())), "events": rows}
     return partial(Vocabulary, tokens, **fields), {*tokens} >= {bytes([byte]) for byte in range(256)}

@@ -16,7 +16,7 @@ import tokenmill
 PUBLIC = """
 AddedToken Agreement Certificate Changed Chart Clean CleanOptions CleaningReport Column Comparison Convert Converted
 Count CountOptions CountSummary Counted Difference Document Encode EncodeOptions EncodeSummary ExportLoss Extend
-Finding Inspection InspectionOptions JobOptions Join Judgement LanguageReport Offsets Opening Origin Provenance Prune Pruned
+Finding Inspection InspectionOptions JobOptions Join Judgement LanguageReport Normalization Offsets Opening Origin Provenance Prune Pruned
 ReadOptions Replaced Report Skip Splitter StreamDecoder StreamEncoder Table Token TokenFile TokenView Tokenizer Train
 Trained TrainingEvent Verified Vocabulary WordCounts add_up check clean compare count count_iterator count_to_folder encode_files
 encoding_for_model errors export_loss extend get_encoding inspect list_encoding_names load load_tokens prune
@@ -31,10 +31,10 @@ PACKAGES = {
     "superwords": "SuperwordTraining file_text memory_text",
     "tokenizer": "Tokenizer",
     "training": "Options Training estimate_memory extend_vocabulary",
-    "vocabulary": "MAX_ID NORMALIZERS PATTERNS AddedToken Event LibraryModel Order Template Vocabulary",
+    "vocabulary": "MAX_ID NORMALIZERS PATTERNS AddedToken Event LibraryModel Normalization Order Template Vocabulary",
 }
 OTHER_TYPES = "Any Callable Cell DataFrame Collection Encoding Event Iterable Iterator LargeListArray Literal Mapping None OnSkip Options Path"
-OTHER_TYPES += " PreTrainedTokenizerFast Sequence Text UInt32Array UsageError array np"
+OTHER_TYPES += " PreTrainedTokenizerFast Sequence Step Text UInt32Array UsageError array np"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

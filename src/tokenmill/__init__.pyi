@@ -79,6 +79,7 @@ from .train_job import train_parity as train_parity
 from .training.parity import LanguageReport as LanguageReport
 from .training.watching import TrainingEvent as TrainingEvent
 from .vocabulary import AddedToken as AddedToken
+from .vocabulary import Normalization as Normalization
 from .vocabulary import Vocabulary as Vocabulary
 
 __version__: str

@@ -7,7 +7,7 @@ import numpy as np
 from tokenmill import train_from_iterator
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.training.naive import train_naive
-from tokenmill.vocabulary import AddedToken, Vocabulary
+from tokenmill.vocabulary import AddedToken, Normalization, Vocabulary
 
 TEXT = (
     """The quick brown fox jumps over the lazy dog. The fox isn't quick: it's lazy, they've said; we'll see.
@@ -65,15 +65,26 @@ def vocabularies():
             "no-bytes",
             Vocabulary((*(bytes([b]) for b in range(32, 127)), b"ab", b"abc", b"ca", b"\n"), (), whole_pretokens=False),
         ),
-        ("flags", Vocabulary(tuple(tokens), gpt2, "merges", events, flags, False, normalizers=("NFC",))),
-        ("prefix", Vocabulary(tuple(tokens), gpt2, "merges", events, SPECIAL, False, add_prefix_space=True)),
+        (
+            "flags",
+            Vocabulary(tuple(tokens), gpt2, "merges", events, flags, False, normalization=Normalization(("NFC",))),
+        ),
+        (
+            "prefix",
+            Vocabulary(tuple(tokens), gpt2, "merges", events, SPECIAL, False, normalization=Normalization((), True)),
+        ),
         ("nested", Vocabulary(tuple(tokens), (r"\p{N}{1,2}|\n", PATTERNS["llama3"]))),
         ("gaps", Vocabulary(tuple(tokens), (r"[a-m]+|\s+(?!\S)|(?i:fox)",))),
         ("characters", characters()),
         ("picky", picky()),
         ("sentencepiece", sentencepiece()),
-        ("first", sentencepiece(normalizers=(), add_prefix_space="first")),
-        ("lines", sentencepiece(normalizers=(("Replace", " ", "▁"),)).replace(split_patterns=(r"[^\n]+|\n+",))),
+        ("first", sentencepiece(normalization=Normalization((), "first", "▁"))),
+        (
+            "lines",
+            sentencepiece(normalization=Normalization((("Replace", " ", "▁"),), False, "▁")).replace(
+                split_patterns=(r"[^\n]+|\n+",)
+            ),
+        ),
         ("boundless", boundless()),
     ]
 
@@ -110,7 +121,7 @@ def sentencepiece(**changes):
         others = [(number[a], number[b], new) for a, b in halves if a in number and b in number]
         rows += [row for row in others if row not in rows]
     fields = {
-        "normalizers": (("Prepend", "▁"), ("Replace", " ", "▁")), "space_mark": "▁", "alphabet": "characters",
+        "normalization": Normalization((("Prepend", "▁"), ("Replace", " ", "▁")), False, "▁"), "alphabet": "characters",
         "byte_tokens": tuple(range(1, 257)), "unknown": 0, "fuse_unknown": True, "whole_pretokens": False,
         "added_tokens": (AddedToken("<unk>", 0), AddedToken("<s>", len(tokens)), AddedToken("new", len(tokens) + 1, special=False)),
     }  # fmt: skip

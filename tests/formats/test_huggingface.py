@@ -9,7 +9,7 @@ import tokenizers
 from transformers import AutoTokenizer
 
 import tokenmill
-from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import ConversionError
 from tokenmill.formats import read, to_hf, write
 from tokenmill.split.patterns import PATTERNS
@@ -160,7 +160,7 @@ def test_added_tokens_keep_their_flags(plain, tmp_path):
 
 @pytest.mark.parametrize("normalizers", [("NFC",), ("NFKC",), ("NFD", "NFC")])
 def test_normalizers(plain, normalizers, tmp_path):
-    vocabulary = plain.replace(normalizers=normalizers)
+    vocabulary = plain.replace(normalization=Normalization(normalizers))
     write(vocabulary, tmp_path)
     agree(
         vocabulary,
@@ -168,12 +168,12 @@ def test_normalizers(plain, normalizers, tmp_path):
         ["e\u0301t\u00e9 \ufb01 \u212b", "\uac00\u1100\u1161"],
     )
     (tmp_path / "tokenmill.json").unlink()
-    assert read(tmp_path).normalizers == normalizers
+    assert read(tmp_path).normalization.normalizers == normalizers
 
 
 @pytest.mark.parametrize("patterns", [(PATTERNS["gpt2"],), ()])
 def test_prefix_space(plain, patterns, tmp_path):
-    vocabulary = plain.replace(split_patterns=patterns, add_prefix_space=True)
+    vocabulary = plain.replace(split_patterns=patterns, normalization=Normalization((), True))
     write(vocabulary, tmp_path)
     texts = ["low", " low", "\nlow", "", "low<|endoftext|>low<|user|> low", "<|user|>"]
     agree(vocabulary, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), texts)
@@ -332,7 +332,7 @@ def test_random_added_tokens_have_the_ids_of_tokenizers_or_are_refused():
             rng.choice([("gpt2",), (), (r"\p{N}|\p{L}+",)]),
             added_tokens=added,
             whole_pretokens=rng.random() < 0.5,
-            normalizers=rng.choice([(), ("NFC",), ("NFKC",), ("NFD",)]),
+            normalization=Normalization(rng.choice([(), ("NFC",), ("NFKC",), ("NFD",)])),
         )
         try:
             theirs = to_hf(vocabulary)

@@ -75,7 +75,7 @@ def test_the_files_beside_tell_added_tokens_and_the_class_tells_the_pattern(plai
     config = {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True, "added_tokens_decoder": decoder}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     found = read(tmp_path)
-    assert (found.split_patterns, found.add_prefix_space) == ((PATTERNS["gpt2"],), True)
+    assert (found.split_patterns, found.normalization.add_prefix_space) == ((PATTERNS["gpt2"],), True)
     low = plain.tokens.index(b"low")
     assert set(found.added_tokens) == {
         AddedToken("<extra>", 900, special=False), AddedToken("<end>", 901, lstrip=True), AddedToken("low", low)

@@ -152,7 +152,7 @@ def test_a_rank_file_known_by_its_hash_brings_its_normalization_and_its_empty_to
     monkeypatch.setitem(published_encodings.RANK_FILES, hashlib.sha256(data).hexdigest(), known)
     (tmp_path / "qwen.tiktoken").write_bytes(data)
     vocabulary = read(tmp_path / "qwen.tiktoken")
-    assert vocabulary.normalizers == ("NFC",)
+    assert vocabulary.normalization.normalizers == ("NFC",)
     assert vocabulary.token_bytes(256) == b""
     assert vocabulary.special_tokens == {"<|a|>": 257}
 

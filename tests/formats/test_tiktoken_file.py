@@ -11,7 +11,7 @@ from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import encode_with_library, read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.vocabulary import AddedToken
+from tokenmill.vocabulary import AddedToken, Normalization
 from tokenmill.vocabulary._packed_cy import unpack_tokens
 
 
@@ -55,7 +55,7 @@ def test_the_file_is_tiktokens(ranked, tmp_path):
 def test_the_library_gets_normalized_text(ranked, tmp_path):
     """Qwen's program composes characters before it calls tiktoken."""
     write(ranked, tmp_path / "it.tiktoken", "tiktoken")
-    library = encode_with_library(tmp_path / "it.tiktoken", ranked.replace(normalizers=("NFC",)))
+    library = encode_with_library(tmp_path / "it.tiktoken", ranked.replace(normalization=Normalization(("NFC",))))
     assert library.encode("e\u0301<|endoftext|>") == library.encode("é<|endoftext|>")
     plain = encode_with_library(tmp_path / "it.tiktoken", ranked)
     assert plain.encode("e\u0301") != plain.encode("é")
@@ -156,8 +156,8 @@ def test_what_tiktoken_cannot_do_is_refused(plain):
         with pytest.raises(ConversionError, match=said):
             tiktoken_bytes(plain.replace(**fields))
 
-    refused("does not normalize", normalizers=("NFC",))
-    refused("puts no space", add_prefix_space=True)
+    refused("does not normalize", normalization=Normalization(("NFC",)))
+    refused("puts no space", normalization=Normalization((), True))
     refused("by one split pattern, and this vocabulary has 2", split_patterns=("a", "b"))
     refused("by one split pattern, and this vocabulary has 0", split_patterns=())
     refused("begins with bytes", alphabet="characters")

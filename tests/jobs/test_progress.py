@@ -64,7 +64,7 @@ def test_progress_is_one_bar_for_all_texts_and_tokenizers(tmp_path):
         texts[name] = tmp_path / f"{name}.txt"
         texts[name].write_text("low lower lowest \n" * times)
     plain = tokenmill.train_from_iterator(["low lower lowest"], 260)
-    normalized = tokenmill.Tokenizer(plain.vocabulary.replace(normalizers=("NFC",)))
+    normalized = tokenmill.Tokenizer(plain.vocabulary.replace(normalization=tokenmill.Normalization(("NFC",))))
     calls = []
     tokenmill.compare({"a": plain, "b": normalized}, texts, progress=lambda *call: calls.append(call))
     size = sum(path.stat().st_size for path in texts.values())

@@ -43,7 +43,7 @@ def same_ids(pair: Pair, given_texts: Iterable[str]) -> None:
                 at = next((i for i, (a, b) in enumerate(zip(ids, expected, strict=False)) if a != b), len(ids))
                 start = len(pair.ours.decode(ids[: max(0, at - 3)]))
                 pytest.fail(f"ids differ at {text[start : start + 60]!r}: {ids[at : at + 5]}, {expected[at : at + 5]}")
-            assert pair.ours.vocabulary.normalizers or pair.ours.decode(ids) == text
+            assert pair.ours.vocabulary.normalization.normalizers or pair.ours.decode(ids) == text
 
 
 def texts_of(data: bytes, size: int = 15_000):

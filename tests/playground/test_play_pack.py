@@ -11,7 +11,7 @@ from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.playground.server import page_files
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.vocabulary import AddedToken, LibraryModel, Vocabulary
+from tokenmill.vocabulary import AddedToken, LibraryModel, Normalization, Vocabulary
 from trained import train_from_counts
 
 
@@ -95,7 +95,7 @@ def test_what_the_page_cannot_do_is_refused(vocabulary):
     backreference = vocabulary.replace(split_patterns=(r"(a)\1|.",))
     with pytest.raises(ConversionError, match="split pattern of mine"):
         pack("mine", backreference)
-    lower = vocabulary.replace(normalizers=("Lowercase",))
+    lower = vocabulary.replace(normalization=Normalization(("Lowercase",)))
     with pytest.raises(ConversionError, match="normalizer Lowercase"):
         pack("mine", lower)
     words = Vocabulary((b"a", b"b"), (), "library", library=LibraryModel(b"{}", "WordLevel"), unknown=0)

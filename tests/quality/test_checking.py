@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.formats.libraries import LibraryEncoder
@@ -73,9 +73,9 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
 @pytest.mark.parametrize(
     "fields",
     [
-        {"normalizers": ("NFC",)},
-        {"normalizers": ("NFKD",)},
-        {"add_prefix_space": True},
+        {"normalization": Normalization(("NFC",))},
+        {"normalization": Normalization(("NFKD",))},
+        {"normalization": Normalization((), True)},
         {"added_tokens": ()},
         {"added_tokens": (END._replace(id=301),)},
         {"added_tokens": (END._replace(special=False),)},
@@ -163,7 +163,7 @@ def test_special_tokens_in_ordinary_text_are_tried_too():
 def test_control_tokens_that_normalization_makes_are_tried_too():
     """The text does not hold the control token as it is written, so the search must be of the normalized text."""
     small = END._replace(normalized=True)
-    special = TH_THE.replace(normalizers=("Lowercase",), added_tokens=(small,))
+    special = TH_THE.replace(normalization=Normalization(("Lowercase",)), added_tokens=(small,))
     ordinary = special.replace(added_tokens=(small._replace(special=False),))
     difference = differ(special, ordinary, texts=[("t", "a<|ENDOFTEXT|>b")], fuzz=0)
     assert (difference.source, difference.specials) == ("t", False)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
-from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import evaluation_text
 from tokenmill.quality import usage as usage_module
@@ -156,7 +156,7 @@ def test_text_is_normalized_for_a_tokenizer_that_does(tmp_path):
     text = "e\u0301te\u0301 d\n \n" * 3
     (tmp_path / "fr.txt").write_text(text, encoding="utf-8")
     (tmp_path / "fr.jsonl").write_text('{"text": "e\\u0301"}\n{"text": "x"}\n', encoding="utf-8")
-    tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",), normalizers=("NFC",)))
+    tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",), normalization=Normalization(("NFC",))))
     plain = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",)))
     domains = EvaluationText([tmp_path / "fr.txt", tmp_path / "fr.jsonl"])
     usages = domains.usages(tok)
@@ -183,7 +183,7 @@ def test_text_is_searched_for_added_tokens(tmp_path, patterns):
             [(111, 119, 256), (108, 256, 257)],
             split_patterns=patterns,
             added_tokens=added,
-            add_prefix_space=True,
+            normalization=Normalization((), True),
         )
     )
     usage = EvaluationText(tmp_path / "a.txt").usages(tok)["a"]

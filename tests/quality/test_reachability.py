@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events
 
-from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill import AddedToken, Normalization, Tokenizer, WordCounts
 from tokenmill.quality.reachability import completions, partial_table, reach_of_tokens, unreachable_table
 from tokenmill.quality.usage import measure_usage
 
@@ -74,7 +74,7 @@ def test_added():
 def test_normalizer():
     token = "e\u0301".encode()
     events = [(token[0], token[1], 256), (256, token[2], 257)]
-    tok = Tokenizer(make_vocabulary([*BYTES, token[:2], token], events, normalizers=("NFC",)))
+    tok = Tokenizer(make_vocabulary([*BYTES, token[:2], token], events, normalization=Normalization(("NFC",))))
     assert len(token) == 3 and reasons(tok)[token] == "normalizer"
 
 
@@ -101,7 +101,7 @@ def test_what_merges_do_not_build_is_not_searched(monkeypatch):
 
 def test_characters_that_normalization_changes_are_utf8():
     """All characters of U+F900 to U+FAFF that begin with these bytes become others: texts were tried, none has the token."""
-    tok = Tokenizer(make_vocabulary([*BYTES, b"\xef\xa6"], [(0xEF, 0xA6, 256)], normalizers=("NFC",)))
+    tok = Tokenizer(make_vocabulary([*BYTES, b"\xef\xa6"], [(0xEF, 0xA6, 256)], normalization=Normalization(("NFC",))))
     assert reach_of_tokens(tok)[256].reason == "no witness"
 
 

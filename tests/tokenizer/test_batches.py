@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tokenmill
-from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError
 from tokenmill.tokenizer import batches
 from tokenmill.tokenizer.encoding._batch_cy import Batch
@@ -212,7 +212,7 @@ def test_a_long_text_is_divided_and_gets_the_same_ids(monkeypatch, normalizers):
     monkeypatch.setattr(batches, "PIECE", 700)
     tokens = (*(bytes([byte]) for byte in range(256)), b" low", "é".encode())
     added = (AddedToken("<|end of text|>", 300), AddedToken("<a>", 301, special=False))
-    tok = Tokenizer(Vocabulary(tokens, ("cl100k",), normalizers=normalizers, added_tokens=added))
+    tok = Tokenizer(Vocabulary(tokens, ("cl100k",), normalization=Normalization(normalizers), added_tokens=added))
     rng = random.Random(4)
     words = [" low", " lower", "é", "e\u0301", "漢字", "\n\n", "  ", "<|end of text|>", "<a>", "123", "🦜", "\u0301"]
     divided = 0
@@ -248,7 +248,7 @@ def test_a_long_text_without_split_patterns_is_divided_where_no_token_spans(monk
     rows = np.array([(256, 257, 263), (263, 258, 264), (264, 259, 265), (261, 262, 266)], np.int32)
     mark = "\u2581"
     steps = (("Replace", " ", mark),) if prefix else (("Prepend", mark), ("Replace", " ", mark))
-    fields = {"normalizers": steps, "add_prefix_space": prefix, "space_mark": mark, "byte_tokens": tuple(range(256))}
+    fields = {"normalization": Normalization(steps, prefix, mark), "byte_tokens": tuple(range(256))}
     added = (AddedToken("<s>", 300), AddedToken("<a>", 301, special=False))
     tok = Tokenizer(
         Vocabulary(tuple(tokens), (), "scores", rows, added, whole_pretokens=False, alphabet="characters", **fields)
@@ -271,8 +271,8 @@ def test_a_long_text_that_cannot_be_divided(monkeypatch):
     monkeypatch.setattr(batches, "PIECE", 300)
     tokens = tuple(bytes([byte]) for byte in range(256))
     for settings in (
-        {"add_prefix_space": True},
-        {"normalizers": (("Replace", "a", "b"),)},
+        {"normalization": Normalization((), True)},
+        {"normalization": Normalization((("Replace", "a", "b"),))},
         {"split_patterns": ("(?<!x)a|[\\s\\S]",)},
     ):
         tok = Tokenizer(Vocabulary(tokens, **{"split_patterns": ("gpt2",)} | settings))

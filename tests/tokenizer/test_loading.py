@@ -77,7 +77,10 @@ def test_a_sentencepiece_model_is_read_as_by_protobuf(tmp_path):
     vocabulary = parse_sentencepiece(data, "m.model")
     tokens = [None if text.startswith("<") else text.replace("\u2581", " ").encode() for text in texts]
     assert [*vocabulary.tokens, *[None] * len(texts)][: len(texts)] == tokens
-    assert vocabulary.normalizers == (("Replace", " ", "\u2581"),) and vocabulary.add_prefix_space == "text"
+    assert (
+        vocabulary.normalization.normalizers == (("Replace", " ", "\u2581"),)
+        and vocabulary.normalization.add_prefix_space == "text"
+    )
     assert vocabulary.events.tolist() == [[4, 5, 7], [3, 7, 8], [8, 6, 9]]
     assert [token.content for token in vocabulary.added_tokens] == ["<unk>", "<s>", "</s>", "<x>"]
     for cut in range(len(data)):

@@ -14,7 +14,7 @@ from tokenmill import Tokenizer, Vocabulary
 from tokenmill.errors import FormatError
 from tokenmill.tokenizer import normalization
 from tokenmill.tokenizer.normalization import normalizer_of
-from tokenmill.vocabulary import AddedToken
+from tokenmill.vocabulary import AddedToken, Normalization
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -111,7 +111,10 @@ def test_a_damaged_character_map(step, message):
         normalizer_of([step])("a")
 
 
-@pytest.mark.parametrize("settings", [{}, {"normalizers": ("NFC",)}, {"normalizers": ("NFKC", "Lowercase")}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"normalization": Normalization(("NFC",))}, {"normalization": Normalization(("NFKC", "Lowercase"))}],
+)
 def test_bytes_that_are_not_utf8_stay_in_every_vocabulary(settings):
     tok = Tokenizer(Vocabulary(tuple(bytes([byte]) for byte in range(256)), ("gpt2",), **settings))
     for data in (b"\xff abc", b"a\xe2\x82 e\xcc\x81 \xff", b"\xed\xa0\x80"):
@@ -126,7 +129,7 @@ def test_bytes_that_are_not_utf8_stay_in_every_vocabulary(settings):
 def test_only_windows_of_a_long_text_are_normalized_and_the_ids_are_those_of_the_whole(steps, pattern):
     bytes_ = tuple(bytes([byte]) for byte in range(256))
     tokens = (*bytes_, *(word.encode() for word in (" low", "é", " é", "e\u0301", " 가", "LOW", "\u0301", " x")))
-    tok = Tokenizer(Vocabulary(tokens, (pattern,), normalizers=steps))
+    tok = Tokenizer(Vocabulary(tokens, (pattern,), normalization=Normalization(steps)))
     plain = Tokenizer(Vocabulary(tokens, (pattern,)))
     rng = random.Random(8)
     rare = ["e\u0301", "\u0301", "\u1100\u1161", "ﬁ", "é", "\u0323\u0301", "LOW", "\u212b", "\ufffd", " \u0301"]
@@ -178,7 +181,7 @@ def test_long_texts_are_normalized_where_they_must_be(steps):
             AddedToken("  ", 300, special=False, normalized=True),
             AddedToken(token, 301, special=False, normalized=True),
         )
-        return Tokenizer(Vocabulary(tokens, ("cl100k",), normalizers=normalizers, added_tokens=added))
+        return Tokenizer(Vocabulary(tokens, ("cl100k",), normalization=Normalization(normalizers), added_tokens=added))
 
     tok, plain = tokenizer(steps, "éb"), tokenizer((), change("éb"))
     words = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tokenmill import Tokenizer, load
 from tokenmill.tokenizer.normalization import align, normalizer_of
-from tokenmill.vocabulary import AddedToken, Vocabulary
+from tokenmill.vocabulary import AddedToken, Normalization, Vocabulary
 
 BYTES = tuple(bytes([i]) for i in range(256))
 STEPS = [
@@ -33,7 +33,7 @@ def test_align_changes_text_as_the_normalizer_does(steps, text):
 
 def vocabulary(steps):
     added = (AddedToken("<a>", 300, special=False), AddedToken("éb", 301, special=False, normalized=True))
-    return Vocabulary(BYTES, ("gpt2",), normalizers=steps, added_tokens=added)
+    return Vocabulary(BYTES, ("gpt2",), normalization=Normalization(steps), added_tokens=added)
 
 
 @pytest.mark.parametrize("steps", STEPS)
@@ -54,7 +54,7 @@ def test_spans_are_in_the_text_given(steps, text):
 @given(text=LETTERS)
 def test_spans_are_those_of_tokenizers(steps, text):
     """They begin where tokenizers' do, and end there or later: with the last character that became part of the token."""
-    tok = Tokenizer(Vocabulary(BYTES, ("gpt2",), normalizers=steps))
+    tok = Tokenizer(Vocabulary(BYTES, ("gpt2",), normalization=Normalization(steps)))
     theirs, spans = tok.to_hf().encode(text), tok.encode_with_offsets(text)
     assert spans.ids == theirs.ids
     for (start, end), (their_start, their_end) in zip(spans.characters.tolist(), theirs.offsets, strict=True):
@@ -62,7 +62,7 @@ def test_spans_are_those_of_tokenizers(steps, text):
 
 
 def test_a_decomposed_character_does_not_shift_later_spans():
-    tok = Tokenizer(Vocabulary((*BYTES, b" ok"), ("gpt2",), normalizers=("NFC",)))
+    tok = Tokenizer(Vocabulary((*BYTES, b" ok"), ("gpt2",), normalization=Normalization(("NFC",))))
     text = "cafe\u0301 ok"
     spans = tok.encode_with_offsets(text)
     assert [text[start:end] for start, end in spans.characters.tolist()] == ["c", "a", "f", "e\u0301", "e\u0301", " ok"]
@@ -82,7 +82,9 @@ def normalized_spans_of(tok, text):
 @given(text=LETTERS)
 def test_normalized_spans_are_those_of_tokenizers(steps, text):
     tok, text = (
-        Tokenizer(Vocabulary(BYTES, ("gpt2",), normalizers=steps, added_tokens=(AddedToken("<>", 256),))),
+        Tokenizer(
+            Vocabulary(BYTES, ("gpt2",), normalization=Normalization(steps), added_tokens=(AddedToken("<>", 256),))
+        ),
         f"{text}<>{text}",
     )
     spans = tok.encode_with_offsets(text, normalized=True, allowed_special="all")

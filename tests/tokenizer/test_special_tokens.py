@@ -4,7 +4,7 @@ import pytest
 import tokenizers
 
 from code_points import code_points
-from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
 from tokenmill.tokenizer.special import has_word_character
 
@@ -124,7 +124,7 @@ def test_flags():
 
 def test_normalized_tokens_are_found_after_normalization():
     raw, changed = AddedToken("e\u0301", 300, special=False), AddedToken("e\u0301", 300, special=False, normalized=True)
-    options = {"normalizers": ("NFC",)}
+    options = {"normalization": Normalization(("NFC",))}
     assert make(raw, **options).encode("e\u0301 é") == [300, *" é".encode()]
     assert make(changed, **options).encode("e\u0301 é") == [300, 32, 300]
 

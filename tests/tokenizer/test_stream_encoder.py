@@ -5,7 +5,7 @@ import random
 import pytest
 
 import tokenmill
-from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError
 
 BYTES = tuple(bytes([byte]) for byte in range(256))
@@ -73,8 +73,8 @@ def test_a_long_pretoken_costs_no_quadratic_time(tok, monkeypatch):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"normalizers": ("NFC",)},
-        {"add_prefix_space": True},
+        {"normalization": Normalization(("NFC",))},
+        {"normalization": Normalization((), True)},
         {"added_tokens": (AddedToken("<x>", 256, special=False, lstrip=True),)},
         {"added_tokens": (AddedToken("<x>", 256, special=False), AddedToken("<x>y", 257, special=False))},
     ],

@@ -12,7 +12,7 @@ import pytest
 
 import tokenmill
 from naive_encoder import NaiveEncoder
-from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import FormatError, UnknownTokenError, UsageError
 from tokenmill.split.patterns import PATTERNS
 
@@ -128,7 +128,7 @@ def test_bytes_without_a_token():
 
 
 def test_normalization_and_prefix_space():
-    vocabulary = Vocabulary((*BYTES, b" a"), ("gpt2",), normalizers=("NFC",), add_prefix_space=True)
+    vocabulary = Vocabulary((*BYTES, b" a"), ("gpt2",), normalization=Normalization(("NFC",), True))
     tok = Tokenizer(vocabulary)
     assert tok.encode("abc") == [256, 98, 99] and tok.encode(" abc") == [256, 98, 99]
     assert tok.encode("e\u0301") == [32, *"é".encode()]
@@ -136,7 +136,7 @@ def test_normalization_and_prefix_space():
     assert spans.text == "abe\u0301" and spans.bytes.tolist() == [[0, 1], [1, 2], [2, 5], [2, 5]]
     assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 4], [2, 4]]
     with pytest.raises(FormatError, match="the normalizer 'Uppercase' is not one"):
-        Tokenizer(Vocabulary(BYTES, (), normalizers=("Uppercase",)))
+        Tokenizer(Vocabulary(BYTES, (), normalization=Normalization(("Uppercase",))))
 
 
 def test_removed_tokens_are_never_given_out():

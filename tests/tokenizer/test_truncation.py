@@ -3,7 +3,7 @@
 import pytest
 
 import tokenmill
-from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
 from tokenmill.tokenizer import truncation
 
@@ -91,7 +91,7 @@ def test_a_pretoken_cut_short_may_take_more_tokens():
 
 
 def test_normalized_text_and_prefix_space():
-    vocabulary = Vocabulary((*BYTES, b" a", "é".encode()), ("gpt2",), normalizers=("NFC",), add_prefix_space=True)
+    vocabulary = Vocabulary((*BYTES, b" a", "é".encode()), ("gpt2",), normalization=Normalization(("NFC",), True))
     tok = Tokenizer(vocabulary)
     assert tok.truncate("abe\u0301x", 3) == "abe\u0301"
     chunks = tok.chunks("abe\u0301 xe\u0301", 2)
@@ -129,7 +129,13 @@ def test_text_behind_an_added_token_has_no_space_put_before_it():
     """With the rule "first", only the start of a text has one, so all of this text is two tokens."""
     tokens = (*(bytes([byte]) for byte in range(256)), b"ab")
     tok = Tokenizer(
-        Vocabulary(tokens, (), added_tokens=(AddedToken("<x>", 257),), add_prefix_space="first", whole_pretokens=False)
+        Vocabulary(
+            tokens,
+            (),
+            added_tokens=(AddedToken("<x>", 257),),
+            normalization=Normalization((), "first"),
+            whole_pretokens=False,
+        )
     )
     assert tok.encode("<x>ab", allowed_special="all") == [257, 256]
     assert tok.truncate("<x>ab", 2, allowed_special="all") == "<x>ab"

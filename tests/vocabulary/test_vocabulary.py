@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tokenmill import Tokenizer
 from tokenmill.errors import FormatError, UsageError
-from tokenmill.vocabulary import MAX_ID, PATTERNS, AddedToken, Vocabulary
+from tokenmill.vocabulary import MAX_ID, PATTERNS, AddedToken, Normalization, Vocabulary
 
 BYTES = tuple(bytes([i]) for i in range(256))
 
@@ -43,7 +43,7 @@ def test_fingerprint_tells_what_decides_ids():
         Vocabulary((*BYTES, b"ab"), ("a",)),
         Vocabulary(BYTES, ("a",), whole_pretokens=False),
         Vocabulary(BYTES, ("a",), added_tokens=(AddedToken("<s>", 256),)),
-        Vocabulary(BYTES, ("a",), normalizers=("NFC",)),
+        Vocabulary(BYTES, ("a",), normalization=Normalization(("NFC",))),
         Vocabulary(BYTES, ("a",), "merges"),
         picky(),
     ]
@@ -85,7 +85,11 @@ BAD = {
     "events of ranks": ("has 1 events", {"events": [(97, 98, 256)]}),
     "no such order": ("order is 'rank'", {"order": "rank"}),
     "no such alphabet": ("alphabet is 'latin'", {"alphabet": "latin"}),
-    "no such normalizer": ("the normalizer 'Uppercase' is not one", {"normalizers": ("Uppercase",)}),
+    "no such normalizer": ("the normalizer 'Uppercase' is not one", {"normalization": Normalization(("Uppercase",))}),
+    "no such normalization": ("normalization is 'NFC'; expected a Normalization", {"normalization": "NFC"}),
+    "a list of normalizers": ("expected a Normalization, with a tuple", {"normalization": Normalization(["NFC"])}),
+    "no such place for a space": ("add_prefix_space is 1", {"normalization": Normalization((), 1)}),
+    "no such spaces to strip": ("strip_decoded is 'all'", {"normalization": Normalization(strip_decoded="all")}),
     "not a flag": ("whole_pretokens is 'no'", {"whole_pretokens": "no"}),
     "no tokens": ("tokens is 5", {"tokens": 5}),
     "no added token": ("contains '<a>'; expected an AddedToken", {"added_tokens": ("<a>",)}),
@@ -191,7 +195,7 @@ def test_other_settings_leave_the_tokens_and_merges_as_they_are(order, monkeypat
     assert (after.n_vocab, after.fingerprint()) == (258, expected.fingerprint())
     assert before.n_vocab == 301 and before.added_tokens == added
     with pytest.raises(FormatError, match="normal"):
-        before.replace(normalizers=("nonesuch",))
+        before.replace(normalization=Normalization(("nonesuch",)))
     with pytest.raises(FormatError, match="the unknown token has the id 999"):
         before.replace(unknown=999)
     with pytest.raises(FormatError, match="the id 97 is in decode_only"):

@@ -17,13 +17,13 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from ..split.patterns import CHAINS, LINES, PATTERNS
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Normalization, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
 from ._bpe_tables_cy import BpeTables
 from .file_content import Json, fail, show
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, check_scores
-from .sentencepiece_model import scored_vocabulary
+from .sentencepiece_model import NormalizerSpec, scored_vocabulary
 
 MAGIC = b"GGUF"
 _ARRAY, _STRING = 9, 8
@@ -165,13 +165,12 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
         tables = read_tables(data, tokens[:2], merges[:2]) or _listed_tables(data, file, tokens, merges)
         added = _added(kinds, tables, tables.text_of, masks)
-        mark = None if byte_level else MARK
+        mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
         vocabulary, _ = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
         return vocabulary(
             split_patterns=patterns,
             whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
-            normalizers=() if byte_level else (("Replace", " ", MARK),),
-            add_prefix_space=get("add_space_prefix", bool, False),
+            normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
             notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
         )
     if model in ("bert", "t5"):
@@ -196,19 +195,13 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
 
 
 def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
-    steps: tuple = (("Replace", " ", MARK),)
     # llama.cpp finds added tokens in the text as it is, those that the user defined too.
     added = [
         token._replace(normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>"))
         for token in added_tokens(pieces)
     ]
-    return scored_vocabulary(
-        pieces,
-        added,
-        fallback=True,
-        normalizers=(("Prepend", MARK), *steps) if prefix else steps,
-        strip_decoded="space" if prefix else "",
-    )
+    normalization = NormalizerSpec(b"", prefix, False).normalization()
+    return scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
 
 
 def _listed_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:

@@ -68,8 +68,8 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
 
 
 def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, Any]], list[str]]:
-    if vocabulary.normalizers or vocabulary.add_prefix_space:
-        what = "normalizes text" if vocabulary.normalizers else "puts a space before a text"
+    if any(vocabulary.normalization):
+        what = "normalizes text" if vocabulary.normalization.normalizers else "puts a space before a text"
         raise ConversionError(f"this vocabulary {what}, which GGUF cannot represent. Write tokenizer.json instead.")
     notes: list[str] = []
     if _comparable(vocabulary.split_patterns) == [_DIGITS] and vocabulary.order == "merges":
@@ -152,16 +152,15 @@ def _in_full(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], list[str]]:
-    steps = vocabulary.normalizers
-    prefix = ("Prepend", MARK) in steps
+    normalization = vocabulary.normalization
     late = [token.content for token in vocabulary.added_tokens if token.normalized]
-    if late or vocabulary.add_prefix_space:
+    if late or normalization.add_prefix_space:
         raise ConversionError(
             f"the added token {late[0]!r} is found after spaces are replaced, and llama.cpp finds it in the text as it is"
             if late
             else "GGUF cannot represent where this vocabulary puts a space before a text"
         )
-    if {*steps} - {("Prepend", MARK), ("Replace", " ", MARK)} or vocabulary.space_mark != MARK:
+    if normalization.other_steps or normalization.space_mark != MARK:
         raise ConversionError(
             "this vocabulary changes text by more than spaces (a character map, or white space that is removed), which GGUF "
             "cannot represent"
@@ -179,7 +178,7 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], list[st
         "tokens": (_STRING, texts),
         "scores": (_FLOAT32, scores),
         "token_type": (_INT32, kinds),
-        "add_space_prefix": (_BOOL, prefix),
+        "add_space_prefix": (_BOOL, normalization.prepends),
     }, []
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ConversionError, FormatError
-from ..vocabulary import NORMALIZERS, AddedToken, Template, Vocabulary
+from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_tables
 from ._bpe_tables_cy import BpeTables
@@ -102,7 +102,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "truncation": None,
         "padding": None,
         "added_tokens": [added_json(token) for token in added],
-        "normalizer": normalizer_json(vocabulary.normalizers),
+        "normalizer": normalizer_json(vocabulary.normalization.normalizers),
         "pre_tokenizer": pre_tokenizer_json(vocabulary),
         "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
         "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
@@ -171,7 +171,7 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
 
 def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
     """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
-    if token.single_word or vocabulary.normalizers:
+    if token.single_word or vocabulary.normalization.normalizers:
         return True
     [held] = tokens_of_texts([token.content])
     text = text_or_none(held)
@@ -326,10 +326,8 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         split_patterns=tuple(splitting.split_patterns),
         whole_pretokens=model.get("ignore_merges", bool, False),
         unknown=unknown,
-        normalizers=normalizers,
-        add_prefix_space=splitting.add_prefix_space,
+        normalization=Normalization(normalizers, splitting.add_prefix_space, mark, strip_decoded),
         fuse_unknown=fuse_unknown,
-        strip_decoded=strip_decoded,
         notes=tuple(notes),
         template=template,
     )

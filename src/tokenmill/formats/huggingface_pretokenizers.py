@@ -23,7 +23,7 @@ from ..errors import ConversionError
 from ..split.names import is_plain_word
 from ..split.patterns import PATTERNS, PUNCTUATION
 from ..split.spelling import from_oniguruma, to_oniguruma
-from ..vocabulary import Vocabulary
+from ..vocabulary import Normalization, Vocabulary
 from .file_content import Json, show
 from .huggingface_text import steps_of
 
@@ -163,9 +163,9 @@ def _one_character(pattern: str) -> bool:
 
 def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
     """The `pre_tokenizer` section that cuts text as `vocabulary` does; None where nothing cuts or changes text."""
-    split_patterns, prefix = vocabulary.split_patterns, vocabulary.add_prefix_space
-    if mark := vocabulary.space_mark:
-        return _metaspace_json(vocabulary, mark)
+    split_patterns, prefix = vocabulary.split_patterns, vocabulary.normalization.add_prefix_space
+    if vocabulary.normalization.space_mark:
+        return _metaspace_json(split_patterns, vocabulary.normalization)
     steps: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
         for pattern in split_patterns
@@ -181,11 +181,11 @@ def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
     return {"type": "Sequence", "pretokenizers": steps}
 
 
-def _metaspace_json(vocabulary: Vocabulary, mark: str) -> dict[str, Any] | None:
-    split_patterns, prefix = vocabulary.split_patterns, vocabulary.add_prefix_space
+def _metaspace_json(split_patterns: tuple[str, ...], normalization: Normalization) -> dict[str, Any] | None:
+    prefix, mark = normalization.add_prefix_space, normalization.space_mark
     if split_patterns not in ((), (METASPACE_SPLIT,)):
         raise ConversionError(f"tokenizer.json cannot split by {split_patterns[0]!r} where {mark} stands for a space")
-    if not split_patterns and not prefix and ("Replace", " ", mark) in vocabulary.normalizers:
+    if not split_patterns and not prefix and ("Replace", " ", mark) in normalization.normalizers:
         return None
     scheme = "first" if prefix == "first" else "always" if prefix else "never"
     return {"type": "Metaspace", "replacement": mark, "prepend_scheme": scheme, "split": bool(split_patterns)}

@@ -12,8 +12,7 @@ from typing import Any
 from ..errors import ConversionError
 from ..split.spelling import from_oniguruma, to_oniguruma
 from ..vocabulary import Vocabulary
-from ..vocabulary.validation import STEPS
-from ..vocabulary.vocabulary import Step
+from ..vocabulary.normalization import STEPS, Step, Stripped
 from .file_content import Json, show
 
 
@@ -75,8 +74,8 @@ def mark_of(steps: tuple[Step, ...]) -> str:
     return next((step[2] for step in steps if step[:2] == ("Replace", " ") and len(step[2]) == 1), "")
 
 
-def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, notes: list[str]) -> str:
-    """Return what decoding leaves out at the start (Vocabulary.strip_decoded). Unsupported for a decoder that does anything else.
+def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, notes: list[str]) -> Stripped:
+    """Return what decoding leaves out at the start (Normalization.strip_decoded). Unsupported for a decoder that does anything else.
 
     byte_fallback: whether tokens such as <0x41> stand for bytes.
     """
@@ -104,18 +103,18 @@ def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, n
 
 def decoder_json(vocabulary: Vocabulary) -> dict[str, Any]:
     """The `decoder` section of a vocabulary whose alphabet is characters."""
-    mark = vocabulary.space_mark
+    mark, strip_decoded = vocabulary.normalization.space_mark, vocabulary.normalization.strip_decoded
     if not mark:
         fuse = {"type": "Fuse"}
         return {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, fuse]} if vocabulary.byte_tokens else fuse
-    if vocabulary.strip_decoded == "token":
+    if strip_decoded == "token":
         return {"type": "Metaspace", "replacement": mark, "prepend_scheme": "always", "split": False}
     steps: list[dict[str, Any]] = [
         {"type": "Replace", "pattern": {"String": mark}, "content": " "},
         {"type": "ByteFallback"},
         {"type": "Fuse"},
     ]
-    if vocabulary.strip_decoded:
+    if strip_decoded:
         steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
     return {"type": "Sequence", "decoders": steps}
 

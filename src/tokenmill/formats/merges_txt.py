@@ -124,8 +124,8 @@ def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
 def not_held(vocabulary: Vocabulary) -> list[str]:
     """List what a format of tokens and merges alone cannot hold of `vocabulary`."""
     notes = [f"the split pattern is not in the files: {pattern!r}" for pattern in vocabulary.split_patterns]
-    notes += [f"the normalizer {name} is not in the files" for name in vocabulary.normalizers]
-    if vocabulary.add_prefix_space:
+    notes += [f"the normalizer {name} is not in the files" for name in vocabulary.normalization.normalizers]
+    if vocabulary.normalization.add_prefix_space:
         notes.append("that a space is put before a text is not in the files")
     if vocabulary.added_tokens:
         named = [f"{token.content!r} ({token.id})" for token in vocabulary.added_tokens[:8]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.validation import VocabularyError
 from .file_content import MAX_ID, Json, fail
 from .huggingface_pretokenizers import METASPACE_SPLIT
@@ -59,9 +59,7 @@ def parse_picky_json(root: Json) -> Vocabulary:
             tuple(added),
             alphabet="characters",
             unknown=unknown,
-            normalizers=_STEPS,
-            space_mark=MARK,
-            strip_decoded="space",
+            normalization=Normalization(_STEPS, False, MARK, "space"),
             notes=_notes(tokens, merges, [id for id, _, _ in removals]),
         )
     except VocabularyError as error:

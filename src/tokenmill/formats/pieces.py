@@ -62,7 +62,7 @@ def byte_of(text: str, id: int, file: str) -> int:
 def piece_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:
     """The tokens of characters as text: those of bytes as <0x41>, with the mark for a space."""
     texts = [text_or_none(token) for token in tokens]
-    if mark := vocabulary.space_mark:
+    if mark := vocabulary.normalization.space_mark:
         texts = [text and text.replace(" ", mark) for text in texts]
     for text, id in zip(BYTE_TEXTS, vocabulary.byte_tokens, strict=False):
         if id is not None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OptionName, OutputError
 from ..split.patterns import PATTERNS
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.vocabulary import packed_vocabulary
 
 _HOST = "https://openaipublic.blob.core.windows.net/"
@@ -153,7 +153,7 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
         packed,
         split_patterns=(PATTERNS[known.split],),
         added_tokens=added,
-        normalizers=known.normalizers,
+        normalization=Normalization(known.normalizers),
         decode_only=empty,
     )
 

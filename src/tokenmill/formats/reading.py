@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import FormatError, InputError, OptionName, UsageError
 from ..split import Splitter
-from ..vocabulary import PATTERNS, AddedToken, Vocabulary
+from ..vocabulary import PATTERNS, AddedToken, Normalization, Vocabulary
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from . import published_encodings, tokenmill_json
@@ -218,7 +218,7 @@ def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
     vocabulary = parse(*files, added)
     if split is None:
         return vocabulary, False
-    return vocabulary.replace(split_patterns=(split,), add_prefix_space=prefix), True
+    return vocabulary.replace(split_patterns=(split,), normalization=Normalization((), prefix)), True
 
 
 def _partner(place: Path) -> tuple[Path, Path]:

@@ -7,11 +7,13 @@ rule is used by llama.cpp for GGUF files of this kind, so `scored_vocabulary` se
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.vocabulary import Step, packed_vocabulary
+from ..vocabulary import AddedToken, Normalization, Vocabulary
+from ..vocabulary.normalization import Step, Stripped
+from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import BpeTables, tables_of
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
@@ -23,9 +25,30 @@ _ALGORITHMS = {UNIGRAM: "Unigram", BPE: "BPE", 3: "word", 4: "character"}
 
 
 class NormalizerSpec(NamedTuple):
+    """The settings of a normalizer that a model has."""
+
     precompiled_charsmap: bytes
     add_dummy_prefix: bool
     remove_extra_whitespaces: bool
+
+    def normalization(self, kept: Sequence[str] = (), in_text: bool = False) -> Normalization:
+        """What these settings do to a text, as a Vocabulary has it.
+
+        kept: the symbols of the user, which the character map leaves as they are.
+        in_text: whether the space before a text is not one of the steps, but `add_prefix_space`.
+        """
+        prefix, removes = self.add_dummy_prefix, self.remove_extra_whitespaces
+        steps: list[Step] = []
+        if self.precompiled_charsmap:
+            map = binascii.b2a_base64(self.precompiled_charsmap, newline=False).decode()
+            steps.append(("CharacterMap", map, "\0".join(sorted(kept))))
+        if removes:
+            steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
+        if prefix and not in_text:  # before a map that may leave nothing of the text
+            steps.insert(len(steps) if removes else 0, ("Prepend", MARK))
+        steps.append(("Replace", " ", MARK))
+        stripped: Stripped = "spaces" if removes else "space" if prefix else ""
+        return Normalization(tuple(steps), "text" if prefix and in_text else False, MARK, stripped)
 
 
 def looks_like_sentencepiece(data: bytes) -> bool:
@@ -59,17 +82,11 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         return sentencepiece_of_library(data, pieces, _ALGORITHMS[algorithm])
     added = added_tokens(pieces)
     in_text = any(not token.special for token in added)
-    prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
-    strip_decoded = "space" if normalizer.add_dummy_prefix else ""
-    if normalizer.remove_extra_whitespaces:
-        strip_decoded = "spaces"
     surface = training.get(44)
     return scored_vocabulary(
         pieces,
         added,
-        normalizers=normalizer_steps(normalizer, kept, in_text),
-        add_prefix_space=prefix,
-        strip_decoded=strip_decoded,
+        normalization=normalizer.normalization(kept, in_text),
         fallback=bool(training.get(35)),
         unknown_surface=surface if isinstance(surface, bytes) else UNKNOWN_SURFACE,
     )
@@ -83,29 +100,6 @@ def _meets_spaces(normalizer: NormalizerSpec, kept: Sequence[str]) -> bool:
     if prefix and any(text.startswith(MARK) for text in kept):  # the space before a text begins such a symbol
         return True
     return bool(kept and normalizer.precompiled_charsmap) and prefix and not removes
-
-
-def normalizer_steps(normalizer: NormalizerSpec, kept: Sequence[str], in_text: bool = False) -> tuple[Step, ...]:
-    """The steps of a normalizer.
-
-    kept: the symbols of the user, which the character map leaves as they are.
-    in_text: whether the space before a text is not one of the steps, but `add_prefix_space`.
-    """
-    steps: list[Step] = []
-    if normalizer.precompiled_charsmap:
-        steps.append(character_map(normalizer.precompiled_charsmap, kept))
-    if normalizer.remove_extra_whitespaces:
-        steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
-    if normalizer.add_dummy_prefix and not in_text:  # before a map that may leave nothing of the text
-        steps.insert(len(steps) if normalizer.remove_extra_whitespaces else 0, ("Prepend", MARK))
-    return (*steps, ("Replace", " ", MARK))
-
-
-def character_map(data: bytes, kept: Sequence[str] = ()) -> Step:
-    """The step of a `precompiled_charsmap`, which leaves the texts `kept` as they are."""
-    import base64
-
-    return "CharacterMap", base64.b64encode(data).decode(), "\0".join(sorted(kept))
 
 
 def scored_vocabulary(
@@ -147,7 +141,6 @@ def scored_vocabulary(
         whole_pretokens=False,
         alphabet="characters",
         unknown=unknown,
-        space_mark=MARK,
         byte_tokens=tuple(byte_tokens) if used else (),
         fuse_unknown=unknown is not None,
         decode_only=tuple(decode_only.items()),

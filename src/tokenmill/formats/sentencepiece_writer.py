@@ -22,7 +22,7 @@ from .pieces import (
     piece_texts,
     texts_and_kinds,
 )
-from .sentencepiece_model import BPE, UNKNOWN_SURFACE, NormalizerSpec, normalizer_steps, scored_vocabulary
+from .sentencepiece_model import BPE, UNKNOWN_SURFACE, NormalizerSpec, scored_vocabulary
 from .tokens_and_merges import refuse_flags
 
 
@@ -33,7 +33,7 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
     scores 0, -1 and so on, and the characters. Left out: a token that is spelt as another, such as U+2581, which stands for a
     space, and bytes that are not UTF-8. Of the merged tokens, the first are kept, so that there are at most `size` ids.
     """
-    if trained.normalizers:
+    if trained.normalization.normalizers:
         raise ConversionError("a SentencePiece model changes text in ways of its own. Train without normalizers.")
     kinds: dict[str, int] = {}
     for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
@@ -52,10 +52,9 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
     return scored_vocabulary(
         pieces,
         added_tokens(pieces),
+        normalization=NormalizerSpec(b"", True, False).normalization(),
         fallback=BYTE in pieces.kinds,
         unknown_surface=UNKNOWN_SURFACE,
-        normalizers=normalizer_steps(NormalizerSpec(b"", True, False), ()),
-        strip_decoded="space",
         config=trained.config,
     )
 
@@ -129,14 +128,13 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
 def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:
     """Set what the normalizer does; ConversionError for steps that no settings of it give."""
     spec = model.normalizer_spec
-    steps = vocabulary.normalizers
+    steps, in_text = vocabulary.normalization.normalizers, vocabulary.normalization.add_prefix_space == "text"
     names = [step[0] for step in steps]
-    spec.add_dummy_prefix = "Prepend" in names or vocabulary.add_prefix_space == "text"
+    spec.add_dummy_prefix = "Prepend" in names or in_text
     spec.remove_extra_whitespaces = "ReplaceRegex" in names
     spec.escape_whitespaces = True
     if "CharacterMap" in names:
         spec.precompiled_charsmap = base64.b64decode(steps[names.index("CharacterMap")][1])
     kept = [piece.piece for piece in model.pieces if piece.type == USER_DEFINED]
-    in_text = vocabulary.add_prefix_space == "text"
-    if normalizer_steps(spec, kept, in_text) != steps or vocabulary.add_prefix_space not in (False, "text"):
+    if NormalizerSpec.normalization(spec, kept, in_text) != vocabulary.normalization:
         raise ConversionError("the normalizer of this vocabulary is not one that tokenizer.model can represent")

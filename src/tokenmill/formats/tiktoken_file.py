@@ -79,11 +79,9 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     tokens, notes = ranks_of(vocabulary, "tiktoken")
     if (count := len(vocabulary.split_patterns)) != 1:
         refuse(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}")
-    if vocabulary.normalizers:
-        refuse(
-            f"tiktoken does not normalize text, and this vocabulary does ({', '.join(map(str, vocabulary.normalizers))})"
-        )
-    if vocabulary.add_prefix_space:
+    if steps := vocabulary.normalization.normalizers:
+        refuse(f"tiktoken does not normalize text, and this vocabulary does ({', '.join(map(str, steps))})")
+    if vocabulary.normalization.add_prefix_space:
         refuse("tiktoken puts no space before a text, and this vocabulary does")
     for token in vocabulary.added_tokens:
         if not token.special:

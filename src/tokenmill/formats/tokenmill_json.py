@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.vocabulary import packed_vocabulary
 from .file_content import MAX_ID, Json, parse_json, read_beside
 
@@ -21,8 +21,7 @@ EVENTS = "events.txt"  # see events_file.py
 EVENT_COUNTS = "event_counts.txt"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
-_PLAIN = ("alphabet", "unknown", "add_prefix_space", "space_mark", "fuse_unknown", "strip_decoded")
-_HELD = ("order", "whole_pretokens", *_PLAIN, "normalizers", "split_patterns", "byte_tokens")
+_HELD = ("order", "whole_pretokens", "alphabet", "unknown", "fuse_unknown", "split_patterns", "byte_tokens")
 _TYPES = [str, int, bool, bool, bool, bool, bool]  # of the fields of an AddedToken
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
 
@@ -32,7 +31,7 @@ def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
     import json
 
     held: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "sha256": hashlib.sha256(main).hexdigest()}
-    held |= {name: getattr(vocabulary, name) for name in _HELD}
+    held |= {name: getattr(vocabulary, name) for name in _HELD} | vocabulary.normalization._asdict()
     held["decode_only"] = {str(id): token.hex() for id, token in vocabulary.decode_only}
     held["added_tokens"] = [token._asdict() for token in vocabulary.added_tokens]
     if vocabulary.refine is not None:
@@ -87,11 +86,11 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
         )
     if root["check"].value != _check(root.value):
         root["check"].fail("damaged: its SHA-256 is not that of the rest. Delete the file to read without it.")
-    fields = {name: root[name].value for name in (*_PLAIN, "refine")}
+    fields = {name: root[name].value for name in ("alphabet", "unknown", "fuse_unknown", "refine")}
     for name in ("split_patterns", "byte_tokens"):
         fields[name] = tuple(root[name].expect(list))
-    steps = root["normalizers"].expect(list)
-    fields["normalizers"] = tuple(tuple(step) if isinstance(step, list) else step for step in steps)
+    steps = tuple(tuple(step) if isinstance(step, list) else step for step in root["normalizers"].expect(list))
+    fields["normalization"] = Normalization(steps, *(root[name].value for name in Normalization._fields[1:]))
     pairs = root["decode_only"].items()
     fields["decode_only"] = tuple((int(id), bytes.fromhex(token.expect(str))) for id, token in pairs)
     fields["added_tokens"] = tuple(added_token(item) for item in root["added_tokens"])

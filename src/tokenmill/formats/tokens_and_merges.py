@@ -52,7 +52,6 @@ def merged_vocabulary(
         order="merges",
         added_tokens=tuple(added),
         alphabet="bytes" if mark is None else "characters",
-        space_mark=mark or "",
         byte_tokens=tuple(byte_ids),
         decode_only=tuple((id, text) for id, text in decode_only.items() if id not in ids),
     )

@@ -156,7 +156,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     flags = any(
         token.lstrip or token.rstrip or token.single_word or token.normalized for token in vocabulary.added_tokens
     )
-    equal = vocabulary.alphabet == "bytes" and not (vocabulary.normalizers or vocabulary.add_prefix_space or flags)
+    equal = vocabulary.alphabet == "bytes" and not (any(vocabulary.normalization) or flags)
     if tokenizer is None or equal or vocabulary.order in ("events", "library"):
         return
     from . import libraries, reading  # late: writing needs them only here

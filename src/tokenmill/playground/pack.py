@@ -30,10 +30,7 @@ from ..vocabulary import NORMALIZERS, Vocabulary
 
 NOTHING = 0xFFFFFF
 # What the page's encoder needs of a vocabulary as it is.
-FIELDS = (
-    "order", "whole_pretokens", "alphabet", "unknown", "normalizers", "space_mark", "byte_tokens", "add_prefix_space", "n_vocab",
-    "split_patterns",
-)  # fmt: skip
+FIELDS = ("order", "whole_pretokens", "alphabet", "unknown", "byte_tokens", "n_vocab", "split_patterns")
 MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one number
 
 
@@ -107,6 +104,7 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
         "source": source,
         "fingerprint": vocabulary.fingerprint(),
         **{field: getattr(vocabulary, field) for field in FIELDS},
+        **vocabulary.normalization._asdict(),
         "superwords": len(vocabulary.superwords),
         "added_tokens": [token._asdict() for token in vocabulary.added_tokens],
         "size": len(vocabulary.tokens),
@@ -155,16 +153,14 @@ def _refused(vocabulary: Vocabulary) -> str:
     """The first rule of `vocabulary` that the page's encoder does not have, or nothing."""
     if vocabulary.library is not None:
         return f"the rules of this kind of vocabulary ({vocabulary.library.kind})"
-    mark = vocabulary.space_mark
-    steps = {*NORMALIZERS} | ({("Prepend", mark), ("Replace", " ", mark)} if mark else set())
-    if unknown := [step for step in vocabulary.normalizers if step not in steps]:
+    if unknown := [step for step in vocabulary.normalization.other_steps if step not in NORMALIZERS]:
         return f"the normalizer {unknown[0]}"
     apart = {*vocabulary.byte_tokens}
     ordinary = {token for id, token in enumerate(vocabulary.tokens) if id not in apart}
     missing = [byte for byte, id in enumerate(vocabulary.byte_tokens) if id is None]
     if any(byte > 127 or bytes([byte]) not in ordinary for byte in missing):
         return "byte fallback for some of the bytes"
-    if vocabulary.space_mark and not vocabulary.byte_tokens:
+    if vocabulary.normalization.space_mark and not vocabulary.byte_tokens:
         return "SentencePiece's rules for unknown characters"
     return ""
 

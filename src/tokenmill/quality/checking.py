@@ -80,7 +80,7 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
     """Why two vocabularies give the same ids on every text, or None if their tables do not tell."""
     if vocabulary.fingerprint() == other.fingerprint():
         return "the vocabularies are the same: tokens, order, patterns and added tokens"
-    around = ("split_patterns", "alphabet", "unknown", "normalizers", "add_prefix_space", "library")
+    around = ("split_patterns", "alphabet", "unknown", "normalization", "library")
     if any(getattr(vocabulary, name) != getattr(other, name) for name in around):
         return None
     if {*vocabulary.added_tokens} != {*other.added_tokens} or vocabulary.alphabet != "bytes":

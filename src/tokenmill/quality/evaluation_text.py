@@ -159,7 +159,7 @@ class EvaluationText:
                 )
             return CountedText(source)
         searched = tuple(token for token in vocabulary.added_tokens if not token.special)
-        changes = (vocabulary.normalizers, vocabulary.add_prefix_space, vocabulary.space_mark, tok._core.cutter)
+        changes = (*vocabulary.normalization, tok._core.cutter)
         key = (name, vocabulary.split_patterns, joins, *changes, searched)
         if key not in self._counted:
             splitter = Splitter(*vocabulary.split_patterns, special_tokens=self.special_tokens, joins=joins)

@@ -53,15 +53,15 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     Reach(reason='', witness=' the')
     """
     tokens, texts, vocabulary = ordinary_tokens(tok.vocabulary), texts_of_tokens(tok.vocabulary), tok.vocabulary
-    used = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist())
-    normalize = normalizer_of(() if tok._core.added.plain else vocabulary.normalizers)
+    used, changes = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist()), vocabulary.normalization
+    normalize = normalizer_of(changes.normalizers if changes.other_steps else ())
     alone = _encoded(tok, list(texts.items()), alone=True)
     reach = dict(zip(alone, map(Reach, repeat(""), alone.values()), strict=False))
     reach |= {id: Reach("") for id in used & texts.keys() - alone.keys()}
     left = [(id, text) for id, text in texts.items() if id not in reach]
     merged = _merged_alone(tok, left) if left else {}
     changed = {id for id, text in left if normalize(text) != text}
-    settled = FORMS.issuperset(vocabulary.normalizers)
+    settled = FORMS.issuperset(changes.normalizers)
     by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
     for id, _ in left:  # what a merge by rank does not make of bytes alone, it makes of them nowhere
         if (settled and id in changed) or (by_rank and id not in merged):

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import Core
-from ..vocabulary import Vocabulary
+from ..vocabulary import Normalization, Vocabulary
 from .tables import Token
 
 SLICE = 1 << 18  # about how many bytes of pretokens are taken at a time
@@ -114,7 +114,8 @@ def ids_of(tok: Tokenizer) -> int:
 @lru_cache(maxsize=2)
 def one_pretoken(vocabulary: Vocabulary) -> Tokenizer:
     """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalization."""
-    changes: dict[str, Any] = {"split_patterns": (), "normalizers": (), "add_prefix_space": False}
+    kept = Normalization(space_mark=vocabulary.normalization.space_mark)
+    changes: dict[str, Any] = {"split_patterns": (), "normalization": kept}
     if vocabulary.has_superwords:
         made = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))

@@ -102,10 +102,11 @@ def _borders(core: Core, text: str | bytes) -> list[int]:
     A pretoken begins there outside of any added token. Normalization of characters does not look across ASCII.
     """
     borders = [0]
-    splitter, normalizers = core.dividing_splitter, core.added.normalizers or core.added.mark
+    splitter, changes = core.dividing_splitter, core.vocabulary.normalization
     if splitter is None:
         return borders
-    before_spaces = tuple(text.encode() for text in splitter.special_tokens) if core.added.prepends else ()
+    normalizes = changes.normalizers or changes.space_mark
+    before_spaces = tuple(text.encode() for text in splitter.special_tokens) if changes.prepends else ()
     around = 1024 + 4 * max((len(token.content) for token in core.vocabulary.added_tokens), default=0)
     for middle in range(PIECE, len(text) - PIECE // 2, PIECE):
         window = text[middle - around : middle + around]
@@ -116,7 +117,7 @@ def _borders(core: Core, text: str | bytes) -> list[int]:
         first = len(data) // 4
         place = splitter.certain_cut(data, first, len(data) - first)
         while place and (
-            (normalizers and (data[place - 1] | data[place]) >= 0x80) or data.endswith(before_spaces, 0, place)
+            (normalizes and (data[place - 1] | data[place]) >= 0x80) or data.endswith(before_spaces, 0, place)
         ):
             place = splitter.certain_cut(data, first, place)
         if place:
@@ -149,10 +150,10 @@ def _encode_together(
     divided: bool = False,
 ) -> Result:
     """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
-    finders = plan.refused_finder, plan.sections
+    finders, changes = (plan.refused_finder, plan.sections), core.vocabulary.normalization
 
     def encode(text: str | bytes) -> list[int]:
-        if divided and (core.added.prefix_rule or core.added.prepends):
+        if divided and (changes.add_prefix_space or changes.prepends):
             raise _NotAlone
         return core.encode(text, plan)
 

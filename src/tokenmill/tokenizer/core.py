@@ -56,7 +56,7 @@ class Core:
         for id, content in vocabulary.bytes_apart.items():
             tokens[id] = content
         for token in vocabulary.added_tokens:
-            if token.normalized and vocabulary.normalizers and token.id not in vocabulary.byte_tokens:
+            if token.normalized and vocabulary.normalization.normalizers and token.id not in vocabulary.byte_tokens:
                 tokens[token.id] = self.added.found_as(token.content).encode()
         return tokens[: vocabulary.n_vocab]
 
@@ -208,7 +208,7 @@ class Core:
 
     def left_out(self, ids: Any) -> tuple[int, bool]:
         """Return the number of spaces that decoding leaves out at the start, and whether the next ids may begin with more of them."""
-        rule, left_out = self.vocabulary.strip_decoded, 0
+        rule, left_out = self.vocabulary.normalization.strip_decoded, 0
         if not rule:
             return 0, False
         for id in ids:

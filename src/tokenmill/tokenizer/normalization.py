@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import WrongTypeError
 from ..split.splitter import finder_of
-from ..vocabulary.validation import NORMALIZERS
+from ..vocabulary import NORMALIZERS
 
 if TYPE_CHECKING:
-    from ..vocabulary.vocabulary import Step
+    from ..vocabulary.normalization import Step
 
 Change = Callable[[str], str]
 

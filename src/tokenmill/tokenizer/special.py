@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.vocabulary import Step
+from ..vocabulary.normalization import Step
 from .encoding._finder_cy import Finder
 from .encoding._sections_cy import Sections
 from .normalization import CHARACTER_STEPS, class_page, joined_pairs, normalizer_of
@@ -41,23 +41,17 @@ class Plan(NamedTuple):
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
-    plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes,
-        and no token includes the white space next to it. local: whether the tokens of a stretch depend only on a few characters before it,
-        apart from a space that is put before the text.
+    simple: whether nothing in a text changes, and no token includes the white space next to it. local: whether the tokens of a
+        stretch depend only on a few characters before it, apart from a space that is put before the text.
     """
 
     def __init__(self, vocabulary: Vocabulary):
-        self.normalize = normalizer_of(vocabulary.normalizers)
-        self.normalizers, self.mark = vocabulary.normalizers, vocabulary.space_mark
-        self.prefix_rule = vocabulary.add_prefix_space
-        self.of_mark = {("Prepend", self.mark), ("Replace", " ", self.mark)} if self.mark else set()
-        self.plain = {*self.normalizers} <= self.of_mark
+        self.normalization = changes = vocabulary.normalization
+        self.normalize, others = normalizer_of(changes.normalizers), changes.other_steps
         flags = any(token.lstrip or token.rstrip or token.single_word for token in vocabulary.added_tokens)
-        self.simple = self.plain and not self.mark and not self.prefix_rule and not flags
-        others = [step for step in self.normalizers if step not in self.of_mark]
-        self.prepends = bool(self.mark) and ("Prepend", self.mark) in self.normalizers
-        found_later = self.normalizers and any(token.normalized for token in vocabulary.added_tokens)
-        prefixed_later = self.prefix_rule is True or (self.prepends and others)
+        self.simple = not (others or changes.space_mark or changes.add_prefix_space or flags)
+        found_later = changes.normalizers and any(token.normalized for token in vocabulary.added_tokens)
+        prefixed_later = changes.add_prefix_space is True or (changes.prepends and others)
         self.local = {*others} <= CHARACTER_STEPS and not (prefixed_later or flags or found_later)
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
@@ -87,17 +81,17 @@ class AddedTokens:
         """Return what the kernel does with the text beside the tokens `contents`, None for nothing; and its steps."""
         tokens = [self.by_content[content] for content in contents]
         raw = _finder_of({token.content: token for token in tokens if not token.normalized})
-        steps = tuple(step for step in self.normalizers if step not in self.of_mark)
-        prefix = PREFIXES[self.prefix_rule]
+        changes, mark = self.normalization, self.normalization.space_mark
+        steps, prefix = changes.other_steps, PREFIXES[changes.add_prefix_space]
         normal = {self.found_as(token.content): token for token in tokens if token.normalized}
-        marks = ("Replace", " ", self.mark) in self.of_mark.intersection(self.normalizers)
-        spaces: tuple[Step, ...] = (("Replace", self.mark, " "),) if self.mark else ()
-        if self.prepends and (steps or normal):  # the mark before a text may be part of a token
-            steps = (*self.normalizers, *spaces)
+        marks = bool(mark) and ("Replace", " ", mark) in changes.normalizers
+        spaces: tuple[Step, ...] = (("Replace", mark, " "),) if mark else ()
+        if changes.prepends and (steps or normal):  # the mark before a text may be part of a token
+            steps = (*changes.normalizers, *spaces)
             return Sections(raw, _finder_of(normal), _bytes_change(steps), prefix=prefix, marks=marks), steps
-        if self.prepends:
+        if changes.prepends:
             prefix = STRETCH_START
-        if not steps and not self.mark:
+        if not steps and not mark:
             return Sections(raw, _finder_of(normal), prefix=prefix) if tokens or prefix else None, ()
         page_of, all_steps = None, (*steps, *spaces)
         if all(step in CHARACTER_STEPS for step in steps):
@@ -107,8 +101,8 @@ class AddedTokens:
 
     def found_as(self, content: str) -> str:
         """The text that a normalized token is found as."""
-        text = self.normalize(content)
-        return text.replace(self.mark, " ") if self.mark else text
+        text, mark = self.normalize(content), self.normalization.space_mark
+        return text.replace(mark, " ") if mark else text
 
     def check(self, text: str | bytes, plan: Plan) -> None:
         """Raise SpecialTokenError if `text` has something in it that the plan refuses."""

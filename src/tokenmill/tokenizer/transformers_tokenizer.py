@@ -64,7 +64,7 @@ class TokenTables:
         vocabulary = self.vocabulary
         texts = list(self.core.spelt)
         if vocabulary.alphabet == "characters" and vocabulary.library is None:
-            mark = vocabulary.space_mark or " "
+            mark = vocabulary.normalization.space_mark or " "
             texts = [text and text.replace(" ", mark) for text in texts]
             for byte, id in enumerate(vocabulary.byte_tokens):
                 if id is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def encode_with_unstable(core: Core, text: str, plan: Plan) -> tuple[list[int], list[list[int]]]:
     """The ids that stay, and each sequence of ids that the text after them may begin with, sorted."""
     vocabulary = core.vocabulary
-    if vocabulary.alphabet != "bytes" or vocabulary.normalizers or vocabulary.library is not None:
+    if vocabulary.alphabet != "bytes" or vocabulary.normalization.normalizers or vocabulary.library is not None:
         raise UsageError(
             "encode_with_unstable is for byte-level vocabularies that do not normalize text, as tiktoken's"
         )

@@ -10,7 +10,7 @@ from ..counting import WordCounts
 from ..counting.weights import scaled
 from ..errors import UsageError
 from ..jobs.progress import Progress
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.surgery import arranged
 from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
@@ -70,7 +70,7 @@ class Training:
         return Vocabulary(
             tokens=spelt,
             split_patterns=self.split_patterns,
-            normalizers=options.normalizers,
+            normalization=Normalization(options.normalizers),
             order="merges" if options.refine is None else "events",
             events=final[events],
             added_tokens=added,

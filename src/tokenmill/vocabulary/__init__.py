@@ -2,8 +2,9 @@
 
 from ..split.patterns import PATTERNS
 from .library_model import LibraryModel
+from .normalization import NORMALIZERS, Normalization
 from .template import Template
-from .validation import MAX_ID, NORMALIZERS
+from .validation import MAX_ID
 from .vocabulary import AddedToken, Event, Order, Vocabulary
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "AddedToken",
     "Event",
     "LibraryModel",
+    "Normalization",
     "Order",
     "Template",
     "Vocabulary",

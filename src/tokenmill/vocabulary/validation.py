@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from .vocabulary import AddedToken, Vocabulary
 
 MAX_ID = (1 << 24) - 257  # lists by id are made of it, 8 bytes for each; bytes without a token have ids above it
-NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
-# The other steps of normalization, by the number of their arguments.
-STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
-    "Prepend": 1, "CharacterMap": 2, "Replace": 2, "ReplaceRegex": 2, "Strip": 2,
-}  # fmt: skip
 _STEP = 1 << 16  # rows between two chances for Ctrl-C
 _MAX_SHOWN = 60
 _Tokens = tuple[bytes | None, ...]
@@ -47,13 +42,6 @@ def show(value: object) -> str:
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     if value not in choices or type(value) is int:
         raise VocabularyError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
-
-
-def check_step(step: Any) -> None:
-    """A normalizer is its name, or a tuple of its name and its arguments."""
-    name, *arguments = step if isinstance(step, tuple) else (step,)
-    if not isinstance(name, str) or STEPS.get(name) != len(arguments):
-        raise VocabularyError(f"the normalizer {show(step)} is not one that tokenmill has ({', '.join(STEPS)})")
 
 
 def check_bytes_apart(byte_tokens: Any, decode_only: Any, tokens: _Tokens) -> None:

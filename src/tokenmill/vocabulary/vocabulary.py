@@ -12,6 +12,7 @@ from . import validation
 from ._packed_cy import pack_tokens, unpack_tokens
 from .lazy import lazy
 from .library_model import LibraryModel
+from .normalization import NO_NORMALIZATION, Normalization
 from .template import NO_TEMPLATE, Template
 from .validation import VocabularyError
 
@@ -20,15 +21,12 @@ if TYPE_CHECKING:
 
 NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "library"]
-Step = str | tuple[Any, ...]  # of normalization
-_TUPLES = ("split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
+_TUPLES = ("split_patterns", "added_tokens", "byte_tokens", "decode_only", "notes")
 _CHOICES = {
     "order": get_args(Order),
     "alphabet": ("bytes", "characters"),
-    "strip_decoded": ("", "space", "spaces", "token"),
     "whole_pretokens": (True, False),
     "fuse_unknown": (True, False),
-    "add_prefix_space": (True, False, "first", "text"),
 }
 _DERIVED = ("n_vocab", "bytes_apart", "_fingerprint")  # lazy attributes that depend on settings
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
@@ -86,26 +84,18 @@ class Vocabulary:
     library: for order "library", the file that tokenizers or sentencepiece encodes with. Its normalizers and patterns are not in
         the other fields.
 
-    Normalization and splitting, before merging:
+    Before merging:
 
+    normalization: what changes a text before it is split; see `Normalization`.
     split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
         Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
         "gpt2", is replaced by the regular expression it stands for.
-    normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
-        ("Replace", " ", "\u2581") and so on.
-    add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
-        added tokens is a text of its own here. "first" means only the stretch at the start of the text, and "text" the
-        same, also where the text begins with a space or with an added token.
-    space_mark: the character that stands for a space after normalization, U+2581 in SentencePiece's files. `tokens` contain
-        the space itself.
 
     Added tokens and decoding:
 
     added_tokens: the tokens that are matched as a whole, before or after normalization; see `AddedToken`.
     decode_only: ids that no text is encoded to, with the bytes that they are decoded to; and special tokens that are
         decoded to other bytes than their content, such as none for the control tokens of SentencePiece.
-    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
-        first character, "token" all spaces of the first token, "" nothing.
     template: the control tokens that encoding adds to a text on request.
 
     Without effect on ids:
@@ -125,12 +115,9 @@ class Vocabulary:
     whole_pretokens: bool
     alphabet: Literal["bytes", "characters"]
     unknown: int | None
-    normalizers: tuple[Step, ...]
-    add_prefix_space: bool | Literal["first", "text"]
-    space_mark: str
+    normalization: Normalization
     byte_tokens: tuple[int | None, ...]
     fuse_unknown: bool
-    strip_decoded: Literal["", "space", "spaces", "token"]
     decode_only: tuple[tuple[int, bytes], ...]
     library: LibraryModel | None
     notes: tuple[str, ...]
@@ -149,12 +136,9 @@ class Vocabulary:
         whole_pretokens: bool = True,
         alphabet: Literal["bytes", "characters"] = "bytes",
         unknown: int | None = None,
-        normalizers: Iterable[Step] = (),
-        add_prefix_space: bool | Literal["first", "text"] = False,
-        space_mark: str = "",
+        normalization: Normalization = NO_NORMALIZATION,
         byte_tokens: Iterable[int | None] = (),
         fuse_unknown: bool = False,
-        strip_decoded: Literal["", "space", "spaces", "token"] = "",
         decode_only: Iterable[tuple[int, bytes]] = (),
         library: LibraryModel | None = None,
         notes: Iterable[str] = (),
@@ -195,8 +179,7 @@ class Vocabulary:
             validation.check_choice(name, getattr(self, name), choices)
         for name in _TUPLES:
             self.__dict__[name] = validation.as_tuple(name, getattr(self, name))
-        for step in self.normalizers:
-            validation.check_step(step)
+        Normalization.check(self.normalization)
         validation.check_added_tokens(self.added_tokens)
         try:
             self.__dict__["split_patterns"] = regular_expressions(self.split_patterns)
@@ -284,8 +267,8 @@ class Vocabulary:
 
         An added token that is a byte token, <0x0A>, stands for that byte.
         """
-        mark, of_bytes = self.space_mark or " ", {id: bytes([byte]) for byte, id in enumerate(self.byte_tokens)}
-        added = {t.id: of_bytes.get(t.id, t.content.replace(mark, " ").encode()) for t in self.added_tokens}
+        of_bytes, mark = {id: bytes([byte]) for byte, id in enumerate(self.byte_tokens)}, self.normalization.space_mark
+        added = {t.id: of_bytes.get(t.id, t.content.replace(mark or " ", " ").encode()) for t in self.added_tokens}
         return dict(self.decode_only) | added
 
     def token_bytes(self, id: int) -> bytes | None:
@@ -335,10 +318,10 @@ class Vocabulary:
         n = len(last)
         while n and last[n - 1] == NO_TOKEN:  # holes at the end mean nothing
             n -= 1
-        names = ["order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "space_mark"]
-        names += ["byte_tokens", "fuse_unknown", "strip_decoded"]
+        names = ("order", "whole_pretokens", "alphabet", "unknown", "byte_tokens", "fuse_unknown")
         flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
-        head = {name: getattr(self, name) for name in names} | {
+        head = {name: getattr(self, name) for name in names} | self.normalization._asdict()
+        head |= {
             "split_patterns": [canonical(pattern) for pattern in self.split_patterns],
             "added_tokens": sorted(map(flags, self.added_tokens)),
             "decode_only": [(id, token.hex()) for id, token in sorted(self.decode_only)],
@@ -358,8 +341,7 @@ class Vocabulary:
 FIELDS = tuple(name for name in Vocabulary.__init__.__annotations__ if name != "return")
 _DEFAULTS = dict(zip(FIELDS[2:], Vocabulary.__init__.__defaults__ or (), strict=True))
 _SETTINGS = frozenset(FIELDS) - {"tokens", "order", "events", "superwords"}
-for _table in ("events", "superwords"):
-    del _DEFAULTS[_table]
+del _DEFAULTS["events"], _DEFAULTS["superwords"]
 
 
 def packed_vocabulary(packed: tuple[bytes, bytes], events: bytes = b"", **settings: Any) -> Vocabulary:

@@ -1,0 +1,60 @@
+"""`Normalization`: what happens to a text before it is split."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+from .validation import VocabularyError, check_choice, show
+
+Step = str | tuple[Any, ...]
+Stripped = Literal["", "space", "spaces", "token"]
+NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
+# The other normalizers, by the number of their arguments.
+STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
+    "Prepend": 1, "CharacterMap": 2, "Replace": 2, "ReplaceRegex": 2, "Strip": 2,
+}  # fmt: skip
+
+
+class Normalization(NamedTuple):
+    """What changes a text before it is split, and what decoding takes back of that. By default nothing.
+
+    normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
+        ("Replace", " ", "\u2581") and so on.
+    add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
+        added tokens is a text of its own here. "first" means only the stretch at the start of the text, and "text" the
+        same, also where the text begins with a space or with an added token.
+    space_mark: the character that stands for a space after normalization, U+2581 in SentencePiece's files. The tokens of a
+        vocabulary contain the space itself.
+    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "spaces" one space of each token before the
+        first character, "token" all spaces of the first token, "" nothing.
+    """
+
+    normalizers: tuple[Step, ...] = ()
+    add_prefix_space: bool | Literal["first", "text"] = False
+    space_mark: str = ""
+    strip_decoded: Stripped = ""
+
+    def check(self) -> None:
+        """FormatError for a wrong field, or for another kind of object."""
+        if not isinstance(self, Normalization) or not isinstance(self.normalizers, tuple):
+            raise VocabularyError(f"normalization is {show(self)}; expected a Normalization, with a tuple")
+        check_choice("add_prefix_space", self.add_prefix_space, (True, False, "first", "text"))
+        check_choice("strip_decoded", self.strip_decoded, get_args(Stripped))
+        for step in self.normalizers:
+            name, *arguments = step if isinstance(step, tuple) else (step,)
+            if not isinstance(name, str) or STEPS.get(name) != len(arguments):
+                raise VocabularyError(f"the normalizer {show(step)} is not one that tokenmill has ({', '.join(STEPS)})")
+
+    @property
+    def prepends(self) -> bool:
+        """Whether a normalizer puts the mark of a space before a text."""
+        return bool(self.space_mark) and ("Prepend", self.space_mark) in self.normalizers
+
+    @property
+    def other_steps(self) -> tuple[Step, ...]:
+        """The normalizers but the two that write the mark."""
+        of_mark = {("Prepend", self.space_mark), ("Replace", " ", self.space_mark)} if self.space_mark else ()
+        return tuple(step for step in self.normalizers if step not in of_mark)
+
+
+NO_NORMALIZATION = Normalization()
