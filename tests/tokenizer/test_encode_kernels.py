@@ -44,7 +44,7 @@ def test_random_vocabularies(order):
 
 @pytest.mark.parametrize("order", MAKERS)
 def test_long_pretokens(order):
-    """Past 16 and 256 bytes, and past 128 parts, other loops take over: the same ids at the borders and beyond."""
+    """Past 128 parts another loop takes over: the same ids at the border and beyond."""
     for seed in range(4 * SWEEP):
         rng = Random(f"long {order} {seed}")
         vocabulary = MAKERS[order](rng)

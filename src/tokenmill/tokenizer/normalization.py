@@ -126,7 +126,15 @@ def _joins(character: str) -> bool:
 def _compositions() -> list[tuple[str, str]]:
     """The pairs of characters that NFC makes one, without those of Hangul and those that are younger than Unicode 9.0."""
     pairs = []
-    blocks = (0xC0, 0x500), (0x600, 0x700), (0x900, 0x1030), (0x1B00, 0x1B50), (0x1E00, 0x2300), (0x3040, 0x3100), (0x11080, 0x11600)
+    blocks = (
+        (0xC0, 0x500),
+        (0x600, 0x700),
+        (0x900, 0x1030),
+        (0x1B00, 0x1B50),
+        (0x1E00, 0x2300),
+        (0x3040, 0x3100),
+        (0x11080, 0x11600),
+    )
     for character in map(chr, chain.from_iterable(starmap(range, blocks))):
         parts = unicodedata.decomposition(character).split()
         if len(parts) == 2 and parts[0][0] != "<" and unicodedata.normalize("NFC", character) == character:

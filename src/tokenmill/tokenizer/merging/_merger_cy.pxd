@@ -1,12 +1,14 @@
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tokenmill.kernels._pair_ranks cimport tm_pair_ranks
+from tokenmill.kernels._token_list cimport Node
 
 cdef extern from "tokenmill/kernels/_pair_ranks.h":
     const uint32_t NO_ID "TM_NO_RANK"  # no token, or no rank: above every id and every rank
 
 cdef enum:
     SHORT = 128  # parts that are merged in an array
+    OPEN = 2048  # chains that grow
     LONGEST = 0x40000000  # bytes of a pretoken
     NO_MEMORY = -1
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
@@ -20,6 +22,36 @@ cdef enum:
 cdef struct Workspace:
     uint8_t* memory
     size_t room
+
+# A pair that waits for its rank, and the next one of its chain.
+cdef struct Waiting:
+    uint32_t place, next
+
+# The last pair of a chain that grows; NO_ID for none.
+cdef struct LastPair:
+    uint32_t rank, entry
+
+cdef extern from *:
+    """
+    #include "tokenmill/kernels/_heap.h"
+
+    typedef struct { uint64_t key; uint32_t entry; } tm_chain;
+    #define TM_CHAIN_LESS(a, b) ((a)->key < (b)->key)
+    TM_HEAP(tm_chains, tm_chain, TM_CHAIN_LESS)
+    """
+    # The first pair of a chain: rank << 32 | place, and its number in Queue.pairs.
+    ctypedef struct Chain "tm_chain":
+        uint64_t key
+        uint32_t entry
+    size_t tm_chains_push(Chain* heap, size_t used, Chain item) nogil
+    size_t tm_chains_pop(Chain* heap, size_t used) nogil
+
+cdef struct Queue:
+    Node* nodes
+    Waiting* pairs
+    Chain* heap
+    size_t n_pairs, n_chains
+    LastPair last[OPEN]  # by the low bits of the rank
 
 # What is known of two neighbouring bytes a and b. Each rank is stored as its complement, so that 0 is none.
 cdef struct BytePair:

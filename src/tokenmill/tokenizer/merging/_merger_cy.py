@@ -6,7 +6,8 @@ table is the list of merges. For "ranks", where any two neighbours whose joined 
 of each token into two tokens, since neighbours are always tokens; the rank is the id.
 
 Merging begins with the *certain* pairs of bytes, all in one pass (`first_merges`). Then two loops give the same ids for any
-vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of (rank, place).
+vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of chains: most pairs of a long
+pretoken have a rank in common with others, and a chain needs the heap once.
 
 A pair of bytes (a, b) with the rank r is certain between the bytes p and q if r is below the rank of every merge of a token that ends
 with p and a, and of every merge of b and a token that begins with q. Proof: until a or b is merged, both are single bytes, so the
@@ -23,7 +24,6 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_ranks import (
     tm_pair_rank,
@@ -265,7 +265,7 @@ class Merger:
         return count
 
     def merge_parts(self, ids, n, work):
-        return _by_scan(self, ids, n) if n <= SHORT else _by_heap(self, ids, n, work)
+        return _by_scan(self, ids, n) if n <= SHORT else _by_chains(self, ids, n, work)
 
 
 @cython.cfunc
@@ -326,47 +326,73 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-             work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
-    """Any number of parts, with a heap of (rank, place)."""
-    if not reserve(work, n * cython.sizeof(Node) + 3 * n * 8):
-        return NO_MEMORY
-    nodes: cython.pointer(Node) = cython.cast(cython.pointer(Node), work.memory)
-    heap: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), nodes + n)
-    used: cython.size_t = 0
-    place: uint32_t
+def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
+               work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+    """Any number of parts. Pairs wait in chains: of one rank, from left to right. A heap has the first pair of each chain."""
+    queue: Queue
+    first: Chain
+    pair: Waiting
+    entry: uint32_t
     rank: uint32_t
     steps: cython.size_t = 0
     i: cython.Py_ssize_t
-    link_tokens(nodes, ids, cython.cast(uint32_t, n))
+    if not reserve(work, n * (cython.sizeof(Node) + 3 * cython.sizeof(Waiting) + 3 * cython.sizeof(Chain))):
+        return NO_MEMORY
+    queue.heap = cython.cast(cython.pointer(Chain), work.memory)
+    queue.nodes = cython.cast(cython.pointer(Node), queue.heap + 3 * n)
+    queue.pairs = cython.cast(cython.pointer(Waiting), queue.nodes + n)
+    queue.n_chains = queue.n_pairs = 0
+    memset(queue.last, 0xFF, cython.sizeof(queue.last))
+    link_tokens(queue.nodes, ids, cython.cast(uint32_t, n))
     for i in range(n):
-        used = _push(self, nodes, cython.cast(uint32_t, i), heap, used)
-    while used > 0:
-        place = cython.cast(uint32_t, heap[0])
-        rank = cython.cast(uint32_t, heap[0] >> 32)
-        used = tm_heap_pop(heap, used)
-        steps += 1
-        if steps & 0x3FFFF == 0 and signalled():
-            return SIGNALLED
-        if nodes[place].due != rank:
-            continue  # the pair is gone
-        join_next(nodes, place, self.made[rank] if self.made != cython.NULL else rank)
-        used = _push(self, nodes, place, heap, used)
-        if nodes[place].prev != NOTHING:
-            used = _push(self, nodes, nodes[place].prev, heap, used)
-    return list_ids(nodes, n, ids)
+        _push(self, cython.address(queue), cython.cast(uint32_t, i))
+    while queue.n_chains > 0:
+        first = queue.heap[0]
+        queue.n_chains = tm_chains_pop(queue.heap, queue.n_chains)
+        rank = cython.cast(uint32_t, first.key >> 32)
+        entry = first.entry
+        while True:
+            steps += 1
+            if steps & 0x3FFFF == 0 and signalled():
+                return SIGNALLED
+            pair = queue.pairs[entry]
+            if queue.last[rank % OPEN].entry == entry:  # this chain has come to its end
+                queue.last[rank % OPEN].rank = NO_ID
+            if queue.nodes[pair.place].due == rank:  # otherwise the pair is gone
+                join_next(queue.nodes, pair.place, self.made[rank] if self.made != cython.NULL else rank)
+                if queue.nodes[pair.place].prev != NOTHING:
+                    _push(self, cython.address(queue), queue.nodes[pair.place].prev)
+                _push(self, cython.address(queue), pair.place)
+            entry = pair.next
+            if entry == NOTHING:
+                break
+            first = Chain(cython.cast(uint64_t, rank) << 32 | queue.pairs[entry].place, entry)
+            if queue.n_chains > 0 and queue.heap[0].key < first.key:
+                queue.n_chains = tm_chains_push(queue.heap, queue.n_chains, first)
+                break
+    return list_ids(queue.nodes, n, ids)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _push(merger: Merger, nodes: cython.pointer(Node), place: uint32_t, heap: cython.pointer(uint64_t),
-          used: cython.size_t) -> cython.size_t:
-    """Look up the rank of the pair at `place`; if it merges, put it in the heap. Returns the size of the heap."""
-    after: uint32_t = nodes[place].next
+def _push(merger: Merger, queue: cython.pointer(Queue), place: uint32_t) -> cython.void:
+    """Look up the rank of the pair at `place`; if it merges, let it wait."""
+    after: uint32_t = queue.nodes[place].next
     rank: uint32_t = NO_ID
+    entry: uint32_t = queue.n_pairs
+    last: cython.pointer(LastPair)
     if after != NOTHING:
-        rank = tm_pair_rank(cython.address(merger.pairs), nodes[place].id, nodes[after].id)
-    nodes[place].due = rank
-    return used if rank == NO_ID else tm_heap_push(heap, used, cython.cast(uint64_t, rank) << 32 | place)
+        rank = tm_pair_rank(cython.address(merger.pairs), queue.nodes[place].id, queue.nodes[after].id)
+    queue.nodes[place].due = rank
+    if rank == NO_ID:
+        return
+    queue.pairs[entry] = Waiting(place, NOTHING)
+    queue.n_pairs += 1
+    last = queue.last + rank % OPEN
+    if last.rank == rank and queue.pairs[last.entry].place < place:
+        queue.pairs[last.entry].next = entry
+    else:
+        queue.n_chains = tm_chains_push(queue.heap, queue.n_chains, Chain(cython.cast(uint64_t, rank) << 32 | place, entry))
+    last[0] = LastPair(rank, entry)
