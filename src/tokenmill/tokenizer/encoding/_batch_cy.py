@@ -27,10 +27,11 @@ from cython.cimports.tokenmill.kernels._lock import (
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_text_units
-from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
+from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import Sections
+from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import State
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
 
 # Characters of a job: about a millisecond of work, so that the threads end together.

@@ -13,8 +13,9 @@ from cython.cimports.libc.stdint import int64_t, uint8_t, uint16_t, uint32_t, ui
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN
-from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
+from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import Sections
+from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import State
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY
 
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes between two checks for signals
@@ -49,7 +50,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     state: State = encoder.take()
     state.cache.set_limit(min(state.cache.limit, CACHE))
     # Joined pretokens are cut again while they are encoded, and the cuts depend on where the document ends.
-    together: cython.bint = encoder._scanner.joined == cython.NULL
+    together: cython.bint = encoder.scanner.joined == cython.NULL
     if sections is not None:  # a block of normalized documents needs only one check
         size: cython.size_t = text.shape[0]
         together = together and sections.only_check and (
@@ -150,7 +151,7 @@ def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointe
     ended[0] = 0
     while document < work.n and n <= SCAN - 2 * TM_SIMD_ROOM and ended[0] < SCAN:
         if at < work.ends[document]:
-            n += encoder._scanner.scan(work.text, at, work.ends[document], pretokens + n, SCAN - n)
+            n += encoder.scanner.scan(work.text, at, work.ends[document], pretokens + n, SCAN - n)
             at = pretokens[n - 1]
         if at == work.ends[document]:
             last[ended[0]] = n

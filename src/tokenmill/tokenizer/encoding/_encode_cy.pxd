@@ -1,44 +1,14 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
-from tokenmill.split._scan_cy cimport Scanner
 from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
-from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
-from tokenmill.tokenizer.encoding._ids_cy cimport Ids
-from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
-from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
+from tokenmill.tokenizer.encoding._sections_cy cimport Sections
+from tokenmill.tokenizer.encoding._stages_cy cimport Stages, State
 
 
-cdef class State:
-    cdef PretokenCache cache
-    cdef Ids ids
-    cdef uint8_t* text  # the UTF-8 of a str
-    cdef size_t text_size
-    cdef size_t at  # the position in the text
-    cdef Found raw  # the next added token of the text
-    cdef Found normal  # the next added token of the stretch
-    cdef int first  # 2 if the next part begins the text, 1 if it begins a stretch, else 0
-    cdef bint goes_on  # the text is the rest of one that was cut inside a stretch
-    cdef bint in_stretch, in_part  # whether the position is inside
-    cdef Workspace prefixed  # a space and the start of a part
-    cdef Workspace normal_text  # a stretch that the kernel normalized
-    cdef bytes changed  # one that `Sections.change` normalized
-    cdef bytes missing  # what has no token in a normalized stretch
-    cdef object error  # what `change` raised
-    cdef Ids rows  # memory for `parts`
-    cdef Ids parts  # rows of four size_t, where the parts of the text are to be recorded; None for nowhere
-    cdef list changes  # with `parts`: the changed stretches
-    cdef bint only_parts  # nothing is encoded
-    cdef bint in_changed
-    cdef Py_ssize_t counted  # ids that were counted and dropped from `ids`
-
-
-cdef class Encoder:
-    cdef Merger _merger
+cdef class Encoder(Stages):
     cdef PretokenCache _model  # has the initial entries; the cache of the first state
-    cdef Scanner _scanner
-    cdef Cutter _cutter
     cdef list _pool
     cdef list _ints
     cdef PyObject** _int
@@ -58,31 +28,4 @@ cdef class Encoder:
     # Encode a text, recording its parts, by `step` bytes at a time until there are more than `limit` ids; -1 for no limit.
     cdef int _record_parts(self, State state, text, const uint8_t* p, size_t length, Sections sections, Py_ssize_t limit,
                            size_t step) except -1
-    cdef size_t _cut(self, const uint8_t* text, size_t length) noexcept nogil
-    # Encode text[at:length] by `sections` until `stop` or a little further, and set state.at to the end. A text begins
-    # where `at` is 0. Returns 0, or a negative number.
-    cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
-                             Sections sections) noexcept nogil
-    # The same for text[at:length] inside a stretch.
-    cdef Py_ssize_t _parts(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
-                           Sections sections) noexcept nogil
-    # Encode text[at:end], a stretch that is normalized up to `fail`, whole. Only windows that change are normalized, if a
-    # window can be told: it begins and ends at a clean cut.
-    cdef Py_ssize_t _changed_stretch(self, State state, const uint8_t* text, size_t at, size_t fail, size_t end,
-                                     Sections sections) noexcept nogil
-    # The last clean cut in text[start:length], 0 for none: a pretoken begins there between two characters that stay as they
-    # are, whatever is around them.
-    cdef size_t _clean_cut(self, const uint8_t* text, size_t start, size_t length, Sections sections) noexcept nogil
-    # Encode text[0:length] as it is after normalization.
-    cdef Py_ssize_t _changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil
-    # Encode the start of the part text[at:length] with a space before it.
-    cdef Py_ssize_t _prefixed(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
-    # Append the id of the added token `token`, if it starts before `length`. A token that begins in white space which this one
-    # includes follows at once. Then `token` is the next one. Returns where the last one ends, or `at` without a token.
-    cdef Py_ssize_t _tokens(self, State state, Found* token, Finder finder, const uint8_t* text, size_t at, size_t length,
-                            Sections sections) noexcept nogil
-    # Record a part, if parts are recorded. False if memory runs out.
-    cdef bint _record(self, State state, size_t start, size_t end, size_t kind) noexcept nogil
-    cdef Py_ssize_t _encode(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
-                            const size_t* given, Py_ssize_t n_given) noexcept nogil
     cdef int _check(self, State state, Py_ssize_t code, text) except -1

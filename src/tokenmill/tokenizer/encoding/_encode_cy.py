@@ -8,40 +8,27 @@ forked while others encode finds no half-changed state, only fewer states.
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.cpython.unicode import PyUnicode_DecodeUTF8
 from cython.cimports.libc.stdint import uint8_t, uint32_t
-from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_populate, tm_pages_small
-from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
+from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
-from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_items, tm_text_units
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
-from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
-from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
-    ADDED_TOKEN,
-    CHANGED_STRETCH,
-    IN_CHANGED,
-    NO_PREFIX,
-    PART,
-    PREFIXED_PART,
-    TEXT_START,
-    Sections,
-)
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import PART, Sections
+from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import HOLD, RAISED, SLICE, Stages, State
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
-    NO_MEMORY,
     NO_TOKEN,
     SIGNALLED,
     TOO_LONG,
     Merger,
     release,
-    reserve,
 )
 
 from ...errors import UsageError, WrongTypeError
@@ -51,37 +38,13 @@ class ForbiddenText(Exception):
     """A text contains a string that it must not contain."""
 
 
-# Texts of up to so many bytes are encoded without releasing the GIL: handing it over takes as long as they do.
-HOLD = cython.declare(cython.size_t, 4096)
 MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are requested at once
-# Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
-SLICE = cython.declare(cython.size_t, 4 << 20)
-SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
 KEPT = cython.declare(cython.size_t, 1 << 20)  # ids that a state keeps room for between calls
 MOST_KEPT = cython.declare(cython.size_t, 64 << 20)  # bytes of UTF-8, of which only those that were written take memory
 
 
-# Beside the negative numbers of _merger_cy:
-RAISED = cython.declare(cython.Py_ssize_t, -13)  # State.error
-
-
 @cython.cclass
-class State:
-    """The data that one thread changes while it encodes."""
-
-    def __cinit__(self, cache: PretokenCache):
-        self.cache = cache
-        self.ids = Ids()
-        self.rows = Ids()
-
-    def __dealloc__(self):
-        tm_pages_free(self.text, self.text_size)
-        release(cython.address(self.prefixed), 0)
-        release(cython.address(self.normal_text), 0)
-
-
-@cython.cclass
-class Encoder:
+class Encoder(Stages):
     """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
 
     cache: the pretokens that all caches begin with; it becomes the cache of the first thread.
@@ -94,10 +57,10 @@ class Encoder:
     def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t,
                  cutter=None):
         cache.begin()
-        self._merger = merger
+        self.merger = merger
         self._model = cache
-        self._scanner = scanner
-        self._cutter = cutter
+        self.scanner = scanner
+        self.cutter = cutter
         self._cache_bytes = cache_bytes
         self._pool = []
         self._ints = list(range(n_ids))
@@ -178,7 +141,7 @@ class Encoder:
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
         try:
             if end > 0:
-                self._check(state, self._encode(state, p, 0, end, end, cython.address(end), 1), pretoken)
+                self._check(state, self.encode_part(state, p, 0, end, end, cython.address(end), 1), pretoken)
             return self.list_of(state.ids.data, state.ids.used)
         finally:
             self.give(state)
@@ -329,7 +292,7 @@ class Encoder:
             if length > 0:
                 given: cython.const[cython.size_t][::1] = ends
                 with cython.nogil:
-                    code = self._encode(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
+                    code = self.encode_part(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
                 return self._check(state, code, text)
             return 0
         if length <= HOLD:
@@ -345,261 +308,6 @@ class Encoder:
             PyErr_CheckSignals()
         return 0
 
-    def _cut(self, text, length):
-        return self._scanner.cut(text, 0, length) if self._cutter is None else self._cutter.cut(text, 0, length)
-
-
-    def sections(self, state, text, at, length, stop, sections):
-        code: cython.Py_ssize_t
-        end: cython.size_t
-        fail: cython.size_t
-        if sections is None:
-            if at == 0 and not self._record(state, 0, length, PART):
-                return NO_MEMORY
-            return self._encode(state, text, at, length, stop, cython.NULL, 0)
-        if at == 0:
-            state.in_stretch = False
-            state.first = 0 if state.goes_on else 2
-            state.raw.begin = 0
-            state.raw.at = 0
-            state.raw.start = length
-            if sections.raw is not None:
-                sections.next_token(sections.raw, text, 0, length, cython.address(state.raw))
-        while at < length and at < stop:
-            end = state.raw.start
-            if at < end:
-                fail = end
-                if not state.in_stretch:
-                    fail = at + sections.passing(text + at, end - at)
-                if fail < end:
-                    code = self._changed_stretch(state, text, at, fail, end, sections)
-                    state.at = end
-                else:
-                    code = self._parts(state, text, at, end, stop, sections)
-                if code < 0:
-                    return code
-                at = state.at
-                if at < end:
-                    break  # it is time to stop
-            state.in_stretch = False
-            state.first = 1
-            code = self._tokens(state, cython.address(state.raw), sections.raw, text, at, length, sections)
-            if code < 0:
-                return code
-            at = code
-        state.at = at
-        return 0
-
-    def _parts(self, state, text, at, length, stop, sections):
-        code: cython.Py_ssize_t
-        end: cython.size_t
-        prefixed: cython.bint
-        if not state.in_stretch:
-            state.in_stretch = True
-            state.in_part = False
-            state.normal.begin = at
-            state.normal.at = at
-            state.normal.start = length
-            if sections.normal is not None:
-                sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
-        while at < length and at < stop:
-            end = state.normal.start
-            if not state.in_part and (at < end or (sections.prefix == TEXT_START and state.first == 2)):
-                state.in_part = True
-                prefixed = sections.prefixed(text, at, state.first)
-                if not self._record(state, at, end, PREFIXED_PART if prefixed else PART):
-                    return NO_MEMORY
-                if prefixed:
-                    code = self._prefixed(state, text, at, end)
-                    if code < 0:
-                        return code
-                    at = state.at
-            if at < end:
-                code = self._encode(state, text, at, end, stop, cython.NULL, 0)
-                if code < 0:
-                    return code
-                at = state.at
-                if at < end:
-                    break  # it is time to stop
-            state.in_part = False
-            state.first = 0
-            code = self._tokens(state, cython.address(state.normal), sections.normal, text, at, length, sections)
-            if code < 0:
-                return code
-            at = code
-        state.at = at
-        return 0
-
-    def _changed_stretch(self, state, text, at, fail, end, sections):
-        code: cython.Py_ssize_t
-        begin: cython.size_t = at
-        until: cython.size_t = end
-        limit: cython.size_t
-        room: cython.size_t = SMALL
-        local: cython.bint = (
-            sections.check is not None and (sections.normal is None or sections.inside is not None)
-            and sections.prefix == NO_PREFIX and self._cutter is None and self._scanner is not None and self._scanner.joined == cython.NULL
-        )
-        while at < end:
-            if local:
-                begin = max(at, self._clean_cut(text, at, fail, sections))
-                if fail == end:
-                    begin = end
-                if begin - at > room:
-                    room = SMALL
-                until = 0
-                while until == 0 and begin < end:
-                    limit = fail + 1 + room
-                    until = end if limit >= end else self._clean_cut(text, fail, limit, sections)
-                    room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
-            state.in_stretch = False
-            while at < begin:
-                code = self._parts(state, text, at, begin, at + SLICE, sections)
-                if code < 0:
-                    return code
-                at = state.at
-                if at < begin and signalled():
-                    return SIGNALLED
-            if begin < end:
-                state.in_stretch = False
-                if not self._record(state, begin, until, CHANGED_STRETCH):
-                    return NO_MEMORY
-                state.in_changed = True
-                code = self._changed(state, text + begin, until - begin, sections)
-                state.in_changed = state.in_stretch = False
-                if code < 0:
-                    return code
-                at = until
-                if local:
-                    fail = at + sections.check.passing(text + at, end - at)
-        return 0
-
-    def _clean_cut(self, text, start, length, sections):
-        at: cython.size_t = length
-        while at > start:
-            at = self._scanner.cut(text, start, at)
-            if at <= start:
-                break
-            if sections.parts(text, start, at, length):
-                return at
-        return 0
-
-    def _changed(self, state, text, length, sections):
-        code: cython.Py_ssize_t = 0
-        at: cython.size_t = 0
-        size: cython.Py_ssize_t = -1
-        room: cython.size_t = 2 * length + 4096
-        changed: cython.pointer(cython.const[uint8_t]) = cython.NULL
-        if sections.check is not None and (state.normal_text.room >= room or reserve(cython.address(state.normal_text), 2 * room)):
-            changed = state.normal_text.memory
-            size = sections.check.change(text, length, state.normal_text.memory, room)
-        if size < 0 or state.changes is not None:
-            with cython.gil:
-                try:
-                    if size < 0:
-                        state.changed = sections.change(cython.cast(cython.p_char, text)[:length])
-                        size = len(state.changed)
-                        changed = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(state.changed))
-                    if state.changes is not None:
-                        state.changes.append(cython.cast(cython.p_char, changed)[:size])
-                except BaseException as error:
-                    state.error = error
-                    return RAISED
-        while at < cython.cast(cython.size_t, size) and code == 0:
-            code = self._parts(state, changed, at, size, at + SLICE, sections)
-            at = state.at
-            if code == 0 and at < cython.cast(cython.size_t, size) and signalled():
-                code = SIGNALLED
-        if code == NO_TOKEN:
-            with cython.gil:
-                state.missing = self._merger.first_missing(cython.cast(cython.p_char, changed)[:size])
-        return code
-
-    def _prefixed(self, state, text, at, length):
-        size: cython.size_t = length - at
-        cut: cython.size_t = size
-        look: cython.size_t = 1024
-        code: cython.Py_ssize_t
-        if state.only_parts:
-            state.at = length
-            return 0
-        while size > look:  # only as much as is on its own: the rest is encoded in place
-            cut = self._cut(text + at, look)
-            if cut > 0:
-                break
-            cut = size
-            look *= 2
-        if state.prefixed.room < cut + 1 and not reserve(cython.address(state.prefixed), 2 * cut + 4096):
-            return NO_MEMORY
-        state.prefixed.memory[0] = 32
-        memcpy(state.prefixed.memory + 1, text + at, cut)
-        code = self._encode(state, state.prefixed.memory, 0, cut + 1, cut + 1, cython.NULL, 0)
-        state.at = at + cut
-        return code
-
-    def _tokens(self, state, token, finder, text, at, length, sections):
-        start: cython.size_t
-        while token.start < length:
-            start = token.start if token.start > at else at
-            if not state.ids.reserve(1, 0) or not self._record(state, start, token.end, ADDED_TOKEN):
-                return NO_MEMORY
-            state.ids.data[state.ids.used] = token.id
-            state.ids.used += 1
-            at = token.end
-            sections.next_token(finder, text, at, length, token)
-            if token.start >= at:
-                break  # else it begins in white space that the last one took in, and is a token all the same
-        return at
-
-    def _record(self, state, start, end, kind):
-        row: cython.pointer(cython.size_t)
-        if state.parts is not None:
-            if not state.parts.reserve(4 * cython.sizeof(cython.size_t) // 4, 0):
-                return False
-            row = cython.cast(cython.pointer(cython.size_t), state.parts.data + state.parts.used)
-            row[0] = state.ids.used
-            row[1] = start
-            row[2] = end
-            row[3] = kind | IN_CHANGED if state.in_changed else kind
-            state.parts.used += cython.sizeof(cython.size_t)
-        return True
-
-    def _encode(self, state, text, at, length, stop, given, n_given):
-        """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
-        ends: cython.size_t[SCAN]
-        n: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        batch: cython.Py_ssize_t
-        count: cython.Py_ssize_t
-        if state.only_parts:
-            at = length
-        while at < length and at < stop:
-            if given != cython.NULL:
-                n = n_given if n_given < SCAN else SCAN
-                memcpy(ends, given, n * cython.sizeof(cython.size_t))
-                given += n
-                n_given -= n
-            elif self._cutter is not None:
-                n = self._cutter.scan(text, at, length, ends, SCAN)
-            else:
-                n = self._scanner.scan(text, at, length, ends, SCAN)
-            if not state.ids.reserve(ends[n - 1] - at + 4, state.ids.used + (length - at) // 2 if length > HOLD else 0):
-                return NO_MEMORY
-            i = 0
-            while i < n:
-                batch = n - i if n - i < BATCH else BATCH
-                if given == cython.NULL:
-                    count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
-                else:
-                    count = state.cache.encode_given(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
-                if count < 0:
-                    return count
-                state.ids.used += count
-                i += batch
-                at = ends[i - 1]
-        state.at = at
-        return 0
-
     def _check(self, state, code, text):
         """Raise the exception that a negative number of the kernels stands for."""
         if code >= 0:
@@ -612,7 +320,7 @@ class Encoder:
         if code == TOO_LONG:
             raise UsageError("a pretoken of the text has 1 GiB or more; the split pattern does not cut it")
         if code == NO_TOKEN:
-            missing = state.missing or self._merger.first_missing(text.encode() if isinstance(text, str) else text)
+            missing = state.missing or self.merger.first_missing(text.encode() if isinstance(text, str) else text)
             state.missing = None
             raise UsageError(
                 f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text. "

@@ -1,0 +1,72 @@
+from libc.stdint cimport uint8_t, uint32_t
+
+from tokenmill.split._scan_cy cimport Scanner
+from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
+from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
+from tokenmill.tokenizer.encoding._finder_cy cimport Finder
+from tokenmill.tokenizer.encoding._ids_cy cimport Ids
+from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
+from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
+
+cdef enum:
+    HOLD = 4096  # texts of up to so many bytes are encoded without releasing the GIL: handing it over takes as long as they do
+    SLICE = 4 << 20  # bytes between two checks for signals: a tenth of a second where every pretoken is new
+    RAISED = -13  # State.error; beside the negative numbers of _merger_cy
+
+
+cdef class State:
+    cdef PretokenCache cache
+    cdef Ids ids
+    cdef uint8_t* text  # the UTF-8 of a str
+    cdef size_t text_size
+    cdef size_t at  # the position in the text
+    cdef Found raw  # the next added token of the text
+    cdef Found normal  # the next added token of the stretch
+    cdef int first  # 2 if the next part begins the text, 1 if it begins a stretch, else 0
+    cdef bint goes_on  # the text is the rest of one that was cut inside a stretch
+    cdef bint in_stretch, in_part  # whether the position is inside
+    cdef Workspace prefixed  # a space and the start of a part
+    cdef Workspace normal_text  # a stretch that the kernel normalized
+    cdef bytes changed  # one that `Sections.change` normalized
+    cdef bytes missing  # what has no token in a normalized stretch
+    cdef object error  # what `change` raised
+    cdef Ids rows  # memory for `parts`
+    cdef Ids parts  # rows of four size_t, where the parts of the text are to be recorded; None for nowhere
+    cdef list changes  # with `parts`: the changed stretches
+    cdef bint only_parts  # nothing is encoded
+    cdef bint in_changed
+    cdef Py_ssize_t counted  # ids that were counted and dropped from `ids`
+
+
+cdef class Stages:
+    cdef Merger merger
+    cdef Scanner scanner
+    cdef Cutter cutter  # cuts text instead of the scanner, where the whole text is one pretoken
+
+    cdef size_t cut(self, const uint8_t* text, size_t length) noexcept nogil
+    # Encode text[at:length] by `sections` until `stop` or a little further, and set state.at to the end. A text begins
+    # where `at` is 0. Returns 0, or a negative number.
+    cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
+                             Sections sections) noexcept nogil
+    # The same for text[at:length] inside a stretch.
+    cdef Py_ssize_t parts(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
+                           Sections sections) noexcept nogil
+    # Encode text[at:end], a stretch that is normalized up to `fail`, whole. Only windows that change are normalized, if a
+    # window can be told: it begins and ends at a clean cut.
+    cdef Py_ssize_t changed_stretch(self, State state, const uint8_t* text, size_t at, size_t fail, size_t end,
+                                     Sections sections) noexcept nogil
+    # The last clean cut in text[start:length], 0 for none: a pretoken begins there between two characters that stay as they
+    # are, whatever is around them.
+    cdef size_t clean_cut(self, const uint8_t* text, size_t start, size_t length, Sections sections) noexcept nogil
+    # Encode text[0:length] as it is after normalization.
+    cdef Py_ssize_t changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil
+    # Encode the start of the part text[at:length] with a space before it.
+    cdef Py_ssize_t prefixed(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
+    # Append the id of the added token `token`, if it starts before `length`. A token that begins in white space which this one
+    # includes follows at once. Then `token` is the next one. Returns where the last one ends, or `at` without a token.
+    cdef Py_ssize_t tokens(self, State state, Found* token, Finder finder, const uint8_t* text, size_t at, size_t length,
+                            Sections sections) noexcept nogil
+    # Record a part, if parts are recorded. False if memory runs out.
+    cdef bint record(self, State state, size_t start, size_t end, size_t kind) noexcept nogil
+    cdef Py_ssize_t encode_part(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
+                            const size_t* given, Py_ssize_t n_given) noexcept nogil

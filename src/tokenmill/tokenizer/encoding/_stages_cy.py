@@ -1,0 +1,304 @@
+# cython: language_level=3
+"""The stages of encoding, one inside the other: added tokens, normalization, the space before a text, splitting, cache and merger.
+
+Text is encoded in steps, so that the caller can check for signals between them. What is known at the end of a step is in a State.
+"""
+
+import cython
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
+from cython.cimports.libc.stdint import uint8_t
+from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free
+from cython.cimports.tokenmill.kernels._signals import signalled
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
+    ADDED_TOKEN,
+    CHANGED_STRETCH,
+    IN_CHANGED,
+    NO_PREFIX,
+    PART,
+    PREFIXED_PART,
+    TEXT_START,
+)
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
+    NO_MEMORY,
+    NO_TOKEN,
+    SIGNALLED,
+    release,
+    reserve,
+)
+
+SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
+
+
+@cython.cclass
+class State:
+    """The data that one thread changes while it encodes."""
+
+    def __cinit__(self, cache: PretokenCache):
+        self.cache = cache
+        self.ids = Ids()
+        self.rows = Ids()
+
+    def __dealloc__(self):
+        tm_pages_free(self.text, self.text_size)
+        release(cython.address(self.prefixed), 0)
+        release(cython.address(self.normal_text), 0)
+
+
+@cython.cclass
+class Stages:
+    def cut(self, text, length):
+        return self.scanner.cut(text, 0, length) if self.cutter is None else self.cutter.cut(text, 0, length)
+
+    def sections(self, state, text, at, length, stop, sections):
+        code: cython.Py_ssize_t
+        end: cython.size_t
+        fail: cython.size_t
+        if sections is None:
+            if at == 0 and not self.record(state, 0, length, PART):
+                return NO_MEMORY
+            return self.encode_part(state, text, at, length, stop, cython.NULL, 0)
+        if at == 0:
+            state.in_stretch = False
+            state.first = 0 if state.goes_on else 2
+            state.raw.begin = 0
+            state.raw.at = 0
+            state.raw.start = length
+            if sections.raw is not None:
+                sections.next_token(sections.raw, text, 0, length, cython.address(state.raw))
+        while at < length and at < stop:
+            end = state.raw.start
+            if at < end:
+                fail = end
+                if not state.in_stretch:
+                    fail = at + sections.passing(text + at, end - at)
+                if fail < end:
+                    code = self.changed_stretch(state, text, at, fail, end, sections)
+                    state.at = end
+                else:
+                    code = self.parts(state, text, at, end, stop, sections)
+                if code < 0:
+                    return code
+                at = state.at
+                if at < end:
+                    break  # it is time to stop
+            state.in_stretch = False
+            state.first = 1
+            code = self.tokens(state, cython.address(state.raw), sections.raw, text, at, length, sections)
+            if code < 0:
+                return code
+            at = code
+        state.at = at
+        return 0
+
+    def parts(self, state, text, at, length, stop, sections):
+        code: cython.Py_ssize_t
+        end: cython.size_t
+        prefixed: cython.bint
+        if not state.in_stretch:
+            state.in_stretch = True
+            state.in_part = False
+            state.normal.begin = at
+            state.normal.at = at
+            state.normal.start = length
+            if sections.normal is not None:
+                sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
+        while at < length and at < stop:
+            end = state.normal.start
+            if not state.in_part and (at < end or (sections.prefix == TEXT_START and state.first == 2)):
+                state.in_part = True
+                prefixed = sections.prefixed(text, at, state.first)
+                if not self.record(state, at, end, PREFIXED_PART if prefixed else PART):
+                    return NO_MEMORY
+                if prefixed:
+                    code = self.prefixed(state, text, at, end)
+                    if code < 0:
+                        return code
+                    at = state.at
+            if at < end:
+                code = self.encode_part(state, text, at, end, stop, cython.NULL, 0)
+                if code < 0:
+                    return code
+                at = state.at
+                if at < end:
+                    break  # it is time to stop
+            state.in_part = False
+            state.first = 0
+            code = self.tokens(state, cython.address(state.normal), sections.normal, text, at, length, sections)
+            if code < 0:
+                return code
+            at = code
+        state.at = at
+        return 0
+
+    def changed_stretch(self, state, text, at, fail, end, sections):
+        code: cython.Py_ssize_t
+        begin: cython.size_t = at
+        until: cython.size_t = end
+        limit: cython.size_t
+        room: cython.size_t = SMALL
+        local: cython.bint = (
+            sections.check is not None and (sections.normal is None or sections.inside is not None)
+            and sections.prefix == NO_PREFIX and self.cutter is None and self.scanner is not None and self.scanner.joined == cython.NULL
+        )
+        while at < end:
+            if local:
+                begin = max(at, self.clean_cut(text, at, fail, sections))
+                if fail == end:
+                    begin = end
+                if begin - at > room:
+                    room = SMALL
+                until = 0
+                while until == 0 and begin < end:
+                    limit = fail + 1 + room
+                    until = end if limit >= end else self.clean_cut(text, fail, limit, sections)
+                    room = min(2 * room, SLICE)  # where much changes, few and large windows are faster
+            state.in_stretch = False
+            while at < begin:
+                code = self.parts(state, text, at, begin, at + SLICE, sections)
+                if code < 0:
+                    return code
+                at = state.at
+                if at < begin and signalled():
+                    return SIGNALLED
+            if begin < end:
+                state.in_stretch = False
+                if not self.record(state, begin, until, CHANGED_STRETCH):
+                    return NO_MEMORY
+                state.in_changed = True
+                code = self.changed(state, text + begin, until - begin, sections)
+                state.in_changed = state.in_stretch = False
+                if code < 0:
+                    return code
+                at = until
+                if local:
+                    fail = at + sections.check.passing(text + at, end - at)
+        return 0
+
+    def clean_cut(self, text, start, length, sections):
+        at: cython.size_t = length
+        while at > start:
+            at = self.scanner.cut(text, start, at)
+            if at <= start:
+                break
+            if sections.parts(text, start, at, length):
+                return at
+        return 0
+
+    def changed(self, state, text, length, sections):
+        code: cython.Py_ssize_t = 0
+        at: cython.size_t = 0
+        size: cython.Py_ssize_t = -1
+        room: cython.size_t = 2 * length + 4096
+        changed: cython.pointer(cython.const[uint8_t]) = cython.NULL
+        if sections.check is not None and (state.normal_text.room >= room or reserve(cython.address(state.normal_text), 2 * room)):
+            changed = state.normal_text.memory
+            size = sections.check.change(text, length, state.normal_text.memory, room)
+        if size < 0 or state.changes is not None:
+            with cython.gil:
+                try:
+                    if size < 0:
+                        state.changed = sections.change(cython.cast(cython.p_char, text)[:length])
+                        size = len(state.changed)
+                        changed = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(state.changed))
+                    if state.changes is not None:
+                        state.changes.append(cython.cast(cython.p_char, changed)[:size])
+                except BaseException as error:
+                    state.error = error
+                    return RAISED
+        while at < cython.cast(cython.size_t, size) and code == 0:
+            code = self.parts(state, changed, at, size, at + SLICE, sections)
+            at = state.at
+            if code == 0 and at < cython.cast(cython.size_t, size) and signalled():
+                code = SIGNALLED
+        if code == NO_TOKEN:
+            with cython.gil:
+                state.missing = self.merger.first_missing(cython.cast(cython.p_char, changed)[:size])
+        return code
+
+    def prefixed(self, state, text, at, length):
+        size: cython.size_t = length - at
+        cut: cython.size_t = size
+        look: cython.size_t = 1024
+        code: cython.Py_ssize_t
+        if state.only_parts:
+            state.at = length
+            return 0
+        while size > look:  # only as much as is on its own: the rest is encoded in place
+            cut = self.cut(text + at, look)
+            if cut > 0:
+                break
+            cut = size
+            look *= 2
+        if state.prefixed.room < cut + 1 and not reserve(cython.address(state.prefixed), 2 * cut + 4096):
+            return NO_MEMORY
+        state.prefixed.memory[0] = 32
+        memcpy(state.prefixed.memory + 1, text + at, cut)
+        code = self.encode_part(state, state.prefixed.memory, 0, cut + 1, cut + 1, cython.NULL, 0)
+        state.at = at + cut
+        return code
+
+    def tokens(self, state, token, finder, text, at, length, sections):
+        start: cython.size_t
+        while token.start < length:
+            start = token.start if token.start > at else at
+            if not state.ids.reserve(1, 0) or not self.record(state, start, token.end, ADDED_TOKEN):
+                return NO_MEMORY
+            state.ids.data[state.ids.used] = token.id
+            state.ids.used += 1
+            at = token.end
+            sections.next_token(finder, text, at, length, token)
+            if token.start >= at:
+                break  # else it begins in white space that the last one took in, and is a token all the same
+        return at
+
+    def record(self, state, start, end, kind):
+        row: cython.pointer(cython.size_t)
+        if state.parts is not None:
+            if not state.parts.reserve(4 * cython.sizeof(cython.size_t) // 4, 0):
+                return False
+            row = cython.cast(cython.pointer(cython.size_t), state.parts.data + state.parts.used)
+            row[0] = state.ids.used
+            row[1] = start
+            row[2] = end
+            row[3] = kind | IN_CHANGED if state.in_changed else kind
+            state.parts.used += cython.sizeof(cython.size_t)
+        return True
+
+    def encode_part(self, state, text, at, length, stop, given, n_given):
+        """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
+        ends: cython.size_t[SCAN]
+        n: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        batch: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        if state.only_parts:
+            at = length
+        while at < length and at < stop:
+            if given != cython.NULL:
+                n = n_given if n_given < SCAN else SCAN
+                memcpy(ends, given, n * cython.sizeof(cython.size_t))
+                given += n
+                n_given -= n
+            elif self.cutter is not None:
+                n = self.cutter.scan(text, at, length, ends, SCAN)
+            else:
+                n = self.scanner.scan(text, at, length, ends, SCAN)
+            if not state.ids.reserve(ends[n - 1] - at + 4, state.ids.used + (length - at) // 2 if length > HOLD else 0):
+                return NO_MEMORY
+            i = 0
+            while i < n:
+                batch = n - i if n - i < BATCH else BATCH
+                if given == cython.NULL:
+                    count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                else:
+                    count = state.cache.encode_given(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                if count < 0:
+                    return count
+                state.ids.used += count
+                i += batch
+                at = ends[i - 1]
+        state.at = at
+        return 0
