@@ -50,8 +50,8 @@ cdef struct Queue:
     Node* nodes
     Waiting* pairs
     Chain* heap
+    LastPair* last  # of the chains that grow, by the low bits of the rank
     size_t n_pairs, n_chains
-    LastPair last[OPEN]  # by the low bits of the rank
 
 # What is known of two neighbouring bytes a and b. Each rank is stored as its complement, so that 0 is none.
 cdef struct BytePair:

@@ -336,13 +336,16 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
     rank: uint32_t
     steps: cython.size_t = 0
     i: cython.Py_ssize_t
-    if not reserve(work, n * (cython.sizeof(Node) + 3 * cython.sizeof(Waiting) + 3 * cython.sizeof(Chain))):
+    if not reserve(
+        work, n * (cython.sizeof(Node) + 3 * cython.sizeof(Waiting) + 3 * cython.sizeof(Chain)) + OPEN * cython.sizeof(LastPair)
+    ):
         return NO_MEMORY
     queue.heap = cython.cast(cython.pointer(Chain), work.memory)
     queue.nodes = cython.cast(cython.pointer(Node), queue.heap + 3 * n)
     queue.pairs = cython.cast(cython.pointer(Waiting), queue.nodes + n)
+    queue.last = cython.cast(cython.pointer(LastPair), queue.pairs + 3 * n)
     queue.n_chains = queue.n_pairs = 0
-    memset(queue.last, 0xFF, cython.sizeof(queue.last))
+    memset(queue.last, 0xFF, OPEN * cython.sizeof(LastPair))
     link_tokens(queue.nodes, ids, cython.cast(uint32_t, n))
     for i in range(n):
         _push(self, cython.address(queue), cython.cast(uint32_t, i))
