@@ -124,8 +124,7 @@ class CleanParts:
         if place is None:
             return step
         pool = WorkerPool(
-            f"{Cleaner.__module__}:{Cleaner.__name__}",
-            (self.kind, asdict(options)),
+            partial(Cleaner, self.kind, options),
             documents_of,
             self._num_workers,
             options.time_limit,
@@ -143,23 +142,25 @@ class CleanParts:
                 step += 1
         return step
 
-    def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[tuple, _Read]]:
+    def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[Block, _Read]]:
         """The blocks of a part from a place on, each with the place after it."""
         limit = self.options.read.max_document_bytes
         # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
-        block, cut = Block(), partial(cut_long_file, limit and limit // 2)
+        cut = partial(cut_long_file, limit and limit // 2)
         for index in range(first, len(self.parts[part])):
             name = self.parts[part][index][0]
             source = open_source(name, self.options.read, KINDS[self.kind][0], cut=cut, ids=True)
             if index == first and start is not None:
                 source.resume(start)
+            buffer = bytearray()
             with contextlib.closing(source):
-                while source.draw(block):
+                while source.draw(block := Block(buffer)):
+                    buffer = block.keep_little()
                     if block.start:  # a part of a long file: it is a document of its own
                         block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
                         block.numbers = [block.start]
                     place = (index + 1, None) if source.done else (index, block.place)
-                    yield block.values(), (place, source.stored_position())
+                    yield block, (place, source.stored_position())
 
 
 # A place between two blocks of a part: the number of the source, and the place in it; None at its front.
@@ -179,10 +180,10 @@ def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int)
     return length - 1
 
 
-def documents_of(values: tuple) -> list[tuple]:
-    """The values of a block as blocks of one document, or of one skip, each."""
+def documents_of(block: Block) -> list[Block]:
+    """The block as blocks of one document, or of one skip, each."""
     parts = []
-    for item in Block.of(values).items():
+    for item in block.items():
         part = Block()
         if isinstance(item, Skip):
             part.skips.append(item)
@@ -191,7 +192,7 @@ def documents_of(values: tuple) -> list[tuple]:
             part.context = item.context
             part.set_documents([item.data], [0])
             part.names = [item.id]
-        parts.append(part.values())
+        parts.append(part)
     return parts
 
 
@@ -217,12 +218,12 @@ def _write_shard(
 def _count(skip_damaged: bool, tally: Tally, answers: Answers) -> bytes:
     """Add a block to the tally, and return its lines."""
     lines = []
-    for values, (how, answer) in answers:
+    for block, (how, answer) in answers:
         if how == "done":
-            lines.append(answer[0])
-            counted = Tally.from_json(answer[1])
+            line, counted = answer
+            lines.append(line)
         else:
-            block, counted = Block.of(values), Tally(bytes_in=len(values[0]))
+            counted = Tally(bytes_in=block.nbytes)
             counted.skip(Skip(block.source, block.position(0), answer))
         if not skip_damaged:
             report_skips(counted.skipped, None)
