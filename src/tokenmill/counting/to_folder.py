@@ -9,8 +9,8 @@ so the bytes are those of the local engine.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, cast
 
@@ -75,23 +75,14 @@ def count_to_folder(
         if job.engine == "ray":
             summary = count_in_shards(found, folder, splitter, options, job, on_skip, show)
         else:
-            work = partial(_count_whole, found, splitter, options, job)
-            ((values, resumed),) = do_parts(Parts("count", [stored_size(found)], work), folder, job, on_skip, show)
+            do = partial(_count_whole, found, splitter, options, job)
+            ((values, resumed),) = do_parts("count", [stored_size(found)], do, folder, job, on_skip, show)
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
         refuse_folder(output, is_own, overwrite=True)
         folder.publish([("output", output)])
     return replace(summary, skipped=summary.skipped + left_out)
-
-
-@dataclass
-class Parts:
-    """The `Work` of `do_parts` as one function."""
-
-    stage: str
-    sizes: Sequence[int | None]
-    do: Callable[[int, Task], Any]
 
 
 def _count_whole(
@@ -163,23 +154,23 @@ def count_in_shards(
     may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, cast("Sequence[tuple[str, str]]", options.weights))
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
-    work = Parts("count", sizes, partial(_count_shard, shards, splitter, options, limit, weighing))
-    counted = do_parts(work, folder, job, may_skip, progress)
+    count = partial(_count_shard, shards, splitter, options, limit, weighing)
+    counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
     report_skips(skips, on_skip)
     values = [value for value, _ in counted]
     runs = [Run.from_json(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
         groups = [runs[first : first + Spill.MANY] for first in range(0, len(runs), Spill.MANY)]
         sizes = [sum(run.nbytes for run in group) for group in groups]
-        merged = do_parts(Parts("combine", sizes, partial(_merge_runs, groups)), folder, job, progress=progress)
+        merged = do_parts("combine", sizes, partial(_merge_runs, groups), folder, job, progress=progress)
         runs = [Run.from_json(folder.path, run) for run, _ in merged]
     documents, total_bytes = sum(value["documents"] for value in values), sum(value["total_bytes"] for value in values)
     parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
     about = About(splitter.patterns, documents, total_bytes, parts)
     make_folder(folder.path / "output")
     n = files_for(total_bytes)
-    work = Parts("merge", [1] * n, partial(_write_file, runs, about, n, options.min_count))
-    written = Written.sum(value for value, _ in do_parts(work, folder, job, progress=progress))
+    write = partial(_write_file, runs, about, n, options.min_count)
+    written = Written.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(rest)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
