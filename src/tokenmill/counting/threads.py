@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
-# Slots from 4 to 8 MB, at which a table of one of few threads grows fourfold: twofold touches half as much fresh memory again.
-FOURFOLD = range(1 << 17, (1 << 18) + 1)
-FEW = 8
 POLL = 0.1  # seconds between two looks at the threads
 BUFFERS = 4 * BLOCK  # bytes that a thread needs beside its table
 PER_THREAD = 16 * BLOCK  # bytes below which another thread is not worth its memory
@@ -59,7 +56,6 @@ class Counter:
         self.pause = pause
         self.source: BlockSource | None = None  # that it draws from
         self.block = Block()
-        self.fourfold = FOURFOLD
         self._splitter = splitter
         self._budget = budget
         self._spill = spill
@@ -125,11 +121,8 @@ class Counter:
         table = self.table
         # While a table grows, the old slots and the new are both held.
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
-        factor = 4 if table.slots in self.fourfold else 2
-        if largest >= factor * table.slots:
-            grow(table, factor * table.slots, self.pause)
-        elif largest >= 1.3 * table.slots:
-            grow(table, largest, self.pause)
+        if largest >= 1.3 * table.slots:
+            grow(table, min(largest, 2 * table.slots), self.pause)
         elif not self._cannot_grow:
             self._cannot_grow = True
             self._long = table.arena_bytes / len(table)
@@ -180,9 +173,6 @@ class Threads:
         self.n = useful_threads(num_threads, size, self._memory)
         budget = max(1024 * ENTRY, self._memory // self.n - BUFFERS)
         self.counters = [new_counter(budget, spill, self.pause) for _ in range(self.n)]
-        if self.n > FEW:
-            for counter in self.counters:
-                counter.fourfold = range(0)
         self.spill = spill
         self._checkpoint = checkpoint
         self._every = every
