@@ -62,7 +62,6 @@ class Counter:
         self._cannot_grow = False
         self._pattern_checked = False
         self._factor = 1
-        self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
     def set_factors(self, factors: Sequence[int]) -> None:
         """Before anything is counted: what an occurrence counts in each group of sources (weights.py)."""
@@ -100,17 +99,6 @@ class Counter:
             return len(table) > 0
         return self._cannot_grow and table.room < min(1 << 15, table.slots // 8)
 
-    def cleared(self) -> None:
-        """After the table went to disk: use the whole budget at once, which a table that doubles cannot."""
-        if not self._cannot_grow:
-            return
-        self._cannot_grow = False
-        slots = int(self._budget / (ENTRY + 0.75 * self._long))
-        if slots > 1.2 * self.table.slots:
-            self.table = CountTable(slots)
-        else:
-            self.table.use_more()
-
     def make_room(self) -> None:
         self.pause()
         if self.table.full:
@@ -123,13 +111,12 @@ class Counter:
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
         if largest >= 1.3 * table.slots:
             grow(table, min(largest, 2 * table.slots), self.pause)
+            self._cannot_grow = False
         elif not self._cannot_grow:
             self._cannot_grow = True
-            self._long = table.arena_bytes / len(table)
             table.use_more()
         else:  # the block has more new pretokens than `wants_pause` foresaw
             self._spill.write([table], pause=self.pause)
-            self.cleared()
 
     def _count_slowly(
         self, data: bytes | bytearray | memoryview, document_ends: Sequence[int], splitter: Splitter
@@ -240,8 +227,6 @@ class Threads:
         tables = self.tables()
         if tables:
             self.spill.write(tables, self.pool, self.pause)
-        for counter in self.counters:
-            counter.cleared()
         self._checkpoint()
         self._last = time.monotonic()
 
