@@ -17,10 +17,10 @@ from typing import Any, cast
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
 from ..jobs.progress import Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts, group_by_size
+from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
-from ..sources.blocks import Cut, ReadOptions, Span
-from ..sources.documents import spans_of
+from ..sources.blocks import Cut, ReadOptions
+from ..sources.documents import Chosen, parts_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
@@ -36,9 +36,6 @@ CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
 SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than about
 MAX_SHARDS = 4096
-Shard = list[
-    tuple[Source, int, Span | None]
-]  # the sources of one task, with the bytes and the span of each; None for all of it
 
 
 @suggests_options
@@ -187,7 +184,7 @@ def count_in_shards(
 
 
 def _count_shard(
-    shards: Sequence[Shard],
+    shards: Sequence[list[Chosen]],
     splitter: Splitter,
     options: CountOptions,
     memory_limit: int,
@@ -220,8 +217,7 @@ def _write_file(
         return write_file(file, about, rows, min_count=scaled(min_count, about.scale))
 
 
-def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[Shard]:
+def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[Chosen]]:
     """Divide sources into shards of about `nbytes` on disk: small files together, large ones in spans."""
-    return group_by_size(
-        [(source, size, span) for source in sources for span, size in spans_of(source, read, nbytes, cut)], nbytes
-    )
+    n = 1 + sum(map(size_of, sources)) // nbytes
+    return [*filter(None, parts_of(sources, read, range(1, n + 1), n, cut=cut))]

@@ -21,8 +21,7 @@ from ..jobs.outputs import is_device, open_output, temporary_folder
 from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.blocks import Span
-from ..sources.documents import part_of, refuse_text
+from ..sources.documents import Chosen, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from .formats import FORMATS
 from .output import checked_output, publish_files
@@ -37,7 +36,6 @@ TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; bu
 MAX_TASKS = 10_000
 
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
-Group = list[tuple[Source, int, Span | None]]  # consecutive sources, with the size and the span of each
 
 
 @suggests_options
@@ -94,7 +92,7 @@ def encode_files(
     }
     with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder, drawn(progress) as show:
         if part := options.part_number:
-            groups = [part_of(inputs, options.read, *part, numbered=format == "parquet")]
+            groups = [*parts_of(inputs, options.read, part[:1], part[1], numbered=format == "parquet")]
         else:
             groups = [[(source, size_of(source), None) for source in inputs]]
         if job.engine == "ray":
@@ -158,7 +156,7 @@ def _part_folder(working_folder: Path, part: int) -> Path:
 
 
 def _encode_part(
-    tok: Tokenizer, groups: Sequence[Group], settings: Settings, job: JobOptions, part: int, task: Task
+    tok: Tokenizer, groups: Sequence[list[Chosen]], settings: Settings, job: JobOptions, part: int, task: Task
 ) -> dict[str, Any]:
     """Encode some consecutive sources, with a checkpoint now and then, and one at Ctrl-C."""
     folder = _part_folder(task.folder, part)

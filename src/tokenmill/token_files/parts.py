@@ -19,9 +19,9 @@ from ..jobs.in_order import map_in_order
 from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
 from ..kernels.machine import threads_for
-from ..sources.blocks import Block, Cut, Span
-from ..sources.documents import open_source
-from ..sources.find import OnSkip, Skip, Source, report_skips
+from ..sources.blocks import Block, Cut
+from ..sources.documents import Chosen, open_source
+from ..sources.find import OnSkip, Skip, report_skips
 from ..tokenizer.encoding._documents_cy import ends_of, lengths_of
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
@@ -262,7 +262,7 @@ class Job(NamedTuple):
 def encode_sources(
     tok: Tokenizer,
     settings: Settings,
-    sources: Sequence[tuple[Source, int, Span | None]],
+    sources: Sequence[Chosen],
     writer: PartWriter,
     start: Place,
     num_threads: int | None,
@@ -299,9 +299,7 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     return scanner.certain_cut
 
 
-def _jobs(
-    sources: Sequence[tuple[Source, int, Span | None]], settings: Settings, cut: Cut | None, whole: bool, start: Place
-) -> Iterator[Job]:
+def _jobs(sources: Sequence[Chosen], settings: Settings, cut: Cut | None, whole: bool, start: Place) -> Iterator[Job]:
     """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
     blocks: list[Block] = []
     size = 0
