@@ -327,7 +327,7 @@ class BlockSource:
 
 
 class StreamSource(BlockSource):
-    """A source that is read as a stream of bytes. A place is [position, number of the next document].
+    """A source that is read as a stream of bytes. A place begins with a position in them.
 
     binary: what to do if its first 64 KiB are not text, as in CountOptions; None does not look.
     """
@@ -349,11 +349,10 @@ class StreamSource(BlockSource):
         self._stream = stream
 
     def place(self) -> list[int]:
-        return [self._position(), self._number()]
+        return [self._position()]
 
     def resume(self, place: list[int]) -> None:
         self._start = place[0]
-        self._set_number(place[1])
 
     def stored_position(self) -> int:
         stream = self._stream
@@ -366,12 +365,6 @@ class StreamSource(BlockSource):
             self._rest = b""
             self._stream.close()
             self._stream = None
-
-    def _number(self) -> int:
-        return 0
-
-    def _set_number(self, number: int) -> None:
-        pass
 
     def _position(self) -> int:
         """Return the number of bytes of text given out so far."""
