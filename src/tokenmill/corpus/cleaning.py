@@ -27,13 +27,14 @@ from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
 from ..sources.blocks import Block, ReadOptions
-from ..sources.documents import open_source, refuse_text
-from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
+from ..sources.documents import Chosen, Place, blocks_of, refuse_text
+from ..sources.find import Skip, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
 
-Part = list[tuple[Source, int]]  # consecutive sources with their sizes
+Part = list[Chosen]  # consecutive sources
+_Read = tuple[Place, int]  # a place, and how many stored bytes of its source were read by then
 PART_BYTES = 256 << 20  # of sources as they are stored
 COLUMNS = ["text", "id", "source", "title"]  # of Parquet
 ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; a block more in the bytes
@@ -68,7 +69,8 @@ def clean(
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(files, folder)
-    parts = group_by_size([(file, size_of(file)) for file in files], PART_BYTES)
+    sized: Part = [(file, size_of(file), None) for file in files]
+    parts = group_by_size(sized, PART_BYTES)
     settings = _settings(kind, options, parts)
     num_workers = job.num_threads or (1 if job.engine == "ray" else available_cores())
     do = partial(_clean_part, kind, options, parts, folder, num_workers)
@@ -82,7 +84,7 @@ def clean(
         if not working.has_states():
             _remove_output(folder)
         try:
-            do_parts("clean", [sum(size for _, size in part) for part in parts], do, working, job, progress=show)
+            do_parts("clean", [sum(size for _, size, _ in part) for part in parts], do, working, job, progress=show)
             report = _report(kind, settings, working, len(parts), skipped)
         except BaseException:
             if not working.has_states():
@@ -102,7 +104,7 @@ def _settings(kind: str, options: CleanOptions, parts: Sequence[Part]) -> dict[s
     values = {
         "tokenmill": __version__,
         "options": {"kind": kind, **asdict(options)},
-        "parts": [[[shown(source), size] for source, size in part] for part in parts],
+        "parts": [[[shown(source), size] for source, size, _ in part] for part in parts],
     }
     return json.loads(json.dumps(values))
 
@@ -113,13 +115,14 @@ def _clean_part(
     """Make the shards of a part that are not made yet, and save a state after each."""
     states = task.states()
     step = len(states)
-    place: _Place | None = states[-1]["next"] if states else (0, None)
-    if place is None:
+    start = states[-1]["next"] if states else Place()
+    if start is None:
         return
+    place: Place | None = Place(*start)
     clean = partial(Cleaner, kind, options)
-    meter = Meter(lambda done, total: task.show(done), [size for _, size in parts[part]])
+    meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in parts[part]])
     with WorkerPool(clean, documents_of, num_workers, options.time_limit, options.document_memory) as pool:
-        results = pool.map(_blocks(kind, options.read, parts[part], *place))
+        results = pool.map(_blocks(kind, options.read, parts[part], Place(*start)))
         while place is not None:
             path = folder / f"shard-{part:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
             tally, place = _write_shard(options, path, results, meter)
@@ -129,31 +132,16 @@ def _clean_part(
             step += 1
 
 
-# A place between two blocks of a part: the number of the source, and the place in it; None at its front.
-_Place = tuple[int, list[int] | None]
-_Read = tuple[_Place, int]  # a place, and how many bytes of its source, as it is stored, were read by then
-
-
-def _blocks(
-    kind: str, read: ReadOptions, part: Part, first: int, start: list[int] | None
-) -> Iterator[tuple[Block, _Read]]:
+def _blocks(kind: str, read: ReadOptions, part: Part, start: Place) -> Iterator[tuple[Block, _Read]]:
     """The blocks of a part from a place on, each with the place after it."""
     limit = read.max_document_bytes
     # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
     cut = partial(cut_long_file, limit and limit // 2)
-    for index in range(first, len(part)):
-        source = open_source(part[index][0], read, KINDS[kind][0], cut=cut, ids=True)
-        if index == first and start is not None:
-            source.resume(start)
-        buffer = bytearray()
-        with contextlib.closing(source):
-            while source.draw(block := Block(buffer)):
-                buffer = block.keep_little()
-                if block.start:  # a part of a long file: it is a document of its own
-                    block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
-                    block.numbers = [block.start]
-                place = (index + 1, None) if source.done else (index, block.place)
-                yield block, (place, source.stored_position())
+    for block, place, stored in blocks_of(part, start, read, KINDS[kind][0], cut=cut, ids=True):
+        if block.start:  # a part of a long file: it is a document of its own
+            block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
+            block.numbers = [block.start]
+        yield block, (place, stored)
 
 
 def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int) -> int:
@@ -186,7 +174,7 @@ def documents_of(block: Block) -> list[Block]:
 
 def _write_shard(
     options: CleanOptions, path: Path, results: Iterator[tuple[Answers, _Read]], meter: Meter
-) -> tuple[Tally, _Place | None]:
+) -> tuple[Tally, Place | None]:
     """Write documents until the shard is full. Returns the place after it, or None at the end of the part."""
     tally = Tally()
     with contextlib.ExitStack() as stack:
@@ -197,7 +185,7 @@ def _write_shard(
                 write = stack.enter_context(_shard_writer(path, options.format))
             if write is not None:
                 write(lines)
-            meter.at(place[0], stored)
+            meter.at(place.source, stored)
             if tally.bytes_out >= options.shard_bytes:
                 return tally, place
     return tally, None

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from types import ModuleType
+from typing import Any, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError
 from .blocks import (
@@ -121,6 +122,34 @@ def open_source(
         else:
             stream.close()
     return opened
+
+
+class Place(NamedTuple):
+    """Between two blocks: in the source of this number, at a place that its reader gave; None is its front."""
+
+    source: int = 0
+    at: list[int] | None = None
+
+
+def blocks_of(
+    sources: Sequence[Chosen], start: Place, options: ReadOptions, format: str | None = None, **how: Any
+) -> Iterator[tuple[Block, Place, int]]:
+    """The blocks of sources from a place on, each with the place after it, and the stored bytes that were read of its source.
+
+    how: see `open_source`.
+    """
+    for number in range(start.source, len(sources)):
+        source, _, span = sources[number]
+        buffer = bytearray()
+        with closing(open_source(source, options, format, span=span, **how)) as opened:
+            if number == start.source and start.at is not None:
+                opened.resume(start.at)
+            while opened.draw(block := Block(buffer)):
+                buffer = block.keep_little()
+                if opened.done:
+                    yield block, Place(number + 1), 0
+                else:
+                    yield block, Place(number, block.place), opened.stored_position()
 
 
 def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:

@@ -21,11 +21,11 @@ from ..jobs.outputs import is_device, open_output, temporary_folder
 from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.documents import Chosen, parts_of, refuse_text
+from ..sources.documents import Chosen, Place, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from .formats import FORMATS
 from .output import checked_output, publish_files
-from .parts import Counts, Part, PartWriter, Place, encode_sources
+from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
 
 if TYPE_CHECKING:

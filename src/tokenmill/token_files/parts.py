@@ -20,7 +20,7 @@ from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
 from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut
-from ..sources.documents import Chosen, open_source
+from ..sources.documents import Chosen, Place, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
 from ..tokenizer.encoding._documents_cy import ends_of, lengths_of
 from .formats import BLOCK
@@ -243,19 +243,11 @@ class PartWriter:
                     file.close()
 
 
-class Place(NamedTuple):
-    """Between two blocks: in the source of this number, at a place that its reader gave; None is its front."""
-
-    source: int = 0
-    at: list[int] | None = None
-
-
 class Job(NamedTuple):
-    """Blocks for a thread to encode, the place after them, and how far the source `number` is read."""
+    """Blocks for a thread to encode, the place after them, and how far its source is read."""
 
     blocks: list[Block]
     place: Place
-    number: int
     stored: int
 
 
@@ -283,7 +275,7 @@ def encode_sources(
             for encoded in blocks:
                 report_skips(encoded.skipped, on_skip)
                 writer.append(encoded)
-            meter.at(job.number, job.stored)
+            meter.at(job.place.source, job.stored)
             after(job.place)
 
 
@@ -303,26 +295,15 @@ def _jobs(sources: Sequence[Chosen], settings: Settings, cut: Cut | None, whole:
     """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
     blocks: list[Block] = []
     size = 0
-    for number in range(start.source, len(sources)):
-        name, _, span = sources[number]
-        ids = settings.format == "parquet"
-        source = open_source(name, settings.options.read, cut=cut, whole=whole, span=span, ids=ids)
-        if number == start.source and start.at is not None:
-            source.resume(start.at)
-        buffer = bytearray()
-        try:
-            while source.draw(block := Block(buffer)):
-                buffer = block.keep_little()
-                blocks.append(block)
-                size += block.nbytes
-                place = Place(number + 1) if source.done else Place(number, block.place)
-                if size >= JOB_BYTES or len(blocks) >= JOB_BLOCKS:
-                    yield Job(blocks, place, number, source.stored_position())
-                    blocks, size = [], 0
-        finally:
-            source.close()
+    ids = settings.format == "parquet"
+    for block, place, stored in blocks_of(sources, start, settings.options.read, cut=cut, whole=whole, ids=ids):
+        blocks.append(block)
+        size += block.nbytes
+        if size >= JOB_BYTES or len(blocks) >= JOB_BLOCKS:
+            yield Job(blocks, place, stored)
+            blocks, size = [], 0
     if blocks:
-        yield Job(blocks, Place(len(sources)), len(sources), 0)
+        yield Job(blocks, Place(len(sources)), 0)
 
 
 def _in_threads(

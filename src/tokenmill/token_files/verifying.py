@@ -14,10 +14,10 @@ import numpy as np
 from ..errors import FormatError, InputError, OptionName, UsageError, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
 from ..sources.blocks import ReadOptions
-from ..sources.documents import parts_of
+from ..sources.documents import Place, parts_of
 from ..sources.find import find_sources, size_of
 from .formats import FORMATS, summary_of
-from .parts import Counts, PartWriter, Place, encode_sources
+from .parts import Counts, PartWriter, encode_sources
 from .reading import TokenFile, check_tokenizer, load_tokens
 from .settings import EncodeOptions, Metadata, Settings, metadata_path
 
