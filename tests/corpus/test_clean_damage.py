@@ -1,12 +1,14 @@
 """Damaged and hostile input: a clear message and a counted skip or stop, never a hang or a blow-up of memory."""
 
 import bz2
+import importlib
 import json
 import random
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,9 +37,8 @@ BODY = SENTENCE * 3
 
 def pool(task, settings, num_workers, seconds, memory):
     """Workers for batches that are lists of documents."""
-    return WorkerPool(
-        f"hostile_tasks:{task}", settings, lambda batch: [[d] for d in batch], num_workers, seconds, memory
-    )
+    make_task = partial(getattr(importlib.import_module("hostile_tasks"), task), settings)
+    return WorkerPool(make_task, lambda batch: [[d] for d in batch], num_workers, seconds, memory)
 
 
 @pytest.fixture

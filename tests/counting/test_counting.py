@@ -1,13 +1,11 @@
 """count and count_iterator beside collections.Counter and the `regex` module; threads, documents, exceptions."""
 
 import collections
-import functools
 import gc
 import threading
 import time
 import weakref
 
-import numpy as np
 import pytest
 import regex
 from hypothesis import given, settings
@@ -17,10 +15,6 @@ import tokenmill.counting.threads as threads
 import tokenmill.counting.to_memory as to_memory
 import tokenmill.sources.blocks as reading
 from tokenmill.counting import CountOptions, count, count_iterator
-from tokenmill.counting._count_cy import count_pretokens
-from tokenmill.counting._table_cy import CountTable
-from tokenmill.counting.spill import Spill
-from tokenmill.counting.threads import Counter, Threads
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 
@@ -211,19 +205,3 @@ def test_the_tables_are_freed_without_the_garbage_collector(monkeypatch):
         assert made and not any(counter() for counter in made)
     finally:
         gc.enable()
-
-
-@pytest.mark.parametrize(("num_threads", "factor"), [(2, 4), (64, 2)])
-def test_tables_of_many_threads_grow_twofold(tmp_path, num_threads, factor):
-    """Fourfold growth is faster, but 64 threads with 4 MB each would hold 1 GB."""
-    slots = 1 << 17
-    words = "".join(f" {i:x}" for i in range(slots // 2)).encode()
-    ends = np.cumsum([len(f" {i:x}") for i in range(slots // 2)]).astype(np.uint64)
-    new = functools.partial(Counter, Splitter("gpt2"))
-    with Threads(new, num_threads, 1 << 36, Spill(tmp_path)) as threads:
-        counter = threads.counters[0]
-        counter.table = CountTable(slots)
-        count_pretokens(counter.table, words, ends, 0)
-        assert counter.table.full
-        counter.make_room()
-        assert counter.table.slots == factor * slots

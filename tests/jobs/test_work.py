@@ -46,7 +46,7 @@ class Letters:
 
 def run(output, work, key=None, **options):
     with working_folder(path_beside(output), output, key or {"sources": "s", "options": 1}, **options) as folder:
-        results = do_parts(work, folder, LOCAL)
+        results = do_parts(work.stage, work.sizes, work.do, folder, LOCAL)
         whole = folder.path / "whole"
         whole.write_bytes(b"".join((folder.path / str(part)).read_bytes() for part in range(3)))
         folder.publish([("whole", output)])
@@ -56,7 +56,7 @@ def run(output, work, key=None, **options):
 def test_all_parts_are_done_in_order_and_the_folder_goes(tmp_path):
     work, seen = Letters(), []
     with working_folder(path_beside(tmp_path / "out"), tmp_path / "out", {}) as folder:
-        results = do_parts(work, folder, LOCAL, progress=lambda *now: seen.append(now))
+        results = do_parts(work.stage, work.sizes, work.do, folder, LOCAL, progress=lambda *now: seen.append(now))
     assert results == [(0, False), (100, False), (200, False)]
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
     assert seen[-1] == ("letters", 30, 30)
@@ -262,15 +262,12 @@ def test_killed_after_any_step_each_step_is_done_once(tmp_path):
 
 
 def test_skips_are_passed_on(tmp_path):
-    class Skipping:
-        stage, sizes = "skip", (None,)
-
-        def do(self, part, task):
-            task.on_skip(Skip("a", "line 1", "no text"))
+    def do(part, task):
+        task.on_skip(Skip("a", "line 1", "no text"))
 
     skips = []
     with working_folder(path_beside(tmp_path / "out"), tmp_path / "out", {}) as folder:
-        do_parts(Skipping(), folder, LOCAL, skips.append)
+        do_parts("skip", [None], do, folder, LOCAL, skips.append)
     assert [str(skip) for skip in skips] == ["a, line 1: no text"]
 
 

@@ -20,7 +20,7 @@ from tokenmill.sources import jsonl
 from tokenmill.sources._cut_cy import count_byte, not_utf8
 from tokenmill.sources._json_cy import field_columns
 from tokenmill.sources.blocks import Block, ReadOptions, why_not_utf8
-from tokenmill.sources.documents import open_source, spans_of
+from tokenmill.sources.documents import open_source, parts_of
 
 LINES = ReadOptions("line")
 
@@ -258,7 +258,8 @@ def names_of(path):
     with closing(open_source(path, ReadOptions(), ids=True)) as source:
         while source.draw(block):
             block.finish()
-            seen.append(([*block.texts()], block.names, [*block.numbers], [str(skip) for skip in block.skips]))
+            names = [block.name(i) for i in range(len(block.ends))]
+            seen.append(([*block.texts()], names, [*block.numbers], [str(skip) for skip in block.skips]))
     return seen
 
 
@@ -413,7 +414,8 @@ def test_spans_have_all_documents_once(tmp_path):
     for name, options in itertools.product(
         ("a.txt", "a.jsonl", "a.parquet", "b.txt"), (LINES, ReadOptions("file"), ReadOptions("blank"))
     ):
-        spans = list(spans_of(tmp_path / name, options, 9000, cut))
+        parts = parts_of([tmp_path / name], options, range(1, 6), 5, cut=cut)
+        spans = [(span, size) for part in parts for _, size, span in part]
         whole = name == "b.txt" or (name == "a.txt" and options.unit == "blank")
         assert (len(spans) > 3) == (not whole), name
         assert sum(size for _, size in spans) == (tmp_path / name).stat().st_size

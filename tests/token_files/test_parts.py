@@ -9,7 +9,7 @@ from token_file_examples import corpus, text
 
 import tokenmill
 from tokenmill.errors import UsageError
-from tokenmill.sources.documents import part_of
+from tokenmill.sources.documents import parts_of
 from tokenmill.token_files.settings import EncodeOptions
 
 
@@ -56,12 +56,12 @@ def test_each_source_is_in_one_part_or_divided(tmp_path):
     (tmp_path / "list.json").write_text(json.dumps([{"text": "a" * 3000}]))
     names = [tmp_path / name for name in ("empty.txt", "lines.txt", "list.json")]
     read = tokenmill.ReadOptions(unit="line")
-    spans = [part_of(names, read, n, 5) for n in range(1, 6)]
+    spans = [*parts_of(names, read, range(1, 6), 5)]
     assert [source.name for part in spans for source, _, _ in part].count("list.json") == 1
     lines = [span for part in spans for source, _, span in part if source.name == "lines.txt"]
     assert lines[0][0] == 0 and lines[-1][1] == (tmp_path / "lines.txt").stat().st_size
     assert all(a[1] == b[0] for a, b in itertools.pairwise(lines)) and len(lines) > 2
-    whole = [part_of(names, read, n, 5, numbered=True) for n in range(1, 6)]
+    whole = [*parts_of(names, read, range(1, 6), 5, numbered=True)]
     assert sorted(source.name for part in whole for source, _, _ in part) == ["empty.txt", "lines.txt", "list.json"]
 
 

@@ -8,7 +8,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from ..errors import UsageError, require
 from ..sources.blocks import Block, Damaged, Document, Drop, ReadOptions, Record
@@ -33,31 +32,29 @@ _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Cleaner:
-    """The task of a cleaning worker: the values of a block to the lines of its documents and a tally, as JSON has it."""
+    """The task of a cleaning worker: a block to the lines of its documents and a tally."""
 
-    def __init__(self, settings: tuple[str, dict[str, Any]]) -> None:
-        self._kind, options = settings
-        self._options = CleanOptions(**options | {"read": ReadOptions(**options["read"])})
+    def __init__(self, kind: str, options: CleanOptions) -> None:
+        self._kind, self._options = kind, options
         document_of(Record("jsonl", "", "", b'{"text": ""}'), ReadOptions())
         for module in KINDS[self._kind][1]:  # imported before time and memory are limited
             require(module, "corpus", f"cleaning {self._kind}")
         self._segments(Document("<p>", "", ""), "", Counter())
 
-    def __call__(self, values: tuple) -> tuple[bytes, dict[str, Any]]:
-        block, tally = Block.of(values), Tally()
-        options, minimal = self._options, FILTER_SETS["minimal"]
+    def __call__(self, block: Block) -> tuple[bytes, Tally]:
+        tally, options, minimal = Tally(), self._options, FILTER_SETS["minimal"]
         plain = block.format in ("text", "parquet", "jsonl") and options.format != "text" and not block.skips
         plain &= len(options.read.fields) == 1 or block.format != "jsonl"
         if plain and self._kind in ("text", "fineweb") and {*(options.filters or ())} <= {*minimal}:
             lines: Iterable[bytes] = self._plain_lines(block, tally)
         else:
             lines = [self._line(item, tally) for item in block.items()]
-        return b"".join(lines), tally.to_json()
+        return b"".join(lines), tally
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
         min_chars, field, size = self._options.min_chars or 0, self._options.read.fields[0], len(block.ends)
-        numbers = array("Q") if block.numbers is None else block.numbers
+        numbers = array("Q", block.numbers or ())
         if block.format == "jsonl":
             columns, odd = columns_of(block, field, "id", "title")
             (texts, ends, _), ids, titles = columns[field], columns["id"], columns["title"]

@@ -26,14 +26,15 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
-from ..sources.blocks import Block
-from ..sources.documents import open_source, refuse_text
-from ..sources.find import Skip, Source, find_sources, report_skips, shown, size_of
+from ..sources.blocks import Block, ReadOptions
+from ..sources.documents import Chosen, Place, blocks_of, refuse_text
+from ..sources.find import Skip, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
 
-Part = list[tuple[Source, int]]  # consecutive sources with their sizes
+Part = list[Chosen]  # consecutive sources
+_Read = tuple[Place, int]  # a place, and how many stored bytes of its source were read by then
 PART_BYTES = 256 << 20  # of sources as they are stored
 COLUMNS = ["text", "id", "source", "title"]  # of Parquet
 ROW_GROUP_DOCUMENTS, ROW_GROUP_BYTES = 1024, 64 << 20  # at most; a block more in the bytes
@@ -68,8 +69,11 @@ def clean(
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
     refuse_source(files, folder)
-    work = CleanParts(kind, options, group_by_size([(file, size_of(file)) for file in files], PART_BYTES), folder, job)
-    settings = work.settings()
+    sized: Part = [(file, size_of(file), None) for file in files]
+    parts = group_by_size(sized, PART_BYTES)
+    settings = _settings(kind, options, parts)
+    num_workers = job.num_threads or (1 if job.engine == "ray" else available_cores())
+    do = partial(_clean_part, kind, options, parts, folder, num_workers)
     working_path = folder / ".unfinished"  # inside, where the shards are: they appear one by one
     if not job.overwrite:
         finished = _finished_report(folder, working_path, settings)
@@ -80,8 +84,8 @@ def clean(
         if not working.has_states():
             _remove_output(folder)
         try:
-            results = do_parts(work, working, job, progress=show)
-            report = _report(work, working, [steps for steps, _ in results], skipped)
+            do_parts("clean", [sum(size for _, size, _ in part) for part in parts], do, working, job, progress=show)
+            report = _report(kind, settings, working, len(parts), skipped)
         except BaseException:
             if not working.has_states():
                 _remove_output(folder)
@@ -95,76 +99,49 @@ def clean(
     return report
 
 
-class CleanParts:
-    """The work of `clean`. Each part makes the shards of some consecutive sources, and saves a state after each."""
-
-    stage = "clean"
-
-    def __init__(self, kind: str, options: CleanOptions, parts: Sequence[Part], folder: Path, job: JobOptions) -> None:
-        self.sizes = [sum(size for _, size in part) for part in parts]
-        self.kind, self.options, self.parts = kind, options, parts
-        self._folder = folder
-        self._num_workers = job.num_threads or (1 if job.engine == "ray" else available_cores())
-
-    def settings(self) -> dict[str, Any]:
-        """All that decides the output, as JSON has it."""
-        values = {
-            "tokenmill": __version__,
-            "options": {"kind": self.kind, **asdict(self.options)},
-            "parts": [[[shown(source), size] for source, size in part] for part in self.parts],
-        }
-        return json.loads(json.dumps(values))
-
-    def do(self, part: int, task: Task) -> int:
-        """Make the shards of a part that are not made yet. Returns how many states there are."""
-        options = self.options
-        states = task.states()
-        step = len(states)
-        place: _Place | None = states[-1]["next"] if states else (0, None)
-        if place is None:
-            return step
-        pool = WorkerPool(
-            f"{Cleaner.__module__}:{Cleaner.__name__}",
-            (self.kind, asdict(options)),
-            documents_of,
-            self._num_workers,
-            options.time_limit,
-            options.document_memory,
-        )
-        meter = Meter(lambda done, total: task.show(done), [size for _, size in self.parts[part]])
-        with pool:
-            results = pool.map(self._blocks(part, *place))
-            while place is not None:
-                path = self._folder / f"shard-{part:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
-                tally, place = _write_shard(options, path, results, meter)
-                stored = path.stat().st_size if tally.documents_kept else 0
-                name = path.name if tally.documents_kept else None
-                task.save({"name": name, "stored_bytes": stored, "tally": tally.to_json(), "next": place}, step)
-                step += 1
-        return step
-
-    def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[tuple, _Read]]:
-        """The blocks of a part from a place on, each with the place after it."""
-        limit = self.options.read.max_document_bytes
-        # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
-        block, cut = Block(), partial(cut_long_file, limit and limit // 2)
-        for index in range(first, len(self.parts[part])):
-            name = self.parts[part][index][0]
-            source = open_source(name, self.options.read, KINDS[self.kind][0], cut=cut, ids=True)
-            if index == first and start is not None:
-                source.resume(start)
-            with contextlib.closing(source):
-                while source.draw(block):
-                    if block.start:  # a part of a long file: it is a document of its own
-                        block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
-                        block.numbers = [block.start]
-                    place = (index + 1, None) if source.done else (index, block.place)
-                    yield block.values(), (place, source.stored_position())
+def _settings(kind: str, options: CleanOptions, parts: Sequence[Part]) -> dict[str, Any]:
+    """All that decides the output, as JSON has it."""
+    values = {
+        "tokenmill": __version__,
+        "options": {"kind": kind, **asdict(options)},
+        "parts": [[[shown(source), size] for source, size, _ in part] for part in parts],
+    }
+    return json.loads(json.dumps(values))
 
 
-# A place between two blocks of a part: the number of the source, and the place in it; None at its front.
-_Place = tuple[int, list[int] | None]
-_Read = tuple[_Place, int]  # a place, and how many bytes of its source, as it is stored, were read by then
+def _clean_part(
+    kind: str, options: CleanOptions, parts: Sequence[Part], folder: Path, num_workers: int, part: int, task: Task
+) -> None:
+    """Make the shards of a part that are not made yet, and save a state after each."""
+    states = task.states()
+    step = len(states)
+    start = states[-1]["next"] if states else Place()
+    if start is None:
+        return
+    place: Place | None = Place(*start)
+    clean = partial(Cleaner, kind, options)
+    meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in parts[part]])
+    with WorkerPool(clean, documents_of, num_workers, options.time_limit, options.document_memory) as pool:
+        results = pool.map(_blocks(kind, options.read, parts[part], Place(*start)))
+        while place is not None:
+            path = folder / f"shard-{part:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
+            tally, place = _write_shard(options, path, results, meter)
+            stored = path.stat().st_size if tally.documents_kept else 0
+            name = path.name if tally.documents_kept else None
+            task.save({"name": name, "stored_bytes": stored, "tally": tally.to_json(), "next": place}, step)
+            step += 1
+
+
+def _blocks(kind: str, read: ReadOptions, part: Part, start: Place) -> Iterator[tuple[Block, _Read]]:
+    """The blocks of a part from a place on, each with the place after it."""
+    limit = read.max_document_bytes
+    # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
+    cut = partial(cut_long_file, limit and limit // 2)
+    for block, place, stored in blocks_of(part, start, read, KINDS[kind][0], cut=cut, ids=True):
+        if block.start:  # a part of a long file: it is a document of its own
+            block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
+            block.numbers = [block.start]
+        yield block, (place, stored)
 
 
 def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int) -> int:
@@ -179,10 +156,10 @@ def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int)
     return length - 1
 
 
-def documents_of(values: tuple) -> list[tuple]:
-    """The values of a block as blocks of one document, or of one skip, each."""
+def documents_of(block: Block) -> list[Block]:
+    """The block as blocks of one document, or of one skip, each."""
     parts = []
-    for item in Block.of(values).items():
+    for item in block.items():
         part = Block()
         if isinstance(item, Skip):
             part.skips.append(item)
@@ -191,13 +168,13 @@ def documents_of(values: tuple) -> list[tuple]:
             part.context = item.context
             part.set_documents([item.data], [0])
             part.names = [item.id]
-        parts.append(part.values())
+        parts.append(part)
     return parts
 
 
 def _write_shard(
     options: CleanOptions, path: Path, results: Iterator[tuple[Answers, _Read]], meter: Meter
-) -> tuple[Tally, _Place | None]:
+) -> tuple[Tally, Place | None]:
     """Write documents until the shard is full. Returns the place after it, or None at the end of the part."""
     tally = Tally()
     with contextlib.ExitStack() as stack:
@@ -208,7 +185,7 @@ def _write_shard(
                 write = stack.enter_context(_shard_writer(path, options.format))
             if write is not None:
                 write(lines)
-            meter.at(place[0], stored)
+            meter.at(place.source, stored)
             if tally.bytes_out >= options.shard_bytes:
                 return tally, place
     return tally, None
@@ -217,12 +194,12 @@ def _write_shard(
 def _count(skip_damaged: bool, tally: Tally, answers: Answers) -> bytes:
     """Add a block to the tally, and return its lines."""
     lines = []
-    for values, (how, answer) in answers:
+    for block, (how, answer) in answers:
         if how == "done":
-            lines.append(answer[0])
-            counted = Tally.from_json(answer[1])
+            line, counted = answer
+            lines.append(line)
         else:
-            block, counted = Block.of(values), Tally(bytes_in=len(values[0]))
+            counted = Tally(bytes_in=block.nbytes)
             counted.skip(Skip(block.source, block.position(0), answer))
         if not skip_damaged:
             report_skips(counted.skipped, None)
@@ -306,14 +283,16 @@ def report_path(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.report.json")
 
 
-def _report(work: CleanParts, working: WorkingFolder, steps: Sequence[int], skipped: list[Skip]) -> CleaningReport:
-    """Add up the states to the report."""
+def _report(
+    kind: str, settings: dict[str, Any], working: WorkingFolder, parts: int, skipped: list[Skip]
+) -> CleaningReport:
+    """Add up the states of all parts to the report."""
     tally = Tally()
     for skip in skipped:
         tally.skip(skip)
     shards = []
-    for part in range(len(steps)):
-        for state in Task(working, work.stage, part).states():
+    for part in range(parts):
+        for state in Task(working, "clean", part).states():
             shard = Tally.from_json(state["tally"])
             tally.add(shard)
             if state["name"]:
@@ -322,4 +301,4 @@ def _report(work: CleanParts, working: WorkingFolder, steps: Sequence[int], skip
     if tally.skipped_count == tally.documents_in and tally.documents_in:
         working.clear()
         raise InputError(f"nothing could be read. {tally.skipped_count:,} times, the first: {tally.skipped[0]}")
-    return CleaningReport.of(work.kind, tally, shards, work.settings())
+    return CleaningReport.of(kind, tally, shards, settings)

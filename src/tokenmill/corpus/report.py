@@ -65,7 +65,7 @@ class Tally:
         self.skipped += other.skipped[: LISTED_SKIPS - len(self.skipped)]
 
     def to_json(self) -> dict[str, Any]:
-        """The tally as JSON and marshal can hold it."""
+        """The tally as JSON can hold it."""
         counters = {name: dict(most_frequent(getattr(self, name), LISTED_REMOVALS)) for name in COUNTERS}
         return vars(self) | counters | {"skipped": [asdict(skip) for skip in self.skipped]}
 

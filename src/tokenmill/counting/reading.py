@@ -52,27 +52,98 @@ def stored_size(sources: Sequence[Source]) -> int | None:
     return sum(map(size_of, sources)) if all(map(can_read_again, sources)) else None
 
 
-class SharedSources:
-    """Gives threads the sources to draw from: each opens one of its own while there are any, then helps with another's.
+class FileCount:
+    """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
 
-    spans: of the sources, if only a span of each is wanted.
-    open: opens a source, called as open(source, span=span, pause=pause).
+    Each thread opens a source of its own while there are any, then helps with another's.
+
+    cut: finds where a long text may be cut (see `cut_of`).
+    weighing: of these sources and others.
+    spans: of the sources, if only a span of each is counted.
     """
 
-    def __init__(self, sources: Sequence[Source], spans: Sequence[Span | None], open: Callable[..., BlockSource]):
-        self._sources = sources
-        self._spans = spans or [None] * len(sources)
-        self._new = open
-        self._next = 0  # the first that no thread has taken yet
+    def __init__(
+        self,
+        paths: Sequence[Source],
+        cut: Cut | None,
+        options: CountOptions,
+        on_skip: OnSkip | None,
+        weighing: Weighing | None = None,
+        spans: Sequence[Span | None] = (),
+    ) -> None:
+        self.documents = self.skipped = 0
+        self.weighing = weighing or Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
+        self.bytes_of = [0] * len(self.weighing.factors)
+        self._paths, self._spans = paths, spans or [None] * len(paths)
+        on_skip = self._on_skip = options.read.skipper(on_skip)
+        whole, binary = on_skip is not None, options.binary
+        self._new = partial(open_source, options=options.read, cut=cut, whole=whole, binary=binary)
+        self._next = 0  # the first source that no thread has taken yet
         self._open: list[BlockSource] = []
+        self._opening = 0  # how many sources threads are opening at this moment
         self._read = 0  # stored bytes of the sources that are done
-        self._opening = 0  # that threads are opening at this moment
         self._lock = threading.Condition()
 
-    def next(self, pause: Pause = lambda: None) -> BlockSource | None:
+    def run(self, threads: Threads, show: Callable[[int], None]) -> None:
+        """Count all that is left of the sources. show: called with the stored bytes read so far."""
+
+        def step(counter: Counter) -> bool:
+            block, source = counter.block, counter.source or self._source(counter.pause)
+            if source is None:
+                counter.block = Block()  # the buffer of the last one may be large
+                return False
+            counter.source = source if source.draw(block, counter.pause) else None
+            if counter.source is not None:
+                block.finish()
+                counter.count(block, self.weighing.group(source.source))
+                if block.skips:
+                    self._report(block.skips)
+            return True
+
+        for counter in threads.counters:
+            counter.set_factors(self.weighing.factors)
+        try:
+            # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
+            threads.start(step, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
+            threads.join(lambda: show(self._stored_position()))
+        except BaseException:
+            threads.halt()
+            raise
+        finally:
+            for source in self._open:
+                with source.lock:
+                    source.close()
+
+    def bytes_in_all(self, threads: Threads) -> list[int]:
+        """The bytes counted of each group of sources, before an interruption too."""
+        return [before + now for before, now in zip(self.bytes_of, threads.bytes_of(), strict=True)]
+
+    def state(self, threads: Threads) -> dict[str, Any]:
+        """For `resume`, while all threads are between two blocks."""
+        unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
+        return {
+            "documents": self.documents + threads.documents,
+            "bytes_of": self.bytes_in_all(threads),
+            "skipped": self.skipped,
+            "places": {"next": self._next, "unfinished": unfinished},
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on where an interrupted job was."""
+        self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
+        self._next = state["places"]["next"]
+        unfinished = {number: place for number, *place in state["places"]["unfinished"]}
+        for number, place in unfinished.items():
+            source = self._opened(number)
+            source.resume(place)
+            self._open.append(source)
+        done = (source for number, source in enumerate(self._paths[: self._next]) if number not in unfinished)
+        self._read = sum(map(size_of, done))
+
+    def _source(self, pause: Pause) -> BlockSource | None:
         """A source for a thread to draw from; None when nothing is left."""
         with self._lock:
-            while self._next == len(self._sources):
+            while self._next == len(self._paths):
                 self._forget_done()
                 if self._open:
                     self._open.append(self._open.pop(0))
@@ -96,7 +167,7 @@ class SharedSources:
         return opened
 
     def _opened(self, number: int, pause: Pause = lambda: None) -> BlockSource:
-        opened = self._new(self._sources[number], span=self._spans[number], pause=pause)  # may wait for a pipe
+        opened = self._new(self._paths[number], span=self._spans[number], pause=pause)  # may wait for a pipe
         opened.number = number
         return opened
 
@@ -104,110 +175,12 @@ class SharedSources:
         self._read += sum(source.stored_position() for source in self._open if source.done)
         self._open = [source for source in self._open if not source.done]
 
-    def stored_position(self) -> int:
-        """Return the number of stored bytes of the sources read so far."""
+    def _stored_position(self) -> int:
         with self._lock:
             return self._read + sum(source.stored_position() for source in self._open)
 
-    def places(self) -> dict[str, Any]:
-        """Return the position in all sources, for `resume`; no thread may be drawing."""
-        unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
-        return {"next": self._next, "unfinished": unfinished}
-
-    def resume(self, places: dict[str, Any]) -> None:
-        """Go on where an interrupted job was."""
-        self._next = places["next"]
-        unfinished = {number: place for number, *place in places["unfinished"]}
-        for number, place in unfinished.items():
-            source = self._opened(number)
-            source.resume(place)
-            self._open.append(source)
-        done = (source for number, source in enumerate(self._sources[: self._next]) if number not in unfinished)
-        self._read = sum(map(size_of, done))
-
-    def close(self) -> None:
-        """Close what is open. No thread may be drawing any more."""
-        for source in self._open:
-            with source.lock:
-                source.close()
-
-
-class FileCount:
-    """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
-
-    cut: finds where a long text may be cut (see `cut_of`).
-    weighing: of these sources and others.
-    spans: of the sources, if only a span of each is counted.
-    """
-
-    def __init__(
-        self,
-        paths: Sequence[Source],
-        cut: Cut | None,
-        options: CountOptions,
-        on_skip: OnSkip | None,
-        weighing: Weighing | None = None,
-        spans: Sequence[Span | None] = (),
-    ) -> None:
-        self.documents = 0
-        self.weighing = weighing or Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
-        self.bytes_of = [0] * len(self.weighing.factors)
-        self.skipped = 0
-        self._paths = paths
-        on_skip = self._on_skip = options.read.skipper(on_skip)
-        self._skipping = threading.Lock()
-        whole, binary = on_skip is not None, options.binary
-        self._sources = SharedSources(
-            paths, spans, partial(open_source, options=options.read, cut=cut, whole=whole, binary=binary)
-        )
-
-    def run(self, threads: Threads, show: Callable[[int], None]) -> None:
-        """Count all that is left of the sources. show: called with the bytes read so far."""
-
-        def step(counter: Counter) -> bool:
-            block, source = counter.block, counter.source or self._sources.next(counter.pause)
-            if source is None:
-                counter.block = Block()  # the buffer of the last one may be large
-                return False
-            counter.source = source if source.draw(block, counter.pause) else None
-            if counter.source is not None:
-                block.finish()
-                counter.count(block, self.weighing.group(source.source))
-                if block.skips:
-                    self._report(block.skips)
-            return True
-
-        for counter in threads.counters:
-            counter.set_factors(self.weighing.factors)
-        try:
-            # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
-            threads.start(step, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
-            threads.join(lambda: show(self._sources.stored_position()))
-        except BaseException:
-            threads.halt()
-            raise
-        finally:
-            self._sources.close()
-
-    def bytes_in_all(self, threads: Threads) -> list[int]:
-        """The bytes counted of each group of sources, before an interruption too."""
-        return [before + now for before, now in zip(self.bytes_of, threads.bytes_of(), strict=True)]
-
-    def state(self, threads: Threads) -> dict[str, Any]:
-        """For `resume`, while all threads are between two blocks."""
-        return {
-            "documents": self.documents + threads.documents,
-            "bytes_of": self.bytes_in_all(threads),
-            "skipped": self.skipped,
-            "places": self._sources.places(),
-        }
-
-    def resume(self, state: dict[str, Any]) -> None:
-        self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
-        self._sources.resume(state["places"])
-
     def _report(self, skips: list[Skip]) -> None:
-        with self._skipping:
+        with self._lock:
             report_skips(skips, self._on_skip)
             self.skipped += sum(skip.left_out for skip in skips)
 

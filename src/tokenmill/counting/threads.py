@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
-# Slots from 4 to 8 MB, at which a table of one of few threads grows fourfold: twofold touches half as much fresh memory again.
-FOURFOLD = range(1 << 17, (1 << 18) + 1)
-FEW = 8
 POLL = 0.1  # seconds between two looks at the threads
 BUFFERS = 4 * BLOCK  # bytes that a thread needs beside its table
 PER_THREAD = 16 * BLOCK  # bytes below which another thread is not worth its memory
@@ -59,14 +56,12 @@ class Counter:
         self.pause = pause
         self.source: BlockSource | None = None  # that it draws from
         self.block = Block()
-        self.fourfold = FOURFOLD
         self._splitter = splitter
         self._budget = budget
         self._spill = spill
         self._cannot_grow = False
         self._pattern_checked = False
         self._factor = 1
-        self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
     def set_factors(self, factors: Sequence[int]) -> None:
         """Before anything is counted: what an occurrence counts in each group of sources (weights.py)."""
@@ -104,17 +99,6 @@ class Counter:
             return len(table) > 0
         return self._cannot_grow and table.room < min(1 << 15, table.slots // 8)
 
-    def cleared(self) -> None:
-        """After the table went to disk: use the whole budget at once, which a table that doubles cannot."""
-        if not self._cannot_grow:
-            return
-        self._cannot_grow = False
-        slots = int(self._budget / (ENTRY + 0.75 * self._long))
-        if slots > 1.2 * self.table.slots:
-            self.table = CountTable(slots)
-        else:
-            self.table.use_more()
-
     def make_room(self) -> None:
         self.pause()
         if self.table.full:
@@ -125,18 +109,14 @@ class Counter:
         table = self.table
         # While a table grows, the old slots and the new are both held.
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
-        factor = 4 if table.slots in self.fourfold else 2
-        if largest >= factor * table.slots:
-            grow(table, factor * table.slots, self.pause)
-        elif largest >= 1.3 * table.slots:
-            grow(table, largest, self.pause)
+        if largest >= 1.3 * table.slots:
+            grow(table, min(largest, 2 * table.slots), self.pause)
+            self._cannot_grow = False
         elif not self._cannot_grow:
             self._cannot_grow = True
-            self._long = table.arena_bytes / len(table)
             table.use_more()
         else:  # the block has more new pretokens than `wants_pause` foresaw
             self._spill.write([table], pause=self.pause)
-            self.cleared()
 
     def _count_slowly(
         self, data: bytes | bytearray | memoryview, document_ends: Sequence[int], splitter: Splitter
@@ -180,9 +160,6 @@ class Threads:
         self.n = useful_threads(num_threads, size, self._memory)
         budget = max(1024 * ENTRY, self._memory // self.n - BUFFERS)
         self.counters = [new_counter(budget, spill, self.pause) for _ in range(self.n)]
-        if self.n > FEW:
-            for counter in self.counters:
-                counter.fourfold = range(0)
         self.spill = spill
         self._checkpoint = checkpoint
         self._every = every
@@ -250,8 +227,6 @@ class Threads:
         tables = self.tables()
         if tables:
             self.spill.write(tables, self.pool, self.pause)
-        for counter in self.counters:
-            counter.cleared()
         self._checkpoint()
         self._last = time.monotonic()
 

@@ -9,18 +9,18 @@ so the bytes are those of the local engine.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, cast
 
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
 from ..jobs.progress import Progress, drawn
-from ..jobs.work import JobOptions, Task, do_parts, group_by_size
+from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
-from ..sources.blocks import Cut, ReadOptions, Span
-from ..sources.documents import spans_of
+from ..sources.blocks import Cut, ReadOptions
+from ..sources.documents import Chosen, parts_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
@@ -36,9 +36,6 @@ CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
 SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than about
 MAX_SHARDS = 4096
-Shard = list[
-    tuple[Source, int, Span | None]
-]  # the sources of one task, with the bytes and the span of each; None for all of it
 
 
 @suggests_options
@@ -75,23 +72,14 @@ def count_to_folder(
         if job.engine == "ray":
             summary = count_in_shards(found, folder, splitter, options, job, on_skip, show)
         else:
-            work = partial(_count_whole, found, splitter, options, job)
-            ((values, resumed),) = do_parts(Parts("count", [stored_size(found)], work), folder, job, on_skip, show)
+            do = partial(_count_whole, found, splitter, options, job)
+            ((values, resumed),) = do_parts("count", [stored_size(found)], do, folder, job, on_skip, show)
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
         refuse_folder(output, is_own, overwrite=True)
         folder.publish([("output", output)])
     return replace(summary, skipped=summary.skipped + left_out)
-
-
-@dataclass
-class Parts:
-    """The `Work` of `do_parts` as one function."""
-
-    stage: str
-    sizes: Sequence[int | None]
-    do: Callable[[int, Task], Any]
 
 
 def _count_whole(
@@ -163,23 +151,23 @@ def count_in_shards(
     may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, cast("Sequence[tuple[str, str]]", options.weights))
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
-    work = Parts("count", sizes, partial(_count_shard, shards, splitter, options, limit, weighing))
-    counted = do_parts(work, folder, job, may_skip, progress)
+    count = partial(_count_shard, shards, splitter, options, limit, weighing)
+    counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
     report_skips(skips, on_skip)
     values = [value for value, _ in counted]
     runs = [Run.from_json(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
         groups = [runs[first : first + Spill.MANY] for first in range(0, len(runs), Spill.MANY)]
         sizes = [sum(run.nbytes for run in group) for group in groups]
-        merged = do_parts(Parts("combine", sizes, partial(_merge_runs, groups)), folder, job, progress=progress)
+        merged = do_parts("combine", sizes, partial(_merge_runs, groups), folder, job, progress=progress)
         runs = [Run.from_json(folder.path, run) for run, _ in merged]
     documents, total_bytes = sum(value["documents"] for value in values), sum(value["total_bytes"] for value in values)
     parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
     about = About(splitter.patterns, documents, total_bytes, parts)
     make_folder(folder.path / "output")
     n = files_for(total_bytes)
-    work = Parts("merge", [1] * n, partial(_write_file, runs, about, n, options.min_count))
-    written = Written.sum(value for value, _ in do_parts(work, folder, job, progress=progress))
+    write = partial(_write_file, runs, about, n, options.min_count)
+    written = Written.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(rest)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
@@ -196,7 +184,7 @@ def count_in_shards(
 
 
 def _count_shard(
-    shards: Sequence[Shard],
+    shards: Sequence[list[Chosen]],
     splitter: Splitter,
     options: CountOptions,
     memory_limit: int,
@@ -229,8 +217,7 @@ def _write_file(
         return write_file(file, about, rows, min_count=scaled(min_count, about.scale))
 
 
-def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[Shard]:
+def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[Chosen]]:
     """Divide sources into shards of about `nbytes` on disk: small files together, large ones in spans."""
-    return group_by_size(
-        [(source, size, span) for source in sources for span, size in spans_of(source, read, nbytes, cut)], nbytes
-    )
+    n = 1 + sum(map(size_of, sources)) // nbytes
+    return [*filter(None, parts_of(sources, read, range(1, n + 1), n, cut=cut))]

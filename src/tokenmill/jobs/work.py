@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from ..errors import UsageError
 from ..options import Option, Options
@@ -114,54 +114,52 @@ class Task:
         return f"{self.stage}-{self.part:05}.{step:04}"
 
 
-class Work(Protocol):
-    """A job divided into parts. For Ray it must be picklable, and a part must be safe to do again.
-
-    stage: the name of the work, for progress and for the names of states.
-    sizes: of each part, in bytes of its sources; None where unknown.
-    """
-
-    stage: str
-
-    @property
-    def sizes(self) -> Sequence[int | None]: ...
-
-    def do(self, part: int, task: Task, /) -> Any:
-        """Do one part, from its saved state if there is one. Returns a value that JSON can hold."""
+Work = Callable[[int, Task], Any]
 
 
 class Result(NamedTuple):
-    """value: what `Work.do` returned. resumed: whether the part was finished by an earlier run."""
+    """value: what `do` returned. resumed: whether the part was finished by an earlier run."""
 
     value: Any
     resumed: bool
 
 
 def do_parts(
-    work: Work, folder: WorkingFolder, job: JobOptions, on_skip: OnSkip | None = None, progress: Progress | None = None
+    stage: str,
+    sizes: Sequence[int | None],
+    do: Work,
+    folder: WorkingFolder,
+    job: JobOptions,
+    on_skip: OnSkip | None = None,
+    progress: Progress | None = None,
 ) -> list[Result]:
-    """Do all parts that are not finished, and return the results of all, in order."""
-    sizes = work.sizes
-    meter = Meter(progress and partial(progress, work.stage), sizes)
-    names = [f"{work.stage}-{part:05}" for part in range(len(sizes))]
-    states = {part: state for part, name in enumerate(names) if (state := folder.load(f"{name}.done")) is not None}
+    """Do all parts that are not finished, and return the results of all, in order.
+
+    stage: the name of the work, for progress and for the names of states.
+    sizes: of each part, in bytes of its sources; None where unknown.
+    do: called as do(part, task), does one part, from its saved state if there is one, and returns a value that JSON can hold.
+        For Ray it must be picklable, and a part must be safe to do again.
+    """
+    meter = Meter(progress and partial(progress, stage), sizes)
+    names = [f"{stage}-{part:05}.done" for part in range(len(sizes))]
+    states = {part: state for part, name in enumerate(names) if (state := folder.load(name)) is not None}
     resumed = set(states)
     for part in resumed:
         meter.set(part, sizes[part] or 0)
     left = [part for part in range(len(sizes)) if part not in resumed]
     if job.engine == "local":
         for part in left:
-            _do(work, part, Task(folder, work.stage, part, on_skip, partial(meter.set, part), progress))
+            _do(do, Task(folder, stage, part, on_skip, partial(meter.set, part), progress))
             meter.set(part, sizes[part] or 0)
     elif left:
         from .ray import finished_tasks
 
-        do = partial(_do_elsewhere, work, folder, on_skip is not None)
-        for part in finished_tasks(do, left, job.ray_address, job.num_threads or 1):
+        remote = partial(_do_elsewhere, do, folder, stage, on_skip is not None)
+        for part in finished_tasks(remote, left, job.ray_address, job.num_threads or 1):
             meter.set(part, sizes[part] or 0)
     results = []
     for part, name in enumerate(names):
-        state = states.get(part) or folder.load(f"{name}.done")
+        state = states.get(part) or folder.load(name)
         for skip in state["skips"]:
             if on_skip is not None:
                 on_skip(Skip(**skip))
@@ -169,17 +167,15 @@ def do_parts(
     return results
 
 
-def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) -> None:
+def _do_elsewhere(do: Work, folder: WorkingFolder, stage: str, may_skip: bool, part: int) -> None:
     """Do one part in a process that cannot call the caller's functions: what it skips is saved with its result."""
     skips: list[Skip] = []
-    _do(work, part, Task(folder, work.stage, part, skips.append if may_skip else None), skips)
+    _do(do, Task(folder, stage, part, skips.append if may_skip else None), skips)
 
 
-def _do(work: Work, part: int, task: Task, skips: Sequence[Skip] = ()) -> None:
-    value = work.do(part, task)
-    task.working_folder.save(
-        f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]}
-    )
+def _do(do: Work, task: Task, skips: Sequence[Skip] = ()) -> None:
+    state = {"value": do(task.part, task), "skips": [asdict(skip) for skip in skips]}
+    task.working_folder.save(f"{task.stage}-{task.part:05}.done", state)
 
 
 def group_by_size(sources: Iterable[T], size: int) -> list[list[T]]:

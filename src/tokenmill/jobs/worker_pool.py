@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import queue
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 
 from ..errors import TokenmillError
 from .in_order import map_in_order
-from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answer, receive, send
+from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answer, send
 
 Tag = TypeVar("Tag")
 Answers = list[tuple[Any, Answer]]  # of a batch, or of its documents: what the worker got, and what became of it
@@ -30,16 +31,20 @@ Answers = list[tuple[Any, Answer]]  # of a batch, or of its documents: what the 
 class WorkerPool:
     """`num_workers` processes that apply a task to batches, in order of the batches.
 
-    task: "module:name" of a callable that makes the task, a callable too, from `settings`.
-    settings: values that marshal can write, as are batches and answers.
+    make_task: called in each process, returns the task, which is called with batches. It is pickled, as are batches and answers.
     documents: gives the documents of a batch that failed, each as a batch of its own.
     seconds: the processor time that a batch may take. memory: the bytes that a worker may grow by.
     """
 
     def __init__(
-        self, task: str, settings: Any, documents: Callable[[Any], list], num_workers: int, seconds: float, memory: int
+        self,
+        make_task: Callable[[], Callable[[Any], Any]],
+        documents: Callable[[Any], list],
+        num_workers: int,
+        seconds: float,
+        memory: int,
     ) -> None:
-        self._start = (task, settings, float(seconds), int(memory))
+        self._start = (make_task, seconds, memory)
         self._documents = documents
         self._num_workers = num_workers
         self._seconds = seconds
@@ -139,8 +144,8 @@ class _Worker:
             clock.start()
         try:
             send(self._process.stdin, batch)
-            return receive(self._process.stdout)
-        except (EOFError, OSError, ValueError) as error:
+            return pickle.load(self._process.stdout)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
             code = self._process.wait()
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
             message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]

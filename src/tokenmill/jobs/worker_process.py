@@ -1,13 +1,12 @@
 """The process of a worker (worker_pool.py): it applies a task to batches, and may die at any of them.
 
-It gets batches from standard input and writes answers to standard output, as marshalled values, each after its length.
+It gets batches from standard input and writes answers to standard output, pickled.
 """
 
 from __future__ import annotations
 
-import importlib
-import marshal
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Callable
@@ -23,20 +22,9 @@ Answer = tuple[str, Any]
 
 
 def send(pipe: IO[bytes], value: Any) -> None:
-    """Write one value that marshal can write."""
-    data = marshal.dumps(value)
-    pipe.write(len(data).to_bytes(8, "little"))
-    pipe.write(data)
+    """Write one value to the other side, which reads it with `pickle.load`."""
+    pickle.dump(value, pipe)
     pipe.flush()
-
-
-def receive(pipe: IO[bytes]) -> Any:
-    """Read one value; raises EOFError where the other side is gone."""
-    size = pipe.read(8)
-    if len(size) < 8:
-        raise EOFError
-    data = pipe.read(int.from_bytes(size, "little"))
-    return marshal.loads(data)
 
 
 def main() -> None:
@@ -45,18 +33,17 @@ def main() -> None:
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints goes to the messages
     try:
-        task_name, settings, seconds, memory = receive(sys.stdin.buffer)
-        module, _, name = task_name.partition(":")
-        task = getattr(importlib.import_module(module), name)(settings)
+        make_task, seconds, memory = pickle.load(sys.stdin.buffer)
+        task = make_task()
         send(channel, "ready")
         limit_memory_growth(memory)
         while True:
             try:
-                batch = receive(sys.stdin.buffer)
+                batch = pickle.load(sys.stdin.buffer)
             except MemoryError:  # half of it is still in the pipe
                 os._exit(OUT_OF_MEMORY)
             send(channel, _answer(task, batch, seconds))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError):
         pass  # the pool is done, or was killed
     os._exit(0)
 

@@ -26,7 +26,7 @@ from ..sources.find import size_of
 from .outputs import atomic_file, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
-VERSION = 1
+VERSION = 2
 
 
 class WorkingFolder:

@@ -17,7 +17,7 @@ import threading
 from array import array
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError
 from ..options import Option, Options
@@ -162,31 +162,18 @@ class Block:
         self.ends = array("Q", itertools.accumulate(map(len, documents)))
         self.numbers = numbers
 
-    def values(self) -> tuple:
-        """The block as values that marshal can write, for another process; the data come first."""
-        ends, numbers = bytes(memoryview(self.ends)), None if self.numbers is None else array("Q", self.numbers)
-        names = self.names and [None if name is None else str(name) for name in self.names]
-        skips = [(skip.source, skip.position, skip.reason) for skip in self.skips]
+    def __getstate__(self) -> dict[str, Any]:
+        """The block for another process: as it was read, without what parses it there."""
         data = bytes(memoryview(self.data)[: self.nbytes])
-        return data, ends, numbers, names, self.source, self.format, self.label, self.context, skips, self._skipped
-
-    @classmethod
-    def of(cls, values: tuple) -> Block:
-        """The block that `values` gave, written and read by marshal."""
-        block = cls()
-        data, ends, numbers, names, source, format, label, context, skips, skipped = values
-        block.reset(source, format, label)
-        block.data, block.ends, block.names, block.context = data, array("Q", ends), names, context
-        block.numbers = None if numbers is None else array("Q", numbers)
-        block.skips, block._skipped = [Skip(*skip) for skip in skips], skipped
-        return block
+        return vars(self) | {"data": data, "buffer": bytearray(), "parse": None}
 
     def keep_little(self) -> bytearray:
-        """Copy the data if they are much less than the buffer, for a block that others follow; a buffer for the next."""
-        if self.data is not self.buffer or 4 * self.nbytes > len(self.buffer):
-            return bytearray()
+        """Keep the data alone, for a block that others follow; the buffer for the next, new if the data fill this one."""
         free, self.buffer = self.buffer, bytearray()
-        self.data = bytes(memoryview(free)[: self.nbytes])
+        if self.data is free:
+            if 4 * self.nbytes > len(free):
+                return bytearray()
+            self.data = bytes(memoryview(free)[: self.nbytes])
         return free
 
     def finish(self) -> None:
@@ -340,7 +327,7 @@ class BlockSource:
 
 
 class StreamSource(BlockSource):
-    """A source that is read as a stream of bytes. A place is [position, number of the next document].
+    """A source that is read as a stream of bytes. A place begins with a position in them.
 
     binary: what to do if its first 64 KiB are not text, as in CountOptions; None does not look.
     """
@@ -362,11 +349,10 @@ class StreamSource(BlockSource):
         self._stream = stream
 
     def place(self) -> list[int]:
-        return [self._position(), self._number()]
+        return [self._position()]
 
     def resume(self, place: list[int]) -> None:
         self._start = place[0]
-        self._set_number(place[1])
 
     def stored_position(self) -> int:
         stream = self._stream
@@ -379,12 +365,6 @@ class StreamSource(BlockSource):
             self._rest = b""
             self._stream.close()
             self._stream = None
-
-    def _number(self) -> int:
-        return 0
-
-    def _set_number(self, number: int) -> None:
-        pass
 
     def _position(self) -> int:
         """Return the number of bytes of text given out so far."""

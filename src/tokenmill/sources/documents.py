@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from types import ModuleType
+from typing import Any, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError
 from .blocks import (
@@ -59,6 +62,7 @@ from .text import CutSource, FileSource
 FORMATS = ("text", "jsonl", "json", "parquet", "wikipedia", "stackexchange")
 SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
 HEAD = 4096
+Chosen = tuple[Source, int, Span | None]  # a source with its bytes as stored, or a span of it; None for all of it
 
 
 def open_source(
@@ -79,7 +83,7 @@ def open_source(
     A pipe without fields is a UsageError if `options` names a field; see `refuse_text` for files.
     cut, whole: for callers that take a text document in parts; see text.FileSource.
     binary: what to do with a text file that is not text; see blocks.StreamSource. "count" takes what is not UTF-8, too.
-    span: one of `spans_of`.
+    span: one of `parts_of`.
     ids: whether to read the ids that are stored with documents.
     """
     if format is not None and format not in FORMATS:
@@ -118,6 +122,34 @@ def open_source(
         else:
             stream.close()
     return opened
+
+
+class Place(NamedTuple):
+    """Between two blocks: in the source of this number, at a place that its reader gave; None is its front."""
+
+    source: int = 0
+    at: list[int] | None = None
+
+
+def blocks_of(
+    sources: Sequence[Chosen], start: Place, options: ReadOptions, format: str | None = None, **how: Any
+) -> Iterator[tuple[Block, Place, int]]:
+    """The blocks of sources from a place on, each with the place after it, and the stored bytes that were read of its source.
+
+    how: see `open_source`.
+    """
+    for number in range(start.source, len(sources)):
+        source, _, span = sources[number]
+        buffer = bytearray()
+        with closing(open_source(source, options, format, span=span, **how)) as opened:
+            if number == start.source and start.at is not None:
+                opened.resume(start.at)
+            while opened.draw(block := Block(buffer)):
+                buffer = block.keep_little()
+                if opened.done:
+                    yield block, Place(number + 1), 0
+                else:
+                    yield block, Place(number, block.place), opened.stored_position()
 
 
 def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
@@ -160,23 +192,8 @@ def _format_of(head: bytes, format: str | None) -> str:
     return "text"
 
 
-def spans_of(source: Source, options: ReadOptions, nbytes: int, cut: Cut | None) -> Iterator[tuple[Span | None, int]]:
-    """The source in spans of about `nbytes` as it is stored, with the size of each; None if it is not divided.
-
-    Divided are plain files: text in lines, JSON lines, Parquet by row groups, and documents that may be `cut`.
-    """
-    size = size_of(source)
-    limit = _divisions(source, options, size, cut) if size > nbytes else 0
-    if not limit:
-        yield None, size
-    step = max(1, limit * nbytes // max(1, size))
-    for first in range(0, limit, step):
-        last = min(limit, first + step)
-        yield (first, last), size * last // limit - size * first // limit
-
-
 def _divisions(source: Source, options: ReadOptions, size: int, cut: Cut | None) -> int:
-    """The bytes or row groups by which a source of `size` bytes may be divided, 0 if it may not: see `spans_of`."""
+    """The bytes or row groups by which a source of `size` bytes may be divided, 0 if it may not: see `parts_of`."""
     format = SUFFIXES.get(suffix_of(source))
     if is_url(source) or os.fspath(source).lower().endswith(COMPRESSIONS):
         return 0
@@ -192,32 +209,38 @@ def _divisions(source: Source, options: ReadOptions, size: int, cut: Cut | None)
     return size if format in ("text", "jsonl") else 0
 
 
-def part_of(
-    sources: Sequence[Source], options: ReadOptions, number: int, of: int, numbered: bool = False
-) -> list[tuple[Source, int, Span | None]]:
-    """The sources of part `number`, from 1 on, of `of` parts of about as many bytes as stored; each with its bytes and span.
+def parts_of(
+    sources: Sequence[Source],
+    options: ReadOptions,
+    numbers: Iterable[int],
+    of: int,
+    *,
+    cut: Cut | None = None,
+    numbered: bool = False,
+) -> Iterator[list[Chosen]]:
+    """The sources of some of `of` parts of about as many bytes as stored, whose numbers begin with 1.
 
-    The parts one after the other have the documents of all sources in order. A source that is not divided belongs to the part
-    in which it begins.
+    The parts one after the other have the documents of all sources in order. Divided are plain files: text in lines, JSON
+    lines, Parquet by row groups, and documents that may be `cut`. Another source belongs to the part in which it begins.
     numbered: whether the numbers of lines must be those in the whole source, so that text is not divided.
     """
-    sizes = [max(1, size_of(source)) for source in sources]
-    begin, end = (sum(sizes) * n // of for n in (number - 1, number))
-    chosen: list[tuple[Source, int, Span | None]] = []
-    start = 0
-    for source, size in zip(sources, sizes, strict=True):
-        first, last = max(0, begin - start), min(size, end - start)
-        if first < last:
-            limit = 0 if last - first == size else _divisions(source, options, size, None)
+    sizes = [*map(size_of, sources)]
+    starts = [0, *itertools.accumulate(max(1, size) for size in sizes)]
+    for number in numbers:
+        begin, end = (starts[-1] * n // of for n in (number - 1, number))
+        chosen: list[Chosen] = []
+        for i in range(bisect_right(starts, begin) - 1, bisect_left(starts, end)):
+            source, size = sources[i], starts[i + 1] - starts[i]
+            first, last = max(0, begin - starts[i]), min(size, end - starts[i])
+            limit = 0 if last - first == size else _divisions(source, options, size, cut)
             if numbered and limit == size:
                 limit = 0
             span = limit * first // size, limit * last // size
             if span[0] < span[1]:
-                chosen.append((source, last - first, span))
+                chosen.append((source, size * span[1] // limit - size * span[0] // limit, span))
             elif not limit and not first:
-                chosen.append((source, size, None))
-        start += size
-    return chosen
+                chosen.append((source, sizes[i], None))
+        yield chosen
 
 
 def read_documents(

@@ -39,22 +39,9 @@ SPACE = re.compile(rb"[ \t\r\n]*")
 
 
 def document(record: Record, options: ReadOptions) -> Document:
-    """The text of an object, with the values of its fields "id" and "title" if it has them."""
-    text, replaced, value = _read(record.data, options.fields)
-    id, title = _id_of(value), value.get("title")
-    return Document(
-        text,
-        record.source,
-        record.id if id is None else id,
-        without_surrogates(title)[0] if isinstance(title, str) else "",
-        replaced,
-    )
-
-
-def _read(data: bytes, fields: Sequence[str]) -> tuple[str, int, dict[str, Any]]:
-    """The text in a JSON object, of the fields that are neither null nor empty if there are several; how many lone
-    surrogates were replaced in it, and the object."""
-    line = decode(data)
+    """The text of an object, of its fields that are neither null nor empty if there are several; with the values of "id" and
+    "title" if it has them."""
+    fields, line = options.fields, decode(record.data)
     try:
         try:
             value = json.loads(line)
@@ -76,7 +63,11 @@ def _read(data: bytes, fields: Sequence[str]) -> tuple[str, int, dict[str, Any]]
             has = "is missing" if text is MISSING else f"is {JSON_KINDS[type(text)]}, not text"
             others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
             raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text")
-    return *without_surrogates(FIELD_BREAK.decode().join(filter(None, texts))), value
+    text, replaced = without_surrogates(FIELD_BREAK.decode().join(filter(None, texts)))
+    id, title = value.get("id"), value.get("title")
+    id = without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id
+    title = without_surrogates(title)[0] if isinstance(title, str) else ""
+    return Document(text, record.source, id, title, replaced)
 
 
 def _why_not_json(line: str, error: ValueError) -> str:
@@ -198,7 +189,7 @@ def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     texts = [columns[field] for field in options.fields]
     names = _names(*columns["id"]) if ids else None
     if odd or len(texts) > 1:
-        _join_and_parse_odd(block, options.fields, texts, names, odd)
+        _join_and_parse_odd(block, options, texts, names, odd)
     else:
         block.data, block.ends, _ = texts[0]
         block.names = names
@@ -211,30 +202,28 @@ def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
 
 
 def _join_and_parse_odd(
-    block: Block, fields: Sequence[str], columns: Sequence[Column], names: list[str | None] | None, odd: Sequence[int]
+    block: Block, options: ReadOptions, columns: Sequence[Column], names: list[str | None] | None, odd: Sequence[int]
 ) -> None:
     """Put the texts and names in place of the objects, of which Python's json reads the odd ones, and those whose fields are
     not all strings."""
-    lines = memoryview(block.data)
-    line_ends = [0, *block.ends]
     values = [[bytes(data[a:b]) for a, b in itertools.pairwise([0, *ends])] for data, ends, _ in columns]
     texts = values[0]
-    if len(fields) > 1:
+    if len(columns) > 1:
         texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*values, strict=True)]
         odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
     changed, first, damaged = 0, "", set()
     for i in odd:
         try:
-            text, replaced, value = _read(bytes(lines[line_ends[i] : line_ends[i + 1]]), fields)
+            read = document(block.record(i), options)
         except Damaged as error:
             block.skips.append(Skip(block.source, block.position(i), str(error)))
             damaged.add(i)
             continue
-        texts[i] = text.encode()
+        texts[i] = read.text.encode()
         if names is not None:
-            names[i] = _id_of(value)
-        if replaced:
-            changed += replaced
+            names[i] = read.id
+        if read.replaced:
+            changed += read.replaced
             first = first or block.position(i)
     block.set_documents(texts, block.numbers)
     block.names = names
@@ -242,12 +231,6 @@ def _join_and_parse_odd(
     if changed:
         reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
         block.skips.append(Skip(block.source, first, reason, left_out=False))
-
-
-def _id_of(value: dict[str, Any]) -> str | None:
-    """The id of an object; None if it has none that is a string or an integer."""
-    id = value.get("id")
-    return without_surrogates(str(id))[0] if isinstance(id, (str, int)) else None
 
 
 def without_surrogates(text: str) -> tuple[str, int]:

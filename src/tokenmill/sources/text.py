@@ -119,7 +119,7 @@ class FileSource(StreamSource):
 
 
 class CutSource(StreamSource):
-    """A text file of many documents, cut by a kernel."""
+    """A text file of many documents, cut by a kernel. A place is [position, number of the next document]."""
 
     _tag_size = 0  # bytes of a document that are before what the cutter finds of it
 
@@ -133,11 +133,11 @@ class CutSource(StreamSource):
         self._cutter = Cutter(self._mark, limit, options.unit == "blank", self.format == "jsonl", lines)
         self.label = "line #" if lines else "byte #"
 
-    def _number(self) -> int:
-        return self._cutter.place
+    def place(self) -> list[int]:
+        return [self._position(), self._cutter.place]
 
-    def _set_number(self, number: int) -> None:
-        self._cutter.place = number
+    def resume(self, place: list[int]) -> None:
+        self._start, self._cutter.place = place
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)

@@ -11,7 +11,8 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,11 @@ from ..jobs.outputs import is_device, open_output, temporary_folder
 from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.blocks import Span
-from ..sources.documents import part_of, refuse_text
+from ..sources.documents import Chosen, Place, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
 from .formats import FORMATS
 from .output import checked_output, publish_files
-from .parts import Counts, Part, PartWriter, Place, encode_sources
+from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
 
 if TYPE_CHECKING:
@@ -92,19 +92,21 @@ def encode_files(
     }
     with working_folder(path_beside(path), path, key, job.resumes(inputs)) as folder, drawn(progress) as show:
         if part := options.part_number:
-            groups = [part_of(inputs, options.read, *part, numbered=format == "parquet")]
+            groups = [*parts_of(inputs, options.read, part[:1], part[1], numbered=format == "parquet")]
         else:
             groups = [[(source, size_of(source), None) for source in inputs]]
         if job.engine == "ray":
             total = sum(size for _, size, _ in groups[0])
             groups = group_by_size(groups[0], max(TASK_BYTES, total // MAX_TASKS)) or [[]]
-        work = EncodeParts(tok, groups, settings, job)
-        results = do_parts(work, folder, job, on_skip, show)
+        sizes = [sum(size for _, size, _ in group) for group in groups]
+        results = do_parts(
+            "encode", sizes, partial(_encode_part, tok, groups, settings, job), folder, job, on_skip, show
+        )
         resumed_bytes = sum(
             value["counts"]["text_bytes"] if resumed else value["resumed_bytes"] for value, resumed in results
         )
         parts = [
-            Part(work.folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
+            Part(_part_folder(folder.path, number), Counts(**value["counts"]), value["hashes"])
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
@@ -149,44 +151,28 @@ def _metadata(tok: Tokenizer, settings: Settings, sources: Sequence[Source]) -> 
     )
 
 
-@dataclass
-class EncodeParts:
-    """The work of `encode_files`. Each part encodes some consecutive sources."""
+def _part_folder(working_folder: Path, part: int) -> Path:
+    return working_folder / f"part-{part:05}"
 
-    tok: Tokenizer
-    groups: Sequence[list[tuple[Source, int, Span | None]]]
-    settings: Settings
-    job: JobOptions
-    stage: str = "encode"
 
-    @property
-    def sizes(self) -> list[int]:
-        return [sum(size for _, size, _ in group) for group in self.groups]
-
-    @staticmethod
-    def folder(working_folder: Path, part: int) -> Path:
-        return working_folder / f"part-{part:05}"
-
-    def do(self, part: int, task: Task) -> dict[str, Any]:
-        folder = self.folder(task.folder, part)
-        state = task.load()
-        for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
-            if not (folder / name).is_file() or (folder / name).stat().st_size < size:
-                raise task.working_folder.missing(folder / name)
-        # Of several parts, the header is written before the ids of the whole.
-        header = self.settings.header if len(self.groups) == 1 else 0
-        with PartWriter(folder, header, state and state["part"]) as writer:
-            resumed_bytes = writer.counts.text_bytes
-            self._encode(part, task, writer, Place(*state["place"]) if state else Place())
-            writer.sync()
-        done = writer.part()
-        return {"counts": asdict(done.counts), "hashes": done.hashes, "resumed_bytes": resumed_bytes}
-
-    def _encode(self, part: int, task: Task, writer: PartWriter, start: Place) -> None:
-        """Encode from a place on, with a checkpoint now and then, and one at Ctrl-C."""
-        done: dict[str, Any] | None = None
-        saved = time.monotonic()
-        every = CHECKPOINT if self.job.checkpoint_every is None else self.job.checkpoint_every
+def _encode_part(
+    tok: Tokenizer, groups: Sequence[list[Chosen]], settings: Settings, job: JobOptions, part: int, task: Task
+) -> dict[str, Any]:
+    """Encode some consecutive sources, with a checkpoint now and then, and one at Ctrl-C."""
+    folder = _part_folder(task.folder, part)
+    state = task.load()
+    for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
+        if not (folder / name).is_file() or (folder / name).stat().st_size < size:
+            raise task.working_folder.missing(folder / name)
+    done: dict[str, Any] | None = None
+    saved = time.monotonic()
+    every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+    threads = job.num_threads or (1 if job.engine == "ray" else None)
+    start = Place(*state["place"]) if state else Place()
+    # Of several parts, the header is written before the ids of the whole.
+    header = settings.header if len(groups) == 1 else 0
+    with PartWriter(folder, header, state and state["part"]) as writer:
+        resumed_bytes = writer.counts.text_bytes
 
         def checkpoint() -> None:
             writer.sync()
@@ -194,21 +180,21 @@ class EncodeParts:
 
         def after(place: Place) -> None:
             nonlocal done, saved
-            self.settings.check_tokens(writer.counts.tokens)
+            settings.check_tokens(writer.counts.tokens)
             done = {"place": list(place), "part": writer.mark()}
             if time.monotonic() - saved >= every:
                 checkpoint()
                 saved = time.monotonic()
 
         try:
-            group, threads = self.groups[part], self.job.num_threads
-            if self.job.engine == "ray":
-                threads = threads or 1
-            encode_sources(self.tok, self.settings, group, writer, start, threads, task.on_skip, task.show, after)
+            encode_sources(tok, settings, groups[part], writer, start, threads, task.on_skip, task.show, after)
         except KeyboardInterrupt:
             if done is not None:
                 checkpoint()
             raise
+        writer.sync()
+    whole = writer.part()
+    return {"counts": asdict(whole.counts), "hashes": whole.hashes, "resumed_bytes": resumed_bytes}
 
 
 def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:

@@ -12,7 +12,7 @@ from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import open_output, refuse_existing, refuse_source, remove, sync
 from ..jobs.working_folder import WorkingFolder, resumable
 from .formats import FORMATS
-from .parts import Counts, NamesReader, Part, PartWriter, names_of
+from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
                     writer.write_ids(ids.read(min(size - start, COPY)))
                 writer.write_lengths(own)
                 for each in names.take(len(own)) if settings.format == "parquet" else ():
-                    writer.write_names(names_of(*each))
+                    writer.write_names(each.serialize())
             yield writer.part(), begun
 
 
@@ -186,12 +186,8 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
             values = pa.array(ids[begin : begin + int(offsets[-1])])
             begin += int(offsets[-1])
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
-            columns: tuple[list, list] = [], []
-            for source, keys in reader.take(last - first):
-                columns[0].append(pa.repeat(pa.scalar(source, pa.string()), len(keys)))
-                columns[1].append(keys)
-            batch = pa.record_batch([lists, *map(pa.concat_arrays, columns)], schema=schema)
-            writer.write_batch(batch, row_group_size=last - first)
+            columns = pa.Table.from_batches(reader.take(last - first), names_schema()).combine_chunks().columns
+            writer.write_table(pa.Table.from_arrays([lists, *columns], schema=schema), row_group_size=last - first)
 
 
 def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -1,13 +1,11 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
-The names of each block are a JSON line [source, documents, bytes], then the int32 offsets of Arrow's strings, and the strings.
-A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
+The names of each block are a record batch of Arrow, with the columns of NAMES. A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
 made by several machines are joined by writing one after the other.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -21,9 +19,9 @@ from ..jobs.in_order import map_in_order
 from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
 from ..kernels.machine import threads_for
-from ..sources.blocks import Block, Cut, Span
-from ..sources.documents import open_source
-from ..sources.find import OnSkip, Skip, Source, report_skips
+from ..sources.blocks import Block, Cut
+from ..sources.documents import Chosen, Place, blocks_of
+from ..sources.find import OnSkip, Skip, report_skips
 from ..tokenizer.encoding._documents_cy import ends_of, lengths_of
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
@@ -112,13 +110,19 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     ids, ends = tok._core.encode_documents(
         block.data, block.ends, plan, block.goes_on, end, settings.width, begin, block.continued
     )
-    names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
+    names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
     dropped = sum(tok.count_dropped(text.decode()) for text in block.texts()) if tok.vocabulary.library else 0
     return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls, dropped)
 
 
-def _names(block: Block, n: int) -> bytes:
-    """The names of the first `n` documents of a block: its source and their ids."""
+def names_schema() -> Any:
+    """The columns of the names of documents: their sources and their ids."""
+    pa: Any = require("pyarrow", "corpus", "writing Parquet")
+    return pa.schema([("source", pa.string()), ("id", pa.string())])
+
+
+def _names(block: Block, n: int) -> Any:
+    """The names of the first `n` documents of a block, as a record batch."""
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     if block.names is None and block.numbers is not None:
         import numpy as np
@@ -126,37 +130,25 @@ def _names(block: Block, n: int) -> bytes:
         ids = pa.array(np.asarray(block.numbers[:n], np.uint64)).cast(pa.string())
     else:
         ids = pa.array([block.name(i) for i in range(n)], pa.string())
-    return names_of(block.source, ids)
-
-
-def names_of(source: str, ids: Any) -> bytes:
-    """The names of documents of a source, whose ids are an Arrow array, as the file of names has them."""
-    import numpy as np
-
-    _, offsets, data = ids.buffers()
-    bounds = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
-    text = memoryview(data or b"")[bounds[0] : bounds[-1]]
-    return b"".join([json.dumps([source, len(ids), text.nbytes]).encode(), b"\n", (bounds - bounds[0]).tobytes(), text])
+    return pa.record_batch([pa.repeat(pa.scalar(block.source), n), ids], schema=names_schema())
 
 
 class NamesReader:
     """Reads a file of names."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._source = file, ""
-        self._ids: Any = ()
+        self._file = file
+        self._rest: Any = ()
 
-    def take(self, n: int) -> Iterator[tuple[str, Any]]:
-        """The names of the next `n` documents: sources, each with an Arrow array of ids."""
+    def take(self, n: int) -> Iterator[Any]:
+        """The names of the next `n` documents, as record batches."""
         import pyarrow as pa
 
         while n:
-            if not len(self._ids):
-                self._source, size, nbytes = json.loads(self._file.readline())
-                buffers = [None, pa.py_buffer(self._file.read(4 * (size + 1))), pa.py_buffer(self._file.read(nbytes))]
-                self._ids = pa.Array.from_buffers(pa.string(), size, buffers)
-            yield self._source, self._ids[:n]
-            n, self._ids = max(0, n - len(self._ids)), self._ids[n:]
+            if not len(self._rest):
+                self._rest = pa.ipc.read_record_batch(pa.ipc.read_message(self._file), names_schema())
+            yield self._rest[:n]
+            n, self._rest = max(0, n - len(self._rest)), self._rest[n:]
 
 
 class PartWriter:
@@ -251,26 +243,18 @@ class PartWriter:
                     file.close()
 
 
-class Place(NamedTuple):
-    """Between two blocks: in the source of this number, at a place that its reader gave; None is its front."""
-
-    source: int = 0
-    at: list[int] | None = None
-
-
 class Job(NamedTuple):
-    """Blocks for a thread to encode, the place after them, and how far the source `number` is read."""
+    """Blocks for a thread to encode, the place after them, and how far its source is read."""
 
     blocks: list[Block]
     place: Place
-    number: int
     stored: int
 
 
 def encode_sources(
     tok: Tokenizer,
     settings: Settings,
-    sources: Sequence[tuple[Source, int, Span | None]],
+    sources: Sequence[Chosen],
     writer: PartWriter,
     start: Place,
     num_threads: int | None,
@@ -291,7 +275,7 @@ def encode_sources(
             for encoded in blocks:
                 report_skips(encoded.skipped, on_skip)
                 writer.append(encoded)
-            meter.at(job.number, job.stored)
+            meter.at(job.place.source, job.stored)
             after(job.place)
 
 
@@ -307,32 +291,19 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     return scanner.certain_cut
 
 
-def _jobs(
-    sources: Sequence[tuple[Source, int, Span | None]], settings: Settings, cut: Cut | None, whole: bool, start: Place
-) -> Iterator[Job]:
+def _jobs(sources: Sequence[Chosen], settings: Settings, cut: Cut | None, whole: bool, start: Place) -> Iterator[Job]:
     """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
     blocks: list[Block] = []
     size = 0
-    for number in range(start.source, len(sources)):
-        name, _, span = sources[number]
-        ids = settings.format == "parquet"
-        source = open_source(name, settings.options.read, cut=cut, whole=whole, span=span, ids=ids)
-        if number == start.source and start.at is not None:
-            source.resume(start.at)
-        buffer = bytearray()
-        try:
-            while source.draw(block := Block(buffer)):
-                buffer = block.keep_little()
-                blocks.append(block)
-                size += block.nbytes
-                place = Place(number + 1) if source.done else Place(number, block.place)
-                if size >= JOB_BYTES or len(blocks) >= JOB_BLOCKS:
-                    yield Job(blocks, place, number, source.stored_position())
-                    blocks, size = [], 0
-        finally:
-            source.close()
+    ids = settings.format == "parquet"
+    for block, place, stored in blocks_of(sources, start, settings.options.read, cut=cut, whole=whole, ids=ids):
+        blocks.append(block)
+        size += block.nbytes
+        if size >= JOB_BYTES or len(blocks) >= JOB_BLOCKS:
+            yield Job(blocks, place, stored)
+            blocks, size = [], 0
     if blocks:
-        yield Job(blocks, Place(len(sources)), len(sources), 0)
+        yield Job(blocks, Place(len(sources)), 0)
 
 
 def _in_threads(

@@ -14,10 +14,10 @@ import numpy as np
 from ..errors import FormatError, InputError, OptionName, UsageError, suggests_options
 from ..jobs.progress import Meter, Progress, drawn
 from ..sources.blocks import ReadOptions
-from ..sources.documents import part_of
+from ..sources.documents import Place, parts_of
 from ..sources.find import find_sources, size_of
 from .formats import FORMATS, summary_of
-from .parts import Counts, PartWriter, Place, encode_sources
+from .parts import Counts, PartWriter, encode_sources
 from .reading import TokenFile, check_tokenizer, load_tokens
 from .settings import EncodeOptions, Metadata, Settings, metadata_path
 
@@ -154,7 +154,7 @@ def _check_sources(
     settings = Settings(metadata.format, metadata.dtype, *ids, EncodeOptions(special=special, read=read))
     files = find_sources(sources)
     if metadata.part:
-        chosen = part_of(files, read, metadata.part["number"], metadata.part["of"])
+        (chosen,) = parts_of(files, read, [metadata.part["number"]], metadata.part["of"])
     else:
         chosen = [(file, size_of(file), None) for file in files]
     meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
