@@ -153,7 +153,7 @@ def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any
     """The row of a summary that says what each weighted source is of the text; none without weights."""
     if not shares or as_json:
         return {"shares": list(shares)} if shares else {}
-    return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f} %" for each in shares}}
+    return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f}%" for each in shares}}
 
 
 def check_sample(sample: Sequence[str]) -> None:
