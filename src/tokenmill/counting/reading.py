@@ -173,8 +173,8 @@ class FileCount:
             if counter.source is not None:
                 block.finish()
                 counter.count(block, self.weighing.group(source.source))
-                if block.skips:
-                    self._report(block.skips)
+                if block.skips or block.nulls:
+                    self._report(block.skips, block.nulls)
             return True
 
         for counter in threads.counters:
@@ -206,10 +206,10 @@ class FileCount:
         self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
         self._sources.resume(state["places"])
 
-    def _report(self, skips: list[Skip]) -> None:
+    def _report(self, skips: list[Skip], nulls: int) -> None:
         with self._skipping:
             report_skips(skips, self._on_skip)
-            self.skipped += sum(skip.left_out for skip in skips)
+            self.skipped += nulls + sum(skip.left_out for skip in skips)
 
 
 def cut_of(splitter: Splitter) -> Cut | None:
