@@ -61,6 +61,21 @@ def test_decode_refuses_a_type_of_ids_that_it_does_not_use(folder, tmp_path):
     assert result.returncode == 2 and b"--dtype is not used by decoding lines of ids" in result.stderr
 
 
+def test_verify_takes_a_glob_of_parts(folder, tmp_path):
+    sources = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for source in sources:
+        source.write_bytes(TEXT.encode())
+    for part in ("1/2", "2/2"):
+        encode = ("encode", *sources, "--tokenizer", folder, "--no-end-of-text", "--part", part)
+        assert run(*encode, "-o", tmp_path / "t.bin").returncode == 0
+    verify = ("verify", tmp_path / "t-*.bin*", *sources, "--tokenizer", folder, "--json")
+    verified = [json.loads(line) for line in run(*verify).stdout.splitlines()]
+    assert [(each["documents"], each["verified"][-1]) for each in verified] == 2 * [(1, "the sources")]
+    sources[1].write_bytes(b"other")
+    assert b"t-00002-of-00002.bin: from byte 0 on" in run(*verify).stderr
+    assert run("verify", tmp_path / "none*").stderr.endswith(b"none*: no such file\n")
+
+
 def test_special_tokens_only_where_asked_for(folder):
     plain = run("encode", "--tokenizer", folder, stdin=b"<|end|>").stdout.split()
     assert len(plain) > 1
