@@ -199,6 +199,11 @@ def test_a_corpus_that_runs_out_of_pairs_keeps_its_tokens(tmp_path):
         (["{corpus}", "--vocab-size", "300", "--special-token", ""], 2, "special token '' is empty"),
         (["{corpus}", "--vocab-size", "300", "--algorithm", "magic"], 2, "magic"),
         (["{corpus}", "--vocab-size", "many"], 2, "--vocab-size"),
+        (
+            ["{corpus}", "--vocab-size", "2097153"],
+            2,
+            "--vocab-size is 2,097,153; the files of a tokenizer have at most",
+        ),
         (["{tmp}/empty.txt", "--vocab-size", "300"], 1, "empty"),
         (["{tmp}/broken.zst", "--vocab-size", "300"], 1, "broken.zst"),
         (["{tmp}/binary.bin", "--vocab-size", "300"], 1, "looks binary"),

@@ -21,6 +21,7 @@ from ..jobs.outputs import atomic_files, atomic_folder, is_device, open_output, 
 from ..vocabulary import Vocabulary
 from ..vocabulary.library_model import library_call
 from . import ddtok, events_file, tokenmill_json
+from .file_content import MAX_ID
 from .finding import PAIRS
 from .huggingface import longest_match_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes
@@ -75,6 +76,8 @@ def write(
             OptionName("lossy", True),
             " to write it.",
         )
+    if vocabulary.n_vocab > MAX_ID + 1:
+        raise ConversionError(f"the highest id is {vocabulary.n_vocab - 1:,}; files have ids up to {MAX_ID:,}")
     check_output(path, format, overwrite=overwrite)
     target = Path(path)
     notes: list[str] = []

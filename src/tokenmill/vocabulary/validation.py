@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .vocabulary import AddedToken, Vocabulary
 
 MAX_ID = (1 << 24) - 257  # lists by id are made of it, 8 bytes for each; bytes without a token have ids above it
+MAX_FILE_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
 # The other steps of normalization, by the number of their arguments.
 STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
