@@ -388,7 +388,7 @@ def test_weights_and_the_share_of_each_source(corpus, tmp_path):
     result = run("train", corpus, tmp_path / "b.txt", *weight, "--vocab-size", 280, "-o", tmp_path / "tok")
     assert result.returncode == 0, result.stderr
     size, other = 1.5 * (tmp_path / "b.txt").stat().st_size, corpus.stat().st_size
-    assert f"b.txt x 3/2 {100 * size / (size + other):.2f} %" in re.sub(r"\s+", " ", result.stderr)
+    assert f"b.txt x 3/2 {100 * size / (size + other):.2f}%" in re.sub(r"\s+", " ", result.stderr)
     weights = {str(tmp_path / "b.txt"): "3/2"}
     assert tokenmill.load(tmp_path / "tok") == tokenmill.train([corpus, tmp_path / "b.txt"], 280, weights=weights)
     assert run("count", corpus, tmp_path / "b.txt", *weight, "-o", tmp_path / "counts").returncode == 0

@@ -133,6 +133,8 @@ class Tokenizer:
         For the split pattern, a byte outside of any well-formed UTF-8 character is a character of its own, and not a
         letter, number or white space.
         """
+        if isinstance(data, str):  # NumPy's str also has a buffer, of UTF-32
+            raise TypeError
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
     @suggests_options
