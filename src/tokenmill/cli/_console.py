@@ -71,11 +71,11 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
 def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one document") -> None:
     """Say which text files of more than 10 MB are going to be one document each."""
     from ..sources.documents import SUFFIXES
-    from ..sources.find import find_sources, is_url, size_of, suffix_of
+    from ..sources.find import find_sources, is_url, size_of, suffix_of, told_before
 
     if unit != "file":
         return
-    files = find_sources([source for source in sources if not is_url(source)] or ["-"])
+    files = find_sources([source for source in sources if not is_url(source)] or ["-"], told_before)
     sizes = {file: size_of(file) for file in files if suffix_of(file) not in SUFFIXES}
     long = [file for file, size in sizes.items() if size > LONG_DOCUMENT]
     if long:
