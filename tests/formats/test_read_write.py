@@ -14,7 +14,7 @@ from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import TikTokenConverter
 
 from tokenmill import Tokenizer, load
-from tokenmill.errors import ConversionError, FormatError, InputError
+from tokenmill.errors import ConversionError, FormatError, InputError, UsageError
 from tokenmill.formats import FORMATS, file_content, read, write
 from tokenmill.formats.rank_merges import ranks_of
 from tokenmill.quality.change_job import Convert
@@ -195,3 +195,20 @@ def test_ids_that_no_file_may_have_are_not_written(tmp_path, format):
     with pytest.raises(ConversionError, match=r"the highest id is 2,097,152; files have ids up to 2,097,151"):
         Tokenizer(highest).save(tmp_path / "a", format=format)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_name_of_an_output_may_not_be_empty(format):
+    tok = Tokenizer(Vocabulary(tuple(bytes([i]) for i in range(256)), ("gpt2",)))
+    with pytest.raises(UsageError, match="the name of the output is empty"):
+        tok.save("", format=format)
+
+
+def test_a_folder_with_several_tokenizers_is_refused(tmp_path):
+    tok = Tokenizer(Vocabulary(tuple(bytes([i]) for i in range(256)), ("gpt2",)))
+    tok.save(tmp_path / "b.tiktoken", format="tiktoken")
+    tok.save(tmp_path / "c.gguf", format="gguf")
+    assert load(tmp_path) == tok
+    tok.save(tmp_path / "a.tiktoken", format="tiktoken")
+    with pytest.raises(FormatError, match=r"several tokenizers are in this folder: a.tiktoken, b.tiktoken, c.gguf"):
+        load(tmp_path)

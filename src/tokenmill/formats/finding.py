@@ -99,4 +99,7 @@ def _file_in(folder: Path) -> Path:
     if not found:
         wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
         raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
+    if len(found) > 1 and found[1].suffix == ".tiktoken":  # .gguf files of one folder are parts or forms of one model
+        names = ", ".join(path.name for path in found[:5])
+        raise FormatError(f"{folder}: several tokenizers are in this folder: {names}. Name the file of one.")
     return found[0]

@@ -452,10 +452,11 @@ class Tokenizer:
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
-        """The tokenizer that the same training would have produced with a smaller `vocab_size`.
+        """The tokenizer that the same training would have produced with a smaller `vocab_size`; the whole one if it is not smaller.
 
         Exact for every kind of training but BoundlessBPE; for SuperBPE with the same `stage1_size`. Raises UsageError for
-        BoundlessBPE, and for a vocabulary that did not come from a single training, such as a published one.
+        BoundlessBPE, and for a vocabulary that did not come from a single training, such as an extended one, or has ranks
+        and no merges.
 
         >>> large = tokenmill.train("corpus/*.txt", 64_000)
         >>> large.prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
