@@ -279,6 +279,10 @@ def strings_of(strings: Any) -> tuple[np.ndarray, memoryview]:
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     import pyarrow.types as kinds
 
+    if column not in schema.names and schema.names == ["pretoken", "count"]:
+        raise InputError(
+            f"{source} contains word counts, not text. Train on their folder alone, or add it to other counts with tokenmill count --merge"
+        )
     if column not in schema.names:
         raise InputError(
             f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
