@@ -307,7 +307,7 @@ def test_counts_in_a_ddfreq_file_train_the_same_tokenizer(corpus, tmp_path):
     assert text.returncode == 2 and "contains word counts, not text" in text.stderr
     for verb in (["train", corpus, "--vocab-size", 280], ["count"]):
         text = run(*verb, tmp_path / "counts", "-o", tmp_path / "c")
-        assert text.returncode == 1 and "contains word counts, not text" in text.stderr
+        assert text.returncode == 1 and ".parquet: contains word counts, not text" in text.stderr
 
 
 def test_standard_input_is_counted_and_trained_on_like_a_file(corpus, tmp_path):

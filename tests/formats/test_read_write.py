@@ -90,6 +90,8 @@ def test_what_is_none_of_the_formats_is_told(tmp_path):
         read(tmp_path / "empty")
     with pytest.raises(InputError, match="no such file or folder"):
         read(tmp_path / "nonesuch")
+    with pytest.raises(InputError, match="the name of the tokenizer is empty"):
+        load("")
 
 
 def test_a_folder_with_one_tiktoken_file(ranked, tmp_path):

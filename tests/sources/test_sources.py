@@ -191,6 +191,9 @@ def test_what_is_not_there_is_told(tmp_path):
             find_sources(source)
     with pytest.raises(InputError, match="no sources"):
         find_sources([])
+    for source in ("", ["", tmp_path]):
+        with pytest.raises(UsageError, match="the name of a source is empty"):
+            find_sources(source)
 
 
 def test_urls_through_fsspec():

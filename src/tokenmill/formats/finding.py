@@ -48,6 +48,8 @@ class Found(NamedTuple):
 
 def find(path: str | os.PathLike, download: bool = False) -> Found:
     """Find what `reading.read` reads; arguments as there."""
+    if not os.fspath(path):  # not the current folder, as Path has it
+        raise InputError("the name of the tokenizer is empty. Name a file, a folder or a published encoding.")
     place = Path(path)
     name = None if place.exists() or "/" in os.fspath(path) else encoding_name(os.fspath(path))
     if name is not None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError, OptionName, reason_of
+from ..errors import InputError, OptionName, UsageError, reason_of
 from .remote import files_at, size_at
 
 Source = Path | str
@@ -124,6 +124,8 @@ def told_before(skip: Skip) -> None:
 
 def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
     name, path = os.fspath(source), Path(source)
+    if not name:  # not the current folder, as Path has it
+        raise UsageError("the name of a source is empty. Name a file, a folder or a glob.")
     try:
         if path.is_dir():
             matches, problem = _below(path, on_skip), "the folder has no files that can be read"

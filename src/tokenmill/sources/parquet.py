@@ -281,7 +281,7 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
 
     if column not in schema.names and schema.names == ["pretoken", "count"]:
         raise InputError(
-            f"{source} contains word counts, not text. Train on their folder alone, or add it to other counts with tokenmill count --merge"
+            f"{source}: contains word counts, not text. Train on their folder alone, or add it to other counts with tokenmill count --merge"
         )
     if column not in schema.names:
         raise InputError(
