@@ -56,6 +56,9 @@ def test_python_spells_options_as_arguments():
         ("train {text} --vocab-size 300 -o {out} --separator x", "--separator", "--unit separator"),
         ("prune {tok} --script Latin --min-uses 2 -o {out}", "--min-uses", "without text"),
         ("extend {tok} {text} --reuse 3 --vocab-size 300 -o {out}", "--vocab-size", "--reuse"),
+        ("play {tok} --export {out} --port 80", "--port", "--export"),
+        ("play {tok} --export {out} --paths", "--paths", "--export"),
+        ("play --counts {text} --export {out}", "--counts", "a tokenizer"),
     ],
 )
 def test_an_option_that_is_not_used_is_refused(tmp_path, arguments, option, path):
