@@ -101,9 +101,9 @@ def measured() -> str:
 def judged() -> str:
     """What the report of the tour says of IoS, from its page: the figures are those that a test prints again."""
     tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
-    found = re.search(r"^0\.9 +(\S+) +(\S+) % ", tour, re.MULTILINE)
+    found = re.search(r"^0\.9 +(\S+) +(\S+)% ", tour, re.MULTILINE)
     assert found, "the tour lists no tokens with an IoS of 0.9"
-    return f"{found[1]} ({found[2]} %) occur almost only inside longer tokens"
+    return f"{found[1]} ({found[2]}%) occur almost only inside longer tokens"
 
 
 def figures() -> str:

@@ -286,7 +286,7 @@ def playground(results: dict) -> list[str]:
     for size, name in ((10_000, "10 kB"), (1_000_000, "1 MB")):
         for clock, how in (("at once", ""), ("60 Hz", ", 60 Hz")):
             times = [sorted(results["keys"][f"{corpus} {size} {clock}"]["repaint"]) for corpus in CORPORA]
-            cells = (f"{statistics.median(each):.0f} ms (95 %: {each[int(len(each) * 0.95)]:.0f})" for each in times)
+            cells = (f"{statistics.median(each):.0f} ms (95%: {each[int(len(each) * 0.95)]:.0f})" for each in times)
             keys.append([f"{name}{how}", *cells])
     speeds, gains = [], []
     for kind, name in (("Cold", "first call"), ("", "later calls")):

@@ -160,7 +160,14 @@ class Train(Options, Parity):
 
     def check(self) -> None:
         """Raise an error now for what would fail after hours of counting and training."""
+        from .vocabulary.validation import MAX_FILE_ID
+
         self._refuse_unused()
+        if self.sizes[-1] > MAX_FILE_ID + 1:
+            most = f"{MAX_FILE_ID + 1:,}"
+            raise UsageError(
+                OptionName("vocab_size"), f" is {self.sizes[-1]:,}; the files of a tokenizer have at most {most} ids"
+            )
         if not self.sources and not self.parity and self.texts is None and self.counts is None:
             raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
         if self.superwords and self.counted_before and not self.text:

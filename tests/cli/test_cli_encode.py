@@ -28,8 +28,9 @@ def test_there_and_back_through_pipes(folder):
     ids = run("encode", "--tokenizer", folder, stdin=TEXT.encode())
     assert ids.returncode == 0, ids.stderr
     assert [int(word) for word in ids.stdout.split()] == tokenmill.load(folder).encode_ordinary(TEXT)
-    back = run("decode", "--tokenizer", folder, stdin=ids.stdout)
-    assert back.stdout == TEXT.encode()
+    for source in ((), ("-",)):
+        back = run("decode", *source, "--tokenizer", folder, stdin=ids.stdout)
+        assert back.stdout == TEXT.encode(), back.stderr
 
 
 def test_there_and_back_through_files(folder, tmp_path):
@@ -39,6 +40,40 @@ def test_there_and_back_through_files(folder, tmp_path):
     assert len((tmp_path / "ids").read_text().splitlines()) == 2
     assert run("decode", tmp_path / "ids", "--tokenizer", folder, "-o", tmp_path / "back").returncode == 0
     assert (tmp_path / "back").read_bytes() == TEXT.encode() + b"another"
+
+
+def test_decode_does_not_replace_its_source(folder, tmp_path):
+    (tmp_path / "ids").write_text("1 2 3\n")
+    result = run("decode", tmp_path / "ids", "--tokenizer", folder, "-o", tmp_path / "ids", "--force")
+    assert result.returncode == 2 and b"one of the sources" in result.stderr
+    assert (tmp_path / "ids").read_text() == "1 2 3\n"
+
+
+def test_decode_refuses_a_type_of_ids_that_it_does_not_use(folder, tmp_path):
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    encode = ("encode", tmp_path / "a.txt", "--tokenizer", folder, "--no-end-of-text")
+    assert run(*encode, "-o", tmp_path / "t.bin").returncode == 0
+    decode = ("decode", tmp_path / "t.bin", "--tokenizer", folder, "--dtype")
+    assert run(*decode, "uint16").stdout == TEXT.encode()
+    result = run(*decode, "uint32")
+    assert result.returncode == 2 and b"its ids are uint16, as it records: leave out --dtype" in result.stderr
+    result = run("decode", "--tokenizer", folder, "--dtype", "uint16", stdin=b"1 2")
+    assert result.returncode == 2 and b"--dtype is not used by decoding lines of ids" in result.stderr
+
+
+def test_verify_takes_a_glob_of_parts(folder, tmp_path):
+    sources = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for source in sources:
+        source.write_bytes(TEXT.encode())
+    for part in ("1/2", "2/2"):
+        encode = ("encode", *sources, "--tokenizer", folder, "--no-end-of-text", "--part", part)
+        assert run(*encode, "-o", tmp_path / "t.bin").returncode == 0
+    verify = ("verify", tmp_path / "t-*.bin*", *sources, "--tokenizer", folder, "--json")
+    verified = [json.loads(line) for line in run(*verify).stdout.splitlines()]
+    assert [(each["documents"], each["verified"][-1]) for each in verified] == 2 * [(1, "the sources")]
+    sources[1].write_bytes(b"other")
+    assert b"t-00002-of-00002.bin: from byte 0 on" in run(*verify).stderr
+    assert run("verify", tmp_path / "none*").stderr.endswith(b"none*: no such file\n")
 
 
 def test_special_tokens_only_where_asked_for(folder):

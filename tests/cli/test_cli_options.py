@@ -194,6 +194,9 @@ def test_completion_of_verbs():
     assert program("-m", "tokenmill", "help", "pl", _TOKENMILL_COMPLETE="1").stdout.split() == ["play"]
     assert "complete -o" in program("-m", "tokenmill", "--completion", "bash").stdout
     assert "compdef" in program("-m", "tokenmill", "--completion", "zsh").stdout
+    wrong = program("-m", "tokenmill", "--completion", "sh")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "error: --completion is 'sh'; known are bash, zsh, fish\n"
 
 
 def test_help_and_a_line_to_encode_import_little(folder):

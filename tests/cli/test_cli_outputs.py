@@ -33,6 +33,27 @@ def run(folder, *arguments):
         return CliRunner(env={"COLUMNS": "300"}).invoke(app, list(arguments))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train a.txt --vocab-size 260",
+        "count a.txt",
+        "clean text a.txt",
+        "convert tok --to huggingface",
+        "play --export",
+    ],
+)
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_no_folder_replaces_a_file(folder, command, force):
+    (folder / "out").write_text("mine")
+    words = command.split()
+    words += [] if words[0] in ("play", "convert") else ["-o"]
+    words = ["convert", "tok", "out", *words[2:]] if words[0] == "convert" else [*words, "out"]
+    result = run(folder, *words, *force)
+    assert result.exit_code == 1 and "out: a file has that name. Choose another output." in result.stderr, result.stderr
+    assert (folder / "out").read_text() == "mine"
+
+
 def contents(path):
     return {p: p.read_bytes() for p in ([path] if path.is_file() else sorted(path.rglob("*"))) if p.is_file()}
 

@@ -199,6 +199,11 @@ def test_a_corpus_that_runs_out_of_pairs_keeps_its_tokens(tmp_path):
         (["{corpus}", "--vocab-size", "300", "--special-token", ""], 2, "special token '' is empty"),
         (["{corpus}", "--vocab-size", "300", "--algorithm", "magic"], 2, "magic"),
         (["{corpus}", "--vocab-size", "many"], 2, "--vocab-size"),
+        (
+            ["{corpus}", "--vocab-size", "2097153"],
+            2,
+            "--vocab-size is 2,097,153; the files of a tokenizer have at most",
+        ),
         (["{tmp}/empty.txt", "--vocab-size", "300"], 1, "empty"),
         (["{tmp}/broken.zst", "--vocab-size", "300"], 1, "broken.zst"),
         (["{tmp}/binary.bin", "--vocab-size", "300"], 1, "looks binary"),
@@ -300,6 +305,9 @@ def test_counts_in_a_ddfreq_file_train_the_same_tokenizer(corpus, tmp_path):
     assert made[0] == made[1]
     text = run("count", counts, "-o", tmp_path / "c")
     assert text.returncode == 2 and "contains word counts, not text" in text.stderr
+    for verb in (["train", corpus, "--vocab-size", 280], ["count"]):
+        text = run(*verb, tmp_path / "counts", "-o", tmp_path / "c")
+        assert text.returncode == 1 and ".parquet: contains word counts, not text" in text.stderr
 
 
 def test_standard_input_is_counted_and_trained_on_like_a_file(corpus, tmp_path):
@@ -383,7 +391,7 @@ def test_weights_and_the_share_of_each_source(corpus, tmp_path):
     result = run("train", corpus, tmp_path / "b.txt", *weight, "--vocab-size", 280, "-o", tmp_path / "tok")
     assert result.returncode == 0, result.stderr
     size, other = 1.5 * (tmp_path / "b.txt").stat().st_size, corpus.stat().st_size
-    assert f"b.txt x 3/2 {100 * size / (size + other):.2f} %" in re.sub(r"\s+", " ", result.stderr)
+    assert f"b.txt x 3/2 {100 * size / (size + other):.2f}%" in re.sub(r"\s+", " ", result.stderr)
     weights = {str(tmp_path / "b.txt"): "3/2"}
     assert tokenmill.load(tmp_path / "tok") == tokenmill.train([corpus, tmp_path / "b.txt"], 280, weights=weights)
     assert run("count", corpus, tmp_path / "b.txt", *weight, "-o", tmp_path / "counts").returncode == 0

@@ -56,6 +56,9 @@ def test_python_spells_options_as_arguments():
         ("train {text} --vocab-size 300 -o {out} --separator x", "--separator", "--unit separator"),
         ("prune {tok} --script Latin --min-uses 2 -o {out}", "--min-uses", "without text"),
         ("extend {tok} {text} --reuse 3 --vocab-size 300 -o {out}", "--vocab-size", "--reuse"),
+        ("play {tok} --export {out} --port 80", "--port", "--export"),
+        ("play {tok} --export {out} --paths", "--paths", "--export"),
+        ("play --counts {text} --export {out}", "--counts", "a tokenizer"),
     ],
 )
 def test_an_option_that_is_not_used_is_refused(tmp_path, arguments, option, path):
@@ -66,6 +69,21 @@ def test_an_option_that_is_not_used_is_refused(tmp_path, arguments, option, path
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 2 and option in result.stderr and path in result.stderr, result.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--vocab-size 257", "--vocab-size is 257, but the 260 old ids and 0 special tokens need 260"),
+        ("--reuse 900", "only 4 tokens can be replaced, not 900"),
+    ],
+)
+def test_what_cannot_be_extended_names_options_of_the_command(tmp_path, more, message):
+    (tmp_path / "a.txt").write_text("low lower lowest")
+    tokenmill.train(tmp_path / "a.txt", 260).save(tmp_path / "tok")
+    words = ["extend", str(tmp_path / "tok"), str(tmp_path / "a.txt"), "-o", str(tmp_path / "out"), *more.split()]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2 and message in result.stderr, result.output
 
 
 def test_verbs_and_their_help():

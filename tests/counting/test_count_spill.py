@@ -217,7 +217,7 @@ def test_a_count_goes_on_when_the_disk_has_room_again(full_disk, corpus, tiny, t
     assert [path.name for path in full_disk.iterdir()] == ["counts"]
 
 
-def test_an_output_that_cannot_be_written_is_told_before_counting(tmp_path):
+def test_an_output_that_cannot_be_written_is_ignore_skip_counting(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     (tmp_path / "b.txt").write_text("b")
     with pytest.raises(OutputError, match="a file has that name"):

@@ -14,12 +14,13 @@ from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import TikTokenConverter
 
 from tokenmill import Tokenizer, load
-from tokenmill.errors import ConversionError, FormatError, InputError
-from tokenmill.formats import file_content, read, write
+from tokenmill.errors import ConversionError, FormatError, InputError, UsageError
+from tokenmill.formats import FORMATS, file_content, read, write
 from tokenmill.formats.rank_merges import ranks_of
 from tokenmill.quality.change_job import Convert
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.spelling import to_oniguruma
+from tokenmill.vocabulary import AddedToken, Vocabulary
 
 TEXTS = ["low lower lowest", "  newest\t\n wider 123", "low<|endoftext|>est", "\u00e9t\u00e9 \u6f22"]
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress, ".txt": bytes}
@@ -89,6 +90,8 @@ def test_what_is_none_of_the_formats_is_told(tmp_path):
         read(tmp_path / "empty")
     with pytest.raises(InputError, match="no such file or folder"):
         read(tmp_path / "nonesuch")
+    with pytest.raises(InputError, match="the name of the tokenizer is empty"):
+        load("")
 
 
 def test_a_folder_with_one_tiktoken_file(ranked, tmp_path):
@@ -184,3 +187,30 @@ def test_a_converted_file_that_its_library_cannot_read_is_not_written(tmp_path):
     with pytest.raises(ConversionError, match=r"sentencepiece .* cannot read this file"):
         load(path).save(tmp_path / "again.model", format="sentencepiece")
     assert [entry.name for entry in tmp_path.iterdir()] == ["tokenizer.model"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_ids_that_no_file_may_have_are_not_written(tmp_path, format):
+    """A file with higher ids is refused when it is read."""
+    tokens = tuple(bytes([i]) for i in range(256))
+    highest = Vocabulary(tokens, ("gpt2",), added_tokens=(AddedToken("<a>", 2**21),))
+    with pytest.raises(ConversionError, match=r"the highest id is 2,097,152; files have ids up to 2,097,151"):
+        Tokenizer(highest).save(tmp_path / "a", format=format)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_name_of_an_output_may_not_be_empty(format):
+    tok = Tokenizer(Vocabulary(tuple(bytes([i]) for i in range(256)), ("gpt2",)))
+    with pytest.raises(UsageError, match="the name of the output is empty"):
+        tok.save("", format=format)
+
+
+def test_a_folder_with_several_tokenizers_is_refused(tmp_path):
+    tok = Tokenizer(Vocabulary(tuple(bytes([i]) for i in range(256)), ("gpt2",)))
+    tok.save(tmp_path / "b.tiktoken", format="tiktoken")
+    tok.save(tmp_path / "c.gguf", format="gguf")
+    assert load(tmp_path) == tok
+    tok.save(tmp_path / "a.tiktoken", format="tiktoken")
+    with pytest.raises(FormatError, match=r"several tokenizers are in this folder: a.tiktoken, b.tiktoken, c.gguf"):
+        load(tmp_path)

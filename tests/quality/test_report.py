@@ -159,10 +159,10 @@ def test_terms_are_explained_but_not_in_commands():
 
 def test_the_shares_of_a_chart_have_the_same_decimals():
     assert [charts.format_figure(value, "share") for value in (0.13, 0.1013, 1, 0)] == [
-        "13.0 %",
-        "10.1 %",
-        "100.0 %",
-        "0.0 %",
+        "13.0%",
+        "10.1%",
+        "100.0%",
+        "0.0%",
     ]
 
 

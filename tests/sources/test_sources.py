@@ -166,6 +166,20 @@ def test_files_folders_and_globs_in_order(tmp_path):
     assert find_sources(f"{tmp_path}/**/*.txt")[-1] == tmp_path / "sub" / "c.txt"
 
 
+def test_a_broken_link_in_a_folder_is_told(tmp_path):
+    """Its text may be what somebody wants to train on."""
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "b.txt").symlink_to("a.txt")
+    (tmp_path / "c.txt").symlink_to("gone")
+    with pytest.raises(
+        InputError, match=r"c.txt: a link to a file that does not exist. To leave it out, pass skip_dama"
+    ):
+        find_sources(tmp_path)
+    skips = []
+    assert find_sources(tmp_path, skips.append) == [tmp_path / "a.txt", tmp_path / "b.txt"]
+    assert [str(skip) for skip in skips] == [f"{tmp_path / 'c.txt'}: a link to a file that does not exist"]
+
+
 def test_what_is_not_there_is_told(tmp_path):
     (tmp_path / "empty").mkdir()
     for source, why in (
@@ -177,6 +191,9 @@ def test_what_is_not_there_is_told(tmp_path):
             find_sources(source)
     with pytest.raises(InputError, match="no sources"):
         find_sources([])
+    for source in ("", ["", tmp_path]):
+        with pytest.raises(UsageError, match="the name of a source is empty"):
+            find_sources(source)
 
 
 def test_urls_through_fsspec():
@@ -240,5 +257,5 @@ def test_folders_and_files_without_permission(tmp_path):
     assert run.stdout.splitlines() == [
         "['b/y.txt']",
         "['/a: the folder cannot be read: Permission denied', '/z.txt: cannot be read: Permission denied']",
-        "/a: the folder cannot be read: Permission denied",
+        "/a: the folder cannot be read: Permission denied. To leave it out, pass skip_damaged=True.",
     ], run.stderr

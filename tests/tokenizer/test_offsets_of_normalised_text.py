@@ -16,7 +16,7 @@ STEPS = [
     ("NFC",), ("NFD",), ("NFKC", "Lowercase"), ("NFKD", "StripAccents"), (("Strip", True, True),), (("Replace", "ab", "xyz"),),
     (("Replace", "a", ""), "NFC"), (("ReplaceRegex", " {2,}", " "), ("Prepend", "_")), (("Prepend", "_"), ("Strip", False, True)),
 ]  # fmt: skip
-LETTERS = st.text(st.sampled_from("ab éÉe\u0301\u0327ﬁ\u1100\u1161\u11a8각 İ"), max_size=14)
+LETTERS = st.text(st.sampled_from("ab éÉe\u0301\u0327ﬁ\u1100\u1161\u11a8각 İ\uff8a\uff9e\u3131\uffc2"), max_size=14)
 
 
 @pytest.mark.parametrize("steps", STEPS)

@@ -45,6 +45,9 @@ def test_wrong_arguments(tok):
     for options in ({"allowed_special": EOT}, {"disallowed_special": EOT}):
         with pytest.raises(UsageError, match="'all'"):
             tok.encode("low", **options)
+    for wrong in ({5}, b"<", 5, [None]):
+        with pytest.raises(TypeError, match="are collections of texts, or 'all'"):
+            tok.encode("low", disallowed_special=wrong)
 
 
 @pytest.mark.parametrize("name", ["encode", "encode_to_numpy", "encode_with_offsets", "count_tokens", "encode_batch"])

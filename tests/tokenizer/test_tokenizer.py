@@ -182,7 +182,7 @@ def test_long_texts_of_each_width(kind):
 
 def test_encode_bytes_takes_bytes_only(tok):
     """An int was taken for so many zero bytes."""
-    for wrong in (3, 10**11, "low", [108, 111, 119], None):
+    for wrong in (3, 10**11, "low", np.str_("low"), [108, 111, 119], None):
         with pytest.raises(TypeError, match=r"it must be a?.*bytes"):
             tok.encode_bytes(wrong)
     for data in (bytearray(b"low"), memoryview(b"slow")[1:], np.frombuffer(b"low", np.uint8)):

@@ -22,6 +22,7 @@ def test_truncate(tok, text):
             if tok.count_tokens(whole) <= most:  # nothing had to be given back
                 assert cut == whole
         assert tok.truncate(sample, len(ids)) == sample
+        assert tok.truncate(sample, int(1e30)) == sample  # transformers' model_max_length where there is no limit
 
 
 def test_the_kernel_finds_the_prefix_of_the_spans(tok, text, monkeypatch):

@@ -55,9 +55,14 @@ def _run() -> Any:
 
         print(f"tokenmill {__version__}")
     elif words[0] == "--completion":
+        from ..errors import UsageError
         from ._completion import script
 
-        print(script(words[1] if len(words) > 1 else ""))
+        try:
+            print(script(words[1] if len(words) > 1 else ""))
+        except UsageError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
     else:
         _clean_up_at_signals()
         _tune()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from ..errors import UsageError
+
 SCRIPTS = {
     "bash": """_tokenmill() {
     local IFS=$'\\n'
@@ -27,8 +29,11 @@ complete -c tokenmill -f -a '(_tokenmill)'""",
 
 
 def script(shell: str) -> str:
-    """The script that a shell runs once: eval "$(tokenmill --completion bash)"."""
-    return SCRIPTS[shell if shell in SCRIPTS else os.path.basename(os.environ.get("SHELL", "bash"))]
+    """The script that a shell runs once: eval "$(tokenmill --completion bash)". "" for the shell of the user."""
+    shell = shell or os.path.basename(os.environ.get("SHELL", "bash"))
+    if shell not in SCRIPTS:
+        raise UsageError(f"--completion is {shell!r}; known are {', '.join(SCRIPTS)}")
+    return SCRIPTS[shell]
 
 
 def completions(words: Sequence[str]) -> list[str]:

@@ -71,11 +71,11 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
 def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one document") -> None:
     """Say which text files of more than 10 MB are going to be one document each."""
     from ..sources.documents import SUFFIXES
-    from ..sources.find import find_sources, is_url, size_of, suffix_of
+    from ..sources.find import find_sources, ignore_skip, is_url, size_of, suffix_of
 
     if unit != "file":
         return
-    files = find_sources([source for source in sources if not is_url(source)] or ["-"])
+    files = find_sources([source for source in sources if not is_url(source)] or ["-"], ignore_skip)
     sizes = {file: size_of(file) for file in files if suffix_of(file) not in SUFFIXES}
     long = [file for file, size in sizes.items() if size > LONG_DOCUMENT]
     if long:
@@ -153,7 +153,7 @@ def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any
     """The row of a summary that says what each weighted source is of the text; none without weights."""
     if not shares or as_json:
         return {"shares": list(shares)} if shares else {}
-    return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f} %" for each in shares}}
+    return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f}%" for each in shares}}
 
 
 def check_sample(sample: Sequence[str]) -> None:

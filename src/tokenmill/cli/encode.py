@@ -59,7 +59,9 @@ def decode(
     opening: Opening,
     *,
     tokenizer: opt.TokenizerOption,
-    source: Annotated[Path | None, Argument("A token file, or a file of ids; by default stdin.")] = None,
+    source: Annotated[
+        Path | None, Argument("A token file, or a file of ids; standard input if left out, or as -.")
+    ] = None,
     output: Annotated[Path | None, Option("Write the text here, not to stdout.", "-o", "--output")] = None,
     jsonl: Annotated[bool, Option('Write {"text": ...} in a line for each document.')] = False,
     any_tokenizer: Annotated[bool, Option("Do not check that the token file was made with this tokenizer.")] = False,
@@ -74,17 +76,22 @@ def decode(
     """
     import json
 
-    from ..jobs.outputs import atomic_file, refuse_existing
+    from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
     from ..token_files.reading import is_token_file, load_tokens
 
+    if source == Path("-"):
+        source = None
     if output is not None:
         refuse_existing(output, overwrite=overwrite)
+        refuse_source([source], output)
     tok = opening.load(tokenizer)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
         documents: Iterable[Any]
         if source is not None and is_token_file(source):
             documents = load_tokens(source, tok=tok, any_tokenizer=any_tokenizer, dtype=dtype)
+        elif dtype is not None:
+            raise UsageError(OptionName("dtype"), " is not used by decoding lines of ids: leave it out")
         else:
             lines = open_files.enter_context(_opened(source)) if source else sys.stdin
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))

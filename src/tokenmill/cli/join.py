@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 from ..jobs.work import Threads
@@ -25,7 +24,7 @@ def join(job: Join, *, json: opt.Json = False) -> None:
 def verify(
     opening: EncoderOpening,
     *,
-    path: Annotated[Path, Argument("A token file.")],
+    path: Annotated[str, Argument("A token file, or a glob of token files.")],
     sources: Annotated[Sequence[str], Argument("The text that it was made from, to encode it again and compare.")] = (),
     tokenizer: Annotated[
         str | None, Option("The tokenizer: a file, a folder, or the name of a published encoding.")
@@ -40,12 +39,14 @@ def verify(
 
     tokenmill verify train.bin corpus/*.jsonl --tokenizer my-tokenizer
     """
+    from ..token_files.joining import named_files
     from ..token_files.verifying import verify as verify_file
 
     tok = opening.load(tokenizer) if tokenizer is not None else None
-    with progress_bar() as progress:
-        result = verify_file(
-            path, tok=tok, sources=list(sources), dtype=dtype, num_threads=num_threads, progress=progress
-        )
-    rows = {"token_file": str(result.path), "documents": result.documents, "tokens": result.tokens}
-    report(rows | {"verified": list(result.checks) if json else ", ".join(result.checks)}, json)
+    for file in named_files([path]):
+        with progress_bar() as progress:
+            result = verify_file(
+                file, tok=tok, sources=list(sources), dtype=dtype, num_threads=num_threads, progress=progress
+            )
+        rows = {"token_file": str(result.path), "documents": result.documents, "tokens": result.tokens}
+        report(rows | {"verified": list(result.checks) if json else ", ".join(result.checks)}, json)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ..errors import printable
+from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..tokenizer.opening import Opening
@@ -40,6 +40,11 @@ def play(
 
     tokenmill play my-tokenizer cl100k_base
     """
+    for name, used in (("port", port is not None), ("paths", paths)):
+        if used and export is not None:
+            raise UsageError(OptionName(name), " is not used by ", OptionName("export"), ": leave it out")
+    if counts is not None and not tokenizers:
+        raise UsageError(OptionName("counts"), " is not used without a tokenizer: name one")
     from ..playground.server import serve, starter
     from ..quality.names import free_name, tokenizer_name
 

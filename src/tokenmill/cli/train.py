@@ -210,10 +210,10 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
     vocabulary, counts, n_tokens = result.tok.vocabulary, result.counts, result.n_tokens
     if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
         from ..quality.documents import Sample, survey
-        from ..sources.find import find_sources
+        from ..sources.find import find_sources, ignore_skip
 
         sample = Sample()
-        survey(find_sources(job.text or job.sources), job.read, sample, with_words=False)
+        survey(find_sources(job.text or job.sources, ignore_skip), job.read, sample, with_words=False)
         density = sample.density(result.tok)
         return density and round(density, 4)
     if "load" in result.seconds and job.min_count > 1:

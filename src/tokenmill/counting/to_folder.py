@@ -177,7 +177,7 @@ def count_in_shards(
         written.pretokens,
         written.distinct,
         resumed_bytes=resumed_bytes,
-        skipped=sum(skip.left_out for skip in skips),
+        skipped=sum(value["skipped"] for value in values),
         pruned=written.pruned,
         shares=shares(parts),
     )
@@ -200,7 +200,7 @@ def _count_shard(
         spill.compact()
         run = write_run(task.folder / f"run-{part:05}.arrow", spill.sources(threads.tables()), durable=True)
         values = {"documents": threads.documents, "bytes_of": threads.bytes_of(), "run": run.to_json()}
-        return values | {"total_bytes": threads.total_bytes}
+        return values | {"total_bytes": threads.total_bytes, "skipped": files.skipped}
 
 
 def _merge_runs(groups: Sequence[Sequence[Run]], part: int, task: Task) -> list[Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UsageError
-from ..sources.find import Source, find_sources, is_url
+from ..sources.find import Source, find_sources, ignore_skip, is_url
 
 if TYPE_CHECKING:
     from fractions import Fraction  # it imports decimal, which takes longer than the rest of --help
@@ -101,7 +101,7 @@ class Weighing:
         self._group_of: dict[str, int] = {}
         known = {_key(source) for source in sources} if weights else set()
         for group, (name, _) in enumerate(weights):
-            for source in [name] if _key(name) in known else find_sources(name):
+            for source in [name] if _key(name) in known else find_sources(name, ignore_skip):
                 key = _key(source)
                 if key not in known:
                     raise UsageError(f"{name} has a weight, but {source} is not among the sources. Name it there too")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import FormatError, InputError
+from ..vocabulary.validation import MAX_FILE_ID as MAX_ID
 from ..vocabulary.validation import show
 
 BLANK = b"\xef\xbb\xbf \t\r\n"  # what may be before the content of a text file
-MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20

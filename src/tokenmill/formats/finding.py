@@ -48,6 +48,8 @@ class Found(NamedTuple):
 
 def find(path: str | os.PathLike, download: bool = False) -> Found:
     """Find what `reading.read` reads; arguments as there."""
+    if not os.fspath(path):  # not the current folder, as Path has it
+        raise InputError("the name of the tokenizer is empty. Name a file, a folder or a published encoding.")
     place = Path(path)
     name = None if place.exists() or "/" in os.fspath(path) else encoding_name(os.fspath(path))
     if name is not None:
@@ -99,4 +101,7 @@ def _file_in(folder: Path) -> Path:
     if not found:
         wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
         raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
+    if len(found) > 1 and found[1].suffix == ".tiktoken":  # .gguf files of one folder are parts or forms of one model
+        names = ", ".join(path.name for path in found[:5])
+        raise FormatError(f"{folder}: several tokenizers are in this folder: {names}. Name the file of one.")
     return found[0]

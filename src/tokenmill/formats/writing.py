@@ -17,10 +17,11 @@ from ..errors import (
     TokenmillError,
     UsageError,
 )
-from ..jobs.outputs import atomic_files, atomic_folder, is_device, open_output, refuse_existing, refuse_folder
+from ..jobs.outputs import atomic_files, atomic_folder, is_device, named, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
 from ..vocabulary.library_model import library_call
 from . import ddtok, events_file, tokenmill_json
+from .file_content import MAX_ID
 from .finding import PAIRS
 from .huggingface import longest_match_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes
@@ -75,6 +76,8 @@ def write(
             OptionName("lossy", True),
             " to write it.",
         )
+    if vocabulary.n_vocab > MAX_ID + 1:
+        raise ConversionError(f"the highest id is {vocabulary.n_vocab - 1:,}; files have ids up to {MAX_ID:,}")
     check_output(path, format, overwrite=overwrite)
     target = Path(path)
     notes: list[str] = []
@@ -199,12 +202,12 @@ def _texts_of(vocabulary: Vocabulary) -> Iterator[str]:
 
 def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:
     """Raise an error if there is something at `path` that `write` must not replace; before long work."""
-    target = Path(path)
+    target = named(path)
     if format in _ONE_FILE:
         refuse_existing(path, overwrite=overwrite)
     elif format == "tiktoken":
         refuse_existing(path, *([] if is_device(path) else [companion_path(target)]), overwrite=overwrite)
-    elif os.fspath(path) and _stays(target):
+    elif _stays(target):
         refuse_existing(*(target / name for name in _OURS), overwrite=overwrite)
     else:
         refuse_folder(path, _is_own, overwrite=overwrite)

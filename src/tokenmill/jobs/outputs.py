@@ -221,8 +221,6 @@ def refuse_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: b
     whole = Path(os.path.realpath(target))
     if target.is_symlink():
         raise OutputError(f"{target} is a symbolic link. Name the folder that it points to, or another output.")
-    if not target.is_dir():
-        raise OutputError(f"cannot write the folder {target}: a file has that name. Choose another output.")
     if whole in (Path.cwd(), *Path.cwd().parents) or os.path.ismount(target):
         raise OutputError(
             f"{target} is the current folder, one above it or the root of a disk, which cannot be replaced. Name a folder in it."
@@ -231,7 +229,9 @@ def refuse_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: b
 
 
 def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: bool) -> None:
-    """Raise OutputError if `folder` has files of its own kind, which `overwrite` allows, or any others."""
+    """Raise OutputError if `folder` is a file, or has files of its own kind, which `overwrite` allows, or any others."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"cannot write the folder {folder}: a file has that name. Choose another output.")
     names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in names if not is_own(folder / name)]
     shown = ", ".join((foreign or names)[:3]) + ", ..." * (len(foreign or names) > 3)

@@ -110,7 +110,7 @@ def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -
 def format_figure(value: float, unit: Unit) -> str:
     """A figure as a chart shows it."""
     if unit == "share":
-        return f"{100 * value:.{3 if 0 < value < 0.0001 else 2 if 0 < value < 0.001 else 1}f} %"
+        return f"{100 * value:.{3 if 0 < value < 0.0001 else 2 if 0 < value < 0.001 else 1}f}%"
     if unit == "count":
         return f"{value:,.0f}" if value >= 1 else f"{value:.2g}"
     return f"{value:,.2f}" + "×" * (unit == "times")
@@ -140,7 +140,7 @@ def _scripts(judged: Mapping[str, Judgement]) -> Chart:
     }
     note = (
         "By the script of the pretoken's first letter; in brackets the script's share of "
-        "the text's bytes, the largest first. Scripts below 0.1 % are only in the table. Longer bars are better."
+        "the text's bytes, the largest first. Scripts below 0.1% are only in the table. Longer bars are better."
         + (f" {LEFT_OUT}" if len(alike) < len(judged) else "")
     )
     return _bars("scripts", "Characters per token, by script", note, Axis("characters per token"), figures)  # type: ignore[arg-type]

@@ -146,7 +146,7 @@ def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | Non
     A file that is one document is cut between lines, so that a difference in it can be made short.
     """
     read = read or ReadOptions()
-    for source in find_sources(sources) if sources else ():
+    for source in find_sources(sources, read.skipper(None)) if sources else ():
         opened = open_source(source, read, cut=lambda buffer, start, length: buffer.rfind(b"\n", start, length) + 1)
         with closing(opened):
             yield from (

@@ -215,13 +215,13 @@ def _differences_table(base: str, differences: Differences, documents: int) -> T
     columns = (
         Column("tokenizer"),
         Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
-        Column("from", "share", "the lower end of the 95 % interval"),
-        Column("to", "share", "the upper end of the 95 % interval"),
+        Column("from", "share", "the lower end of the 95% interval"),
+        Column("to", "share", "the upper end of the 95% interval"),
         Column("documents", "count", "documents sampled, or parts of long ones"),
         Column("so it takes"),
     )
     note = (
-        f"Tokens relative to {base}, on an even sample of the documents, with a 95 % interval by bootstrap: documents are drawn "
+        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
         f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
     )
     return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
@@ -229,7 +229,7 @@ def _differences_table(base: str, differences: Differences, documents: int) -> T
 
 def _compression(judged: Mapping[str, Judgement]) -> Table:
     base = next(iter(judged.values())).usage.tokens
-    help = "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"
+    help = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     measures = (
         Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok.vocabulary))),
         Measure(Column("tokens of the text", "count"), lambda tok, usage: usage.tokens),

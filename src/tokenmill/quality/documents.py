@@ -99,7 +99,7 @@ def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample, *, with
 
 
 class Interval(NamedTuple):
-    """A ratio, and the limits between which 95 % of the draws lie."""
+    """A ratio, and the limits between which 95% of the draws lie."""
 
     ratio: float
     low: float
@@ -107,7 +107,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
-    """sum(above) / sum(below) of the units, with its 95 % interval; None for fewer than FEWEST units.
+    """sum(above) / sum(below) of the units, with its 95% interval; None for fewer than FEWEST units.
 
     The draws come from a fixed seed, so that the same text gives the same interval.
 

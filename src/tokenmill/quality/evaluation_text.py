@@ -88,7 +88,7 @@ class EvaluationText:
             self.sources["word counts"] = text
         elif isinstance(text, Mapping):
             for name, source in text.items():
-                self.sources[name] = source if isinstance(source, (WordCounts, Texts)) else find_sources(source)
+                self.sources[name] = source if isinstance(source, (WordCounts, Texts)) else self._found(source)
         else:
             if not isinstance(text, (str, os.PathLike, Iterable)):
                 raise UsageError(f"expected files, folders, globs or word counts, not {text!r}")
@@ -101,6 +101,9 @@ class EvaluationText:
         self._survey: tuple[dict[str, int], Sample] | None = None
         self._surveying = threading.Lock()
 
+    def _found(self, source: Any) -> Any:
+        return find_sources(source, self.read.skipper(None))
+
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
         """Add each source under its name; several of one language, such as "de=corpus/german.txt", are one domain."""
         plain: list[tuple[str, list[Path | str]]] = []
@@ -110,7 +113,7 @@ class EvaluationText:
             if Path(path).is_dir() and WordCounts.is_saved(path):
                 self.sources[free_name(name or text_name(path), self.sources)] = WordCounts.load(path)
                 continue
-            files = find_sources(path)
+            files = self._found(path)
             if name is not None:
                 known = self.sources.setdefault(name, [])
                 if not isinstance(known, list):

@@ -153,7 +153,7 @@ def replace(
         wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
         going = [id for id, _ in islice(least_used(tok, uses), wanted)]
         if len(going) < (number or 0):
-            raise UsageError(f"number is {number}, and only {len(going)} tokens can be replaced")
+            raise UsageError(f"only {len(going):,} tokens can be replaced, not {number:,}")
         return _with_new(tok, sorted(going), counts, show)
 
 

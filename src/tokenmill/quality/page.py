@@ -41,7 +41,7 @@ GLOSSARY = {
     "merge": "Joining two neighbouring tokens into one, a step of BPE; its rank is its place in the order.",
     "bytes per token": "Bytes of text in UTF-8 for each token. Higher means fewer tokens for a text.",
     "bootstrap": "Drawing documents with replacement, again and again, to see how much a figure depends on which documents the "
-    "text happens to contain. 95 % of the draws lie in the interval. (Efron 1979)",
+    "text happens to contain. 95% of the draws lie in the interval. (Efron 1979)",
     "superword": "A token that spans several words.",
     "word-initial": "A token that starts with white space and continues with something else.",
     "UTF-8": "The encoding of text as bytes; a character takes one to four. A token that ends inside a character is not text.",

@@ -188,7 +188,7 @@ def cell_text(value: Any, column: Column) -> str:
     if column.kind == "number":
         return f"{value:,.{column.digits}f}"
     if column.kind == "share":
-        return f"{100 * value:.{column.digits}f} %"
+        return f"{100 * value:.{column.digits}f}%"
     if column.kind == "ios":
         # Truncated, not rounded: 0.9996 must not read as 1, which means that the token never occurs alone.
         return f"{int(value * 1000) / 1000:.3f}"

@@ -52,7 +52,7 @@ class Change:
         """The effect on the number of tokens of this text."""
         if not self.tokens:
             return ", and this text keeps its tokens"
-        share = f"{100 * abs(self.tokens):.2f} %" if abs(self.tokens) >= 5e-5 else "less than 0.01 %"
+        share = f"{100 * abs(self.tokens):.2f}%" if abs(self.tokens) >= 5e-5 else "less than 0.01%"
         return f", and this text takes {share} {'more' if self.tokens > 0 else 'fewer'} tokens"
 
 
@@ -117,7 +117,7 @@ class Subject:
 
 
 def percent(share: float | None) -> str:
-    return f"{100 * (share or 0):.1f} %".replace("-", "\u2212")
+    return f"{100 * (share or 0):.1f}%".replace("-", "\u2212")
 
 
 def against_swallowed(of: Subject) -> str:
@@ -427,7 +427,7 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
     if not saved:
         statement = f"{best} and {other} need the same number of tokens, the fewest"
     elif interval is not None:
-        statement += f" (95 % interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
+        statement += f" (95% interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
     meaning = "Fewer tokens mean less compute for the same text."
     sizes = {of.size for of in judged.values()}
     if max(sizes) > 1.25 * min(sizes):
@@ -437,7 +437,7 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
         "density",
         "look" if unsure or best != base else "good",
         statement + ".",
-        "an interval that does not contain 0 %, by bootstrap over documents",
+        "an interval that does not contain 0%, by bootstrap over documents",
         meaning,
         "Compare on more documents: this text does not tell them apart."
         if unsure

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError, OptionName, reason_of
+from ..errors import InputError, OptionName, UsageError, reason_of
 from .remote import files_at, size_at
 
 Source = Path | str
@@ -118,8 +118,14 @@ def warn_of_skip(skip: Skip) -> None:
     warnings.warn(f"left out: {skip}" if skip.left_out else str(skip), UnicodeWarning, stacklevel=3)
 
 
+def ignore_skip(skip: Skip) -> None:
+    """An `on_skip` for another look at sources whose skips are reported elsewhere."""
+
+
 def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
     name, path = os.fspath(source), Path(source)
+    if not name:  # not the current folder, as Path has it
+        raise UsageError("the name of a source is empty. Name a file, a folder or a glob.")
     try:
         if path.is_dir():
             matches, problem = _below(path, on_skip), "the folder has no files that can be read"
@@ -137,13 +143,12 @@ def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
 
 def _below(folder: Path, on_skip: OnSkip | None) -> list[Path]:
     def refused(error: OSError) -> None:
-        skip = Skip(shown(error.filename), "", f"the folder cannot be read: {reason_of(error)}")
-        if on_skip is None:
-            raise InputError(str(skip)) from error
-        on_skip(skip)
+        report_skips([Skip(shown(error.filename), "", f"the folder cannot be read: {reason_of(error)}")], on_skip)
 
     paths = []
     for root, folders, files in os.walk(folder, onerror=refused):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         paths += [Path(root, name) for name in files if not name.startswith(".")]
+    broken = (path for path in sorted(paths) if path.is_symlink() and not path.exists())
+    report_skips((Skip(shown(path), "", "a link to a file that does not exist") for path in broken), on_skip)
     return sorted(path for path in paths if path.is_file())

@@ -279,21 +279,25 @@ def strings_of(strings: Any) -> tuple[np.ndarray, memoryview]:
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     import pyarrow.types as kinds
 
+    if column not in schema.names and schema.names == ["pretoken", "count"]:
+        raise InputError(
+            f"{source}: contains word counts, not text. Train on their folder alone, or add it to other counts with tokenmill count --merge"
+        )
     if column not in schema.names:
         raise InputError(
             f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
-            "Name the column of the text: the option field"
+            "Name the column of the text with the option field"
         )
     if schema.names.count(column) > 1:
         raise InputError(
-            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another: the option field"
+            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another with the option field"
         )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind
     # null: no row of the file has a text
     if str(plain).removeprefix("large_").removesuffix("_view") not in ("string", "binary", "null"):
         raise InputError(
-            f"{source}: the column {column!r} contains {kind}, not text. Name one of strings: the option field"
+            f"{source}: the column {column!r} contains {kind}, not text. Name a column of text with the option field"
         )
 
 

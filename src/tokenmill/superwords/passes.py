@@ -24,7 +24,7 @@ from ..counting.to_memory import count_blocks
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..sources.blocks import Block, Cut
-from ..sources.find import find_sources
+from ..sources.find import find_sources, ignore_skip
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
 from ..training.watching import Watch
@@ -52,7 +52,8 @@ Read = Callable[[Threads, Cut, str, Progress], None]
 
 def file_text(sources: Paths, options: CountOptions | None = None) -> Read:
     """The text of files, as `count` takes them. UsageError for a pipe, which can be read only once."""
-    found, options = find_sources(sources), options or CountOptions()
+    options = options or CountOptions()
+    found = find_sources(sources, ignore_skip if options.read.skip_damaged else None)
     size = stored_size(found)
     if size is None:
         raise UsageError("superwords need the text several times, and a pipe can be read only once; give a file")

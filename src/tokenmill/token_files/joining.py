@@ -67,7 +67,7 @@ class Join(Options):
         from .reading import load_tokens
 
         start = time.perf_counter()
-        files = _in_order([load_tokens(path, dtype=self.dtype) for path in _paths(self.files)])
+        files = _in_order([load_tokens(path, dtype=self.dtype) for path in named_files(self.files)])
         settings = self._settings(files)
         path = checked_output(self.output, settings, [tokens.path for tokens in files], self.overwrite)
         documents = sum(map(len, files)) if _divided(files) else 0
@@ -101,7 +101,7 @@ class Join(Options):
         return Settings(first.format, dtype, options=options)
 
 
-def _paths(names: Sequence[str | Path]) -> list[Path]:
+def named_files(names: Sequence[str | Path]) -> list[Path]:
     """The token files: globs are expanded, and the files beside another one are left out."""
     if not names:
         raise UsageError("name the token files to join")

@@ -186,7 +186,8 @@ def load_tokens(
     tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata contains another hash, or
         if there is no metadata.
     any_tokenizer: skip that check.
-    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32".
+    dtype: the type of an id in a file of raw ids without metadata: "uint16" or "uint32". A UsageError if the
+        file records another.
     """
     file = Path(path)
     if file.suffix == ".idx" and file.with_suffix(".bin").exists():
@@ -216,6 +217,8 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
     if name == "npy":
         return read_npy(path), bounds
     id_type = known or recorded or dtype
+    if dtype is not None and id_type != dtype:
+        raise UsageError(f"{path}: its ids are {id_type}, as it records: leave out ", OptionName("dtype"))
     if id_type is None:
         raise FormatError(
             f"{path}: there is no metadata ({metadata_path(path).name}) next to it, and raw ids do not record their type. "

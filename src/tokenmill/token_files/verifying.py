@@ -15,7 +15,7 @@ from ..errors import FormatError, InputError, OptionName, UsageError, suggests_o
 from ..jobs.progress import Meter, Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..sources.documents import Place, parts_of
-from ..sources.find import find_sources, size_of
+from ..sources.find import find_sources, ignore_skip, size_of
 from .formats import FORMATS, summary_of
 from .parts import Counts, PartWriter, encode_sources
 from .reading import TokenFile, check_tokenizer, load_tokens
@@ -152,14 +152,14 @@ def _check_sources(
     special, read = options.pop("special"), ReadOptions(**options)
     ids = metadata.begin_of_text, metadata.end_of_text
     settings = Settings(metadata.format, metadata.dtype, *ids, EncodeOptions(special=special, read=read))
-    files = find_sources(sources)
+    on_skip = ignore_skip if read.skip_damaged else None  # what was left out before is left out again
+    files = find_sources(sources, on_skip)
     if metadata.part:
         (chosen,) = parts_of(files, read, [metadata.part["number"]], metadata.part["of"])
     else:
         chosen = [(file, size_of(file), None) for file in files]
     meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
     comparison = _Comparison(tokens)
-    on_skip = (lambda skip: None) if read.skip_damaged else None  # what was left out before is left out again
     show = partial(meter.set, 0)
     try:
         encode_sources(tok, settings, chosen, comparison, Place(), num_threads, on_skip, show, lambda place: None)

@@ -6,6 +6,7 @@ It joins what is made from a vocabulary: the split pattern, the added tokens, th
 from __future__ import annotations
 
 import itertools
+import sys
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -276,7 +277,7 @@ class Core:
             )
         try:
             return self.added.plan(allowed_special, disallowed_special)
-        except TypeError:
+        except (AttributeError, TypeError):
             raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:
@@ -337,7 +338,7 @@ class Core:
         if self.scanner and type(text) is str and type(max_tokens) is int and max_tokens >= 0:
             vocabulary = self.vocabulary
             unknown = -1 if vocabulary.unknown is None else vocabulary.unknown
-            found = self._by_kernel("prefix", text, plan, max_tokens, vocabulary.packed[1], unknown)
+            found = self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
             if found is not None:
                 return found
         from .truncation import truncate  # late: the kernel tells nearly all

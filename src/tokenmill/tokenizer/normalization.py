@@ -110,15 +110,16 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
 
         return CharacterMap(*arguments).edits(text)
     change = _change_of(name)
-    starts = [n for n, character in enumerate(text) if n == 0 or name not in NORMALIZERS or not _joins(character)]
+    form = name.replace("C", "D") if name in NORMALIZERS else ""  # takes apart what the step composes
+    starts = [n for n, character in enumerate(text) if n == 0 or not form or not _joins(character, form)]
     spans = pairwise([*starts, len(text)])
     return [(start, end, new) for start, end in spans if (new := change(text[start:end])) != text[start:end]]
 
 
 @lru_cache(1 << 16)
-def _joins(character: str) -> bool:
-    """Whether a character may change, in Unicode's forms, together with the one before it."""
-    first = unicodedata.normalize("NFD", character)[0]
+def _joins(character: str, form: str) -> bool:
+    """Whether a character may change together with the one before it. form: NFD, or NFKD for Unicode's forms with a K."""
+    first = unicodedata.normalize(form, character)[0]  # type: ignore[arg-type]
     return unicodedata.combining(first) > 0 or first in _joining()
 
 

@@ -133,6 +133,8 @@ class Tokenizer:
         For the split pattern, a byte outside of any well-formed UTF-8 character is a character of its own, and not a
         letter, number or white space.
         """
+        if isinstance(data, str):  # NumPy's str also has a buffer, of UTF-32
+            raise TypeError
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
     @suggests_options
@@ -450,10 +452,11 @@ class Tokenizer:
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
-        """The tokenizer that the same training would have produced with a smaller `vocab_size`.
+        """The tokenizer that the same training would have produced with a smaller `vocab_size`; the whole one if it is not smaller.
 
         Exact for every kind of training but BoundlessBPE; for SuperBPE with the same `stage1_size`. Raises UsageError for
-        BoundlessBPE, and for a vocabulary that did not come from a single training, such as a published one.
+        BoundlessBPE, and for a vocabulary that did not come from a single training, such as an extended one, or has ranks
+        and no merges.
 
         >>> large = tokenmill.train("corpus/*.txt", 64_000)
         >>> large.prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..counting import WordCounts
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
 from ..jobs.progress import Progress
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import arranged
@@ -95,8 +95,8 @@ def _check(counts: WordCounts, vocabulary: Vocabulary, options: Options) -> None
     old, special = vocabulary.n_vocab, tuple(options.special_tokens)
     if options.n_ordinary < old:
         raise UsageError(
-            f"vocab_size is {options.vocab_size}, but the {old} old ids and {len(special)} special tokens need "
-            f"{old + len(special)}"
+            OptionName("vocab_size"),
+            f" is {options.vocab_size}, but the {old} old ids and {len(special)} special tokens need {old + len(special)}",
         )
     known = {token.content for token in vocabulary.added_tokens}
     clash = next((text for text in special if text in known), None)

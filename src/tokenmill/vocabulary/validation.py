@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .vocabulary import AddedToken, Vocabulary
 
 MAX_ID = (1 << 24) - 257  # lists by id are made of it, 8 bytes for each; bytes without a token have ids above it
+MAX_FILE_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 _STEP = 1 << 16  # rows between two chances for Ctrl-C
 _MAX_SHOWN = 60
 _Tokens = tuple[bytes | None, ...]

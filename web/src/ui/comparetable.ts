@@ -67,7 +67,7 @@ function columns(session: Session, shown: Comparison): Column[] {
     {
       title: "Compared with A",
       values: tokens.map((count, lane) => (lane === 0 || tokens[0] === 0 ? null : (100 * count) / tokens[0]! - 100)),
-      shown: (value) => `${signed(value)} %`,
+      shown: (value) => `${signed(value)}%`,
       best: null,
       text: count(countLines(text), "line"),
     },

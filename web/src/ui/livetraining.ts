@@ -80,7 +80,7 @@ const STAGES: Record<string, string> = { count: "Counting words", merge: "Mergin
 
 function stageOf({ stage, done, total }: State): string {
   const name = STAGES[stage] ?? `${stage[0]!.toUpperCase()}${stage.slice(1)}`;
-  return total ? `${name}: ${Math.floor((100 * done) / total)} %` : name;
+  return total ? `${name}: ${Math.floor((100 * done) / total)}%` : name;
 }
 
 function row(event: LiveEvent): HTMLElement {

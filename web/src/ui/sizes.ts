@@ -58,7 +58,7 @@ export class SizeSlider {
     byId("size-tokens").textContent =
       at === last
         ? "Move the slider to see the text as a smaller vocabulary cuts it."
-        : `${grouped(tokens[at]!)} tokens, ${more} % more than with all merges.`;
+        : `${grouped(tokens[at]!)} tokens, ${more}% more than with all merges.`;
     const most = Math.max(1, ...tokens);
     const points = tokens.map((size, i): Point => [(100 * i) / last, (95 * size) / most]);
     drawCurve(byId("size-curve"), points, (100 * at) / last);
