@@ -75,7 +75,7 @@ class Cleaner:
             bytes_in = (block.ends[end - 1] if end else 0) - (block.ends[first - 1] if first else 0)
             counted = Tally(end - first, kept, bytes_in, text_bytes)
             counted.dropped = Counter({"no text left": blank} if blank else {})
-            counted.dropped += Counter({f"under {min_chars} characters": short})
+            counted.dropped += Counter({f"under {min_chars:,} characters": short})
             tally.add(counted)
             if end < size:
                 yield self._line(block.record(end), tally)
@@ -104,7 +104,7 @@ class Cleaner:
             tally.drop("no text left")
             return b""
         if len(text) < (options.min_chars or 0):
-            tally.drop(f"under {options.min_chars} characters")
+            tally.drop(f"under {options.min_chars:,} characters")
             return b""
         if document.replaced:
             kept.removed["lone surrogate"] += document.replaced
