@@ -18,13 +18,14 @@ import tokenmill
 
 def test_the_quick_table_compares_with_each_peer():
     encoded = {
-        "tokenmill": [{"bytes": 2e6, "cold": 0.02, "warm": 0.01}] * 5,
-        "tiktoken": [{"bytes": 2e6, "cold": 0.2, "warm": 0.15}] * 5,
+        "tokenmill": [{"bytes": 2e6, "load": 0.02, "cold": 0.02, "warm": 0.01}] * 5,
+        "tiktoken": [{"bytes": 2e6, "load": 0.06, "cold": 0.2, "warm": 0.15}] * 5,
     }
     train = {"tokenmill": [{"cpu": 0.5, "peak_mib": 80.4}] * 5, "rustbpe": [{"cpu": 6.0}, {"cpu": 5.0}]}
     rows = quick.quick({"train": train, "en": encoded, "multi": encoded, "code": encoded})
     assert "|  | tokenmill | rustbpe | tiktoken |" in rows
     assert "| train | 20.0 MB/s (20.0 to 20.0) | 10.0x, 12.0x (2 rounds) |  |" in rows
+    assert "| encode en, import, load, first call | 50.0 MB/s (50.0 to 50.0) |  | 6.50x (6.50 to 6.50) |" in rows
     assert "| encode en, later calls | 200 MB/s (200 to 200) |  | 15.0x (15.0 to 15.0) |" in rows
 
 
