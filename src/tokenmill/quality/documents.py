@@ -87,16 +87,21 @@ def count_words(data: bytes | memoryview, ends: np.ndarray, inside: bool) -> tup
     >>> count_words(b"low  lower", np.array([3, 10]), False)
     (2, True)
     """
-    text = bytes(data[: int(ends[-1])]) if len(ends) else b""
-    if not text:
+    size = int(ends[-1]) if len(ends) else 0
+    if size == 0:
         return 0, inside and len(ends) < 2
-    borders = np.frombuffer(Splitter(_WORDS).ends(text), np.uint64)
-    indented = text.startswith(_SPACES)  # then the first part has no word
+    borders = np.frombuffer(Splitter(_WORDS).ends(data[:size]), np.uint64)
+
+    def is_space(place: int) -> bool:
+        return bytes(data[place : place + 3]).startswith(_SPACES)
+
+    indented = is_space(0)  # then the first part has no word
     starts = np.unique(ends[:-1])
     starts = starts[borders[np.searchsorted(borders, starts)] != starts]  # inside of parts
-    cut = sum(not text.startswith(_SPACES, place) for place in starts.tolist() if place)
+    cut = sum(not is_space(place) for place in starts.tolist() if place)
     words = len(borders) - indented + cut - (inside and not indented and ends[0] > 0)
-    return int(words), not text.endswith(_SPACES) and (len(ends) < 2 or bool(ends[-2] < len(text)))
+    is_open = not bytes(data[max(0, size - 3) : size]).endswith(_SPACES) and (len(ends) < 2 or ends[-2] < size)
+    return int(words), bool(is_open)
 
 
 def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample, *, with_words: bool = True) -> int:

@@ -258,7 +258,7 @@ class StretchSplitter(Splitter):
         super().__init__()
         self._cutter, self.scanner = cutter, None
 
-    def ends(self, data: bytes) -> array[int]:
+    def ends(self, data: bytes | memoryview) -> array[int]:
         return self._cutter.ends(data)
 
     def warn_of_long_pretokens(self, text: bytes) -> None:
