@@ -11,8 +11,7 @@ from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import ReadOptions, Tokenizer
 from tokenmill.quality import documents
-from tokenmill.quality._words_cy import count_words
-from tokenmill.quality.documents import Sample, bootstrap, survey
+from tokenmill.quality.documents import Sample, bootstrap, count_words, survey
 from tokenmill.quality.evaluation_text import EvaluationText
 
 SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"

@@ -1,10 +1,8 @@
 /* The ranks of pairs of ids, in little memory: while a pretoken is merged, most of the time is spent waiting for this table.
  *
- * Two ids below TM_LOW, which are most of the pairs that are looked up, have a place of their own in a square of 512 KB. The
- * others are in a hash table with linear probing and 8 bytes a slot, 2 MB for 150,000 merges.
- *
- * There, a pair is a number of 48 bits, times an odd constant modulo 2^48, which is a permutation. The top bits of the product are the
- * home of the pair; a slot has the other bits, how far it is from home, and the rank. So equal slots mean equal pairs.
+ * They are in a hash table with linear probing and 8 bytes a slot, 2 MB for 150,000 merges. A pair is a number of 48 bits, times an
+ * odd constant modulo 2^48, which is a permutation. The top bits of the product are the home of the pair; a slot has the other bits,
+ * how far it is from home, and the rank. So equal slots mean equal pairs.
  * Each home also has 8 bits of a Bloom filter, because three of four pairs that are looked up do not merge.
  *
  * Reserve room before the first look-up in a zeroed tm_pair_ranks. Ids and ranks are below 2^24 - 1; no pair of a higher id is
@@ -18,8 +16,6 @@
 #define TM_NO_RANK 0xFFFFFFFFu /* of a pair that is not there */
 #define TM_RANK_MASK 0xFFFFFFull
 #define TM_STEP (1ull << 56) /* in a slot: one step further from home */
-#define TM_LOW 512 /* a power of two */
-#define TM_ELSEWHERE 0xFFFF /* in the square: the rank is too high for it, and in the hash table */
 #define TM_LEAST_BITS 16 /* of a home, so that the other bits of a product are at most 32 */
 
 typedef struct {
@@ -27,7 +23,6 @@ typedef struct {
     uint8_t *filter; /* by home: a bit for each value of the next three bits of the product */
     size_t used;
     int bits; /* of a home */
-    uint16_t *low; /* low[left * TM_LOW + right]: rank + 1, or 0 for none */
 } tm_pair_ranks;
 
 static inline uint64_t tm_pair_product(uint32_t left, uint32_t right) {
@@ -40,10 +35,6 @@ static inline uint8_t tm_pair_bit(const tm_pair_ranks *table, uint64_t product) 
 
 /* The rank of a pair, or TM_NO_RANK. */
 static inline uint32_t tm_pair_rank(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
-    if ((left | right) < TM_LOW) {
-        uint32_t low = table->low[left * TM_LOW + right];
-        if (tm_likely(low != TM_ELSEWHERE)) return low - 1;
-    }
     if (tm_unlikely((left | right) >> 24)) return TM_NO_RANK;
     uint64_t product = tm_pair_product(left, right), wanted = product << table->bits >> (table->bits + 16);
     size_t slot = (size_t)(product >> (64 - table->bits)), mask = ((size_t)1 << table->bits) - 1;
@@ -57,15 +48,14 @@ static inline uint32_t tm_pair_rank(const tm_pair_ranks *table, uint32_t left, u
 
 /* Fetch what a look-up reads first. */
 static inline void tm_pair_rank_prefetch(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
-    if ((left | right) < TM_LOW) tm_prefetch(table->low + (left * TM_LOW + right));
-    else tm_prefetch(table->filter + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
+    tm_prefetch(table->filter + (size_t)(tm_pair_product(left, right) >> (64 - table->bits)));
 }
 
 /* The same for a pair that is to be added. */
 static inline void tm_pair_ranks_add_prefetch(const tm_pair_ranks *table, uint32_t left, uint32_t right) {
     size_t home = (size_t)(tm_pair_product(left, right) >> (64 - table->bits));
-    if ((left | right) < TM_LOW) tm_prefetch_write(table->low + (left * TM_LOW + right));
-    else tm_prefetch_write(table->slots + home), tm_prefetch_write(table->filter + home);
+    tm_prefetch_write(table->slots + home);
+    tm_prefetch_write(table->filter + home);
 }
 
 /* Put a product with its rank into the table; one that is there keeps its rank. 0 if all slots within reach are taken. */
@@ -88,20 +78,17 @@ static inline int tm_pair_rank_put(tm_pair_ranks *table, uint64_t product, uint3
 static inline void tm_pair_ranks_free(tm_pair_ranks *table) {
     if (table->slots) tm_pages_free(table->slots, sizeof(uint64_t) << table->bits);
     if (table->filter) tm_pages_free(table->filter, (size_t)1 << table->bits);
-    if (table->low) tm_pages_free(table->low, sizeof(uint16_t) * TM_LOW * TM_LOW);
     table->slots = NULL;
     table->filter = NULL;
-    table->low = NULL;
 }
 
 /* Make room for `more` pairs, and at least `bits`. 0 if memory runs out, and the table stays as it is. */
 static inline int tm_pair_ranks_reserve(tm_pair_ranks *table, size_t more, int bits) {
-    if (!table->low && !(table->low = (uint16_t *)tm_pages_new(sizeof(uint16_t) * TM_LOW * TM_LOW))) return 0;
     if (bits < TM_LEAST_BITS) bits = TM_LEAST_BITS;
     while (3 * ((size_t)1 << bits) < 5 * (table->used + more)) bits++;
     if (table->slots && bits <= table->bits) return 1;
     for (; bits < 40; bits++) { /* again, twice as large, if pairs crowd together */
-        tm_pair_ranks fresh = {(uint64_t *)tm_pages_new(sizeof(uint64_t) << bits), (uint8_t *)tm_pages_new((size_t)1 << bits), 0, bits, NULL};
+        tm_pair_ranks fresh = {(uint64_t *)tm_pages_new(sizeof(uint64_t) << bits), (uint8_t *)tm_pages_new((size_t)1 << bits), 0, bits};
         if (!fresh.slots || !fresh.filter) {
             tm_pair_ranks_free(&fresh);
             return 0;
@@ -116,8 +103,6 @@ static inline int tm_pair_ranks_reserve(tm_pair_ranks *table, size_t more, int b
             fits = tm_pair_rank_put(&fresh, product, (uint32_t)(slot & TM_RANK_MASK) - 1);
         }
         if (fits) {
-            fresh.low = table->low;
-            table->low = NULL;
             tm_pair_ranks_free(table);
             *table = fresh;
             return 1;
@@ -130,11 +115,6 @@ static inline int tm_pair_ranks_reserve(tm_pair_ranks *table, size_t more, int b
 /* Add a pair; one that is there keeps its rank. 0 if memory runs out, or if a number is too high. */
 static inline int tm_pair_ranks_add(tm_pair_ranks *table, uint32_t left, uint32_t right, uint32_t rank) {
     if ((left | right) >> 24 || rank >= TM_RANK_MASK || !tm_pair_ranks_reserve(table, 1, 0)) return 0;
-    if ((left | right) < TM_LOW) {
-        uint16_t *low = table->low + (left * TM_LOW + right);
-        if (!*low) *low = rank + 1 < TM_ELSEWHERE ? (uint16_t)(rank + 1) : TM_ELSEWHERE;
-        if (*low != TM_ELSEWHERE) return 1;
-    }
     while (!tm_pair_rank_put(table, tm_pair_product(left, right), rank))
         if (!tm_pair_ranks_reserve(table, 1, table->bits + 1)) return 0;
     return 1;

@@ -7,7 +7,6 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
@@ -262,7 +261,7 @@ class StretchSplitter(Splitter):
         super().__init__()
         self._cutter, self.scanner = cutter, None
 
-    def ends(self, data: bytes) -> array[int]:
+    def ends(self, data: bytes | memoryview) -> array[int]:
         return self._cutter.ends(data)
 
     def warn_of_long_pretokens(self, text: bytes) -> None:
@@ -307,14 +306,11 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
     """Encode the text with `tok`, and find how often each of its merges happens."""
     counts = [] if is_guest(tok) else text.counts(tok, progress)  # a guest has no merges to replay, and no pretokens
     swallowed: list[Swallowed] = []
-    with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
-        replaying = (
-            pool.submit(replay_events, tok.vocabulary, text.together(tok, progress), progress) if counts else None
-        )
-        usages = text.usages(tok, None if counts else progress)
-        scripts = scripts_table(zip(counts, usages.values(), strict=False))
-        if replaying is not None:
-            swallowed = swallowed_tokens(tok.vocabulary, replaying.result())
+    if counts:
+        replayed = replay_events(tok.vocabulary, text.together(tok, progress), progress)
+        swallowed = swallowed_tokens(tok.vocabulary, replayed)
+    usages = text.usages(tok, None if counts else progress)
+    scripts = scripts_table(zip(counts, usages.values(), strict=False))
     usage = reduce(add, usages.values())
     if not usage.tokens:
         raise UsageError(f"the text is empty ({', '.join(text.names)}): there is nothing to judge")

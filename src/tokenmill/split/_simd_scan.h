@@ -95,19 +95,10 @@ TM_SIMD inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, co
     return 64;
 }
 
-/* Copies fewer than 64 bytes to `padded`, followed by zeros. Two copies of a fixed size that overlap are faster than a call of
- * memcpy. */
+/* Copies fewer than 64 bytes to `padded`, followed by zeros. */
 static inline void tm_copy_last(uint8_t *padded, const uint8_t *bytes, size_t size) {
     memset(padded, 0, 64);
-#define TM_TWO_COPIES(n)                                       \
-    if (size >= n) {                                           \
-        memcpy(padded, bytes, n);                              \
-        memcpy(padded + size - n, bytes + size - n, n);        \
-        return;                                                \
-    }
-    TM_TWO_COPIES(32) TM_TWO_COPIES(16) TM_TWO_COPIES(8) TM_TWO_COPIES(4)
-#undef TM_TWO_COPIES
-    for (size_t i = 0; i < size; i++) padded[i] = bytes[i];
+    memcpy(padded, bytes, size);
 }
 
 /* Prepares a block that holds non-ASCII characters, and maybe the end of the text. */

@@ -73,7 +73,7 @@ def _warn_once(pattern: str, what: str) -> None:
         warnings.warn(f"the split pattern {shown(pattern)} {what}", stacklevel=3)
 
 
-def _ends(scanner: Scanner, data: bytes) -> array[int]:
+def _ends(scanner: Scanner, data: bytes | memoryview) -> array[int]:
     ends = array("Q")
     while (start := ends[-1] if ends else 0) < len(data):
         ends.frombytes(scanner.fill(data, start, PRETOKENS_PER_CALL))
@@ -240,7 +240,7 @@ class Splitter:
         windows = ((token, max(0, place - len(token) + 1), place + len(token) - 1) for token in self._special)
         return min((at for window in windows if (at := data.find(*window)) >= 0), default=-1)
 
-    def ends(self, data: bytes) -> array[int]:
+    def ends(self, data: bytes | memoryview) -> array[int]:
         """The exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""
         if self.scanner is None:
             from .backtracking import pretokens_of

@@ -51,11 +51,7 @@ def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
 
 def by_falling_count(counts: np.ndarray, min_count: int) -> np.ndarray:
     """The numbers of the pretokens seen at least `min_count` times, by falling count. InputError if there are none."""
-    # Nearly all counts are small, and NumPy sorts 16-bit numbers by radix, five times as fast.
-    order = np.argsort(~np.minimum(counts, 0xFFFF).astype(np.uint16), kind="stable")
-    often = order[: np.count_nonzero(counts >= 0xFFFF)]
-    often[:] = often[np.argsort(~counts[often], kind="stable")]
-    order = order[: np.count_nonzero(counts >= min_count)].astype(np.int64, copy=False)
+    order = np.argsort(~counts, kind="stable")[: np.count_nonzero(counts >= min_count)].astype(np.int64, copy=False)
     if len(order):
         return order
     if not counts.any():
