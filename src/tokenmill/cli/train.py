@@ -213,7 +213,7 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
         from ..sources.find import find_sources, ignore_skip
 
         sample = Sample()
-        survey(find_sources(job.text or job.sources, ignore_skip), job.read, sample, with_words=False)
+        survey(find_sources(job.text or job.sources, ignore_skip), job.read, sample)
         density = sample.density(result.tok)
         return density and round(density, 4)
     if "load" in result.seconds and job.min_count > 1:

@@ -104,8 +104,8 @@ def count_words(data: bytes | memoryview, ends: np.ndarray, inside: bool) -> tup
     return int(words), bool(is_open)
 
 
-def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample, *, with_words: bool = True) -> int:
-    """The number of words of some files, whose documents are added to `sample`; 0 without words."""
+def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample) -> int:
+    """The number of words of some files, whose documents are added to `sample`."""
 
     def cut(buffer: bytearray, start: int, length: int) -> int:
         return buffer.rfind(b"\n", start, length) + 1
@@ -120,9 +120,8 @@ def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample, *, with
                 report_skips(block.skips, on_skip)
                 ends = np.asarray(block.ends, np.uint64)
                 data = memoryview(block.data)[: block.nbytes]
-                if with_words:
-                    begun, inside = count_words(data, ends, inside and block.continued)
-                    words += begun
+                begun, inside = count_words(data, ends, inside and block.continued)
+                words += begun
                 sample.add(data, ends.astype(np.int64))
     return words
 
