@@ -11,6 +11,16 @@ from .pages import section, table
 CALLS = {"first call": "cold", "later calls": "warm"}
 
 
+def with_start(kept: dict[str, list[dict]]) -> dict[str, list[dict]]:
+    """The rounds of each library, with the CPU seconds of its import, load and first call as `start`.
+
+    Libraries build their tables when they load a file or in the first call, so only the sum can be compared.
+    """
+    return {
+        library: [each | {"start": each["load"] + each["cold"]} for each in rounds] for library, rounds in kept.items()
+    }
+
+
 def speeds(results: dict, libraries: Iterable[str], key: str) -> list[list[str]]:
     """A row for each library: MB/s on each corpus."""
     return [[library, *(spread(rates(results[c][library], key)) for c in CORPORA)] for library in libraries]
@@ -128,9 +138,9 @@ def encode(results: dict) -> list[str]:
         rows = speeds(results["list"], results["list"]["en"], key) + speeds(results["slow"], slow, key)
         lists[name] = table([name, *CORPORA], rows)
     leads = [
-        [f"{what}, {calls}", *(lead(results[kind][corpus], key) for corpus in CORPORA)]
+        [f"{what}, {calls}", *(lead(with_start(results[kind][corpus]), key) for corpus in CORPORA)]
         for kind, what in (("array", "array"), ("list", "list"))
-        for calls, key in CALLS.items()
+        for calls, key in ({"import, load, first call": "start"} | CALLS).items()
     ]
     decoded = speeds(results["decode"], results["decode"]["en"], "seconds")
     shorts = [
@@ -158,9 +168,14 @@ def encode(results: dict) -> list[str]:
         for order in ("plain", "picky")
         for calls, key in CALLS.items()
     ]
+    wrong = (
+        f"{library} ({'other ids' if 'ids' in reason else 'cannot load it'})"
+        for library, reason in results["wrong"].items()
+    )
     return section(
         "## Encode",
-        "Encode with cl100k_base on one core, in MB per second of CPU time. The first call has empty caches, later calls have new text.",
+        "Encode with cl100k_base on one core, in MB per second of CPU time. The first call has empty caches, later calls have new text."
+        + (f" Left out: {', '.join(wrong)}." if results["wrong"] else ""),
         "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that reads a path):",
         arrays["first call"],
         arrays["later calls"],
@@ -173,7 +188,8 @@ def encode(results: dict) -> list[str]:
         lists["later calls"],
         "*What limits it*: CPython needs 33 to 37 ms to fill a list with the ids of 20 MB of text, about half of what a later call takes "
         "([measured](experiments/tokenizer.md#2026-11-22-what-encoding-costs-on-an-avx-512-machine)).",
-        "The time of the fastest peer relative to tokenmill's:",
+        "The time of the fastest peer relative to tokenmill's. Libraries build their tables when they load a file or in the first call, so one "
+        "row has both:",
         table(["", *CORPORA], leads),
         "A text of 100 characters to a list, microseconds per call:",
         table(["", "100 characters"], shorts),

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from itertools import chain
 
+from .encode_tables import with_start
 from .harness import CACHE, alternate, environment, median, python_of, rates, run_job, spread, times, version_of
 from .pages import section, table
 from .public import SOURCES, public_file
@@ -77,9 +77,7 @@ def quick(results: dict) -> list[str]:
     }
     rows = [["train", own, *(cells.get(library, "") for library in libraries)]]
     for corpus in SOURCES:
-        kept = results[corpus]
-        for each in chain.from_iterable(kept.values()):
-            each["start"] = each["load"] + each["cold"]
+        kept = with_start(results[corpus])
         for key, calls in (("start", "import, load, first call"), ("cold", "first call"), ("warm", "later calls")):
             cells = [times(kept[library], kept["tokenmill"], key) if library in kept else "" for library in libraries]
             rows.append([f"encode {corpus}, {calls}", spread(rates(kept["tokenmill"], key), " MB/s"), *cells])

@@ -339,7 +339,9 @@ def test_the_speeds_of_cleaning_wikipedia_are_those_of_the_results():
 
 
 def test_encoders_in_the_tables_gave_the_ids_of_tiktoken():
-    assert charts.saved("encode")["results"]["wrong"] == {}  # as docs/benchmarks.md says
+    encoded = charts.saved("encode")["results"]
+    for kind in ("array", "list", "slow", "decode"):
+        assert not encoded["wrong"].keys() & encoded[kind]["en"].keys()
     train = charts.saved("train")["results"]
     for rounds in train.values():
         assert len({each["check"] for name in ("tokenmill", "rustbpe") for each in rounds[name]}) == 1
