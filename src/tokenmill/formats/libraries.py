@@ -55,9 +55,8 @@ def encode_with_library(
             return _llama_cpp(found.place)
         if looks_like_tiktoken(data) or vocabulary.order == "ranks":
             encoding = _encoding("file", vocabulary.tokens, vocabulary)
-            forms: Any = (
-                vocabulary.normalization.normalizers
-            )  # of Unicode; the program that reads such a file applies them
+            # Unicode's forms, which the program that reads such a file applies.
+            forms: Any = vocabulary.normalization.normalizers
 
             def encode(text: str) -> list[int]:
                 text = reduce(lambda text, form: unicodedata.normalize(form, text), forms, text)

@@ -25,14 +25,14 @@ _ALGORITHMS = {UNIGRAM: "Unigram", BPE: "BPE", 3: "word", 4: "character"}
 
 
 class NormalizerSpec(NamedTuple):
-    """The settings of a normalizer that a model has."""
+    """The settings of a model's normalizer."""
 
     precompiled_charsmap: bytes
     add_dummy_prefix: bool
     remove_extra_whitespaces: bool
 
     def normalization(self, kept: Sequence[str] = (), in_text: bool = False) -> Normalization:
-        """What these settings do to a text, as a Vocabulary has it.
+        """Return the `Normalization` that a Vocabulary with these settings has.
 
         kept: the symbols of the user, which the character map leaves as they are.
         in_text: whether the space before a text is not one of the steps, but `add_prefix_space`.

@@ -136,5 +136,6 @@ def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:
     if "CharacterMap" in names:
         spec.precompiled_charsmap = base64.b64decode(steps[names.index("CharacterMap")][1])
     kept = [piece.piece for piece in model.pieces if piece.type == USER_DEFINED]
-    if NormalizerSpec.normalization(spec, kept, in_text) != vocabulary.normalization:
+    written = NormalizerSpec(spec.precompiled_charsmap, spec.add_dummy_prefix, spec.remove_extra_whitespaces)
+    if written.normalization(kept, in_text) != vocabulary.normalization:
         raise ConversionError("the normalizer of this vocabulary is not one that tokenizer.model can represent")

@@ -118,7 +118,7 @@ def _edits(text: str, name: str, *arguments) -> Iterable[tuple[int, int, str]]:
 
 @lru_cache(1 << 16)
 def _joins(character: str, form: str) -> bool:
-    """Whether a character may change together with the one before it. form: NFD, or NFKD for Unicode's forms with a K."""
+    """Whether a character may combine with the one before it. form: NFD, or NFKD if the step is NFKC or NFKD."""
     first = unicodedata.normalize(form, character)[0]  # type: ignore[arg-type]
     return unicodedata.combining(first) > 0 or first in _joining()
 

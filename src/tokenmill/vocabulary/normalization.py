@@ -16,7 +16,7 @@ STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents"), 0) | {
 
 
 class Normalization(NamedTuple):
-    """What changes a text before it is split, and what decoding takes back of that. By default nothing.
+    """The changes to a text before it is split, and what decoding undoes. The default changes nothing.
 
     normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
         ("Replace", " ", "\u2581") and so on.
@@ -47,7 +47,7 @@ class Normalization(NamedTuple):
 
     @property
     def prepends(self) -> bool:
-        """Whether a normalizer puts the mark of a space before a text."""
+        """Whether a normalizer puts the space mark before a text."""
         return bool(self.space_mark) and ("Prepend", self.space_mark) in self.normalizers
 
     @property

@@ -9,7 +9,7 @@ from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
 from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
 
 cdef enum:
-    HOLD = 4096  # texts of up to so many bytes are encoded without releasing the GIL: handing it over takes as long as they do
+    HOLD = 4096  # bytes up to which a text is encoded with the GIL held: releasing it takes as long as encoding the text
     SLICE = 4 << 20  # bytes between two checks for signals: a tenth of a second where every pretoken is new
     RAISED = -13  # State.error; beside the negative numbers of _merger_cy
 

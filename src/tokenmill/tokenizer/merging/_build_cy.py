@@ -374,7 +374,7 @@ def _fetch(merger: Merger, tokens: Tokens, origins: Origins | None, events: cyth
 @cython.cfunc
 @cython.exceptval(check=False)
 def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
-    """Whether the id of each merge is above that of the one before, as in nearly all files."""
+    """Whether each merge makes a higher id than the one before it, as in nearly all files."""
     i: cython.Py_ssize_t
     for i in range(5, events.shape[0], 3):
         if events[i] <= events[i - 3]:
@@ -386,11 +386,11 @@ def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
 @cython.exceptval(-1)
 def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
     row: cython.Py_ssize_t
-    merger.n_made = events.shape[0] // 3
-    merger.made = cython.cast(cython.pointer(uint32_t), malloc((merger.n_made + 1) * 4))
+    n: cython.Py_ssize_t = events.shape[0] // 3
+    merger.made = cython.cast(cython.pointer(uint32_t), malloc((n + 1) * 4))
     if merger.made == cython.NULL:
         raise MemoryError
-    for row in range(merger.n_made):
+    for row in range(n):
         merger.made[row] = events[3 * row + 2]
     return 0
 

@@ -71,7 +71,6 @@ cdef class Merger:
     cdef BytePair* byte_pairs  # [a << 8 | b]; NULL if bytes are not merged by ranks alone
     cdef ByteTriple* triples  # by code point
     cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
-    cdef size_t n_made
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
     cdef uint32_t n_characters
     cdef uint32_t n_ids  # higher ids stand for bytes and characters that have no token

@@ -20,7 +20,7 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 
 @cython.cclass
 class Origins:
-    """How the tokens of a merger are built, while it gets its pairs. The bytes are built from the start."""
+    """How each token was merged, while a merger gets its pairs. Single bytes count as built from the start."""
 
     def __cinit__(self, merger: Merger):
         byte: cython.size_t
