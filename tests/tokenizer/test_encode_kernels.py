@@ -114,6 +114,18 @@ def test_ids_above_2_to_the_21(order):
             assert core.decoder.decode_bytes(parts) == data
 
 
+def test_ints_outlive_their_lists_and_encoders():
+    """Encoders share their int objects, and count no references to them."""
+    vocabulary = Vocabulary((*(bytes([i]) for i in range(256)), *(b"\xff" + bytes([i]) for i in range(100)), b"ab"), ())
+    core = Core(vocabulary, 1 << 20)
+    ids = core.encode_section(b"ab")
+    for _ in range(200):
+        assert core.encode_section(b"ab" * 10_000) == [356] * 10_000
+    del core
+    assert ids == [356]
+    assert Core(vocabulary, 1 << 20).encode_section(b"ab")[0] is ids[0]
+
+
 def test_the_random_vocabularies_are_of_both_kinds():
     """Those that are rank-ordered, and those that need all pairs."""
     kinds = Counter()

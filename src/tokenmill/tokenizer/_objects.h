@@ -32,4 +32,15 @@ static inline int tm_text_units(PyObject *o, void **data, size_t *n) {
     return 0;
 }
 
+/* Make an int object immortal: no count of its references frees it, so a new reference need not be counted. Python has immortal
+ * objects from 3.12 on, by the sign of the lower half of the count, or where there is no GIL by a count of more than 32 bits. Before,
+ * it is a number of references that no program gives back. */
+static inline void tm_make_immortal(PyObject *o) {
+#if PY_VERSION_HEX >= 0x030C0000 && !defined(Py_GIL_DISABLED)
+    Py_SET_REFCNT(o, (Py_ssize_t)3 << 30);
+#else
+    Py_SET_REFCNT(o, (Py_ssize_t)1 << 60);
+#endif
+}
+
 #endif

@@ -5,4 +5,4 @@ cdef extern from "tokenmill/tokenizer/_objects.h":
     long long tm_small_int(PyObject* o) noexcept
     int tm_text_units(PyObject* o, void** data, size_t* n) noexcept nogil
     PyObject** tm_items "PySequence_Fast_ITEMS" (object sequence) noexcept
-    void tm_incref "Py_INCREF" (PyObject* item) noexcept
+    void tm_make_immortal(PyObject* o) noexcept

@@ -17,7 +17,7 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_populate, tm_pages_small
 from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
-from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_items, tm_text_units
+from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_make_immortal, tm_text_units
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
@@ -63,7 +63,7 @@ class Encoder(Stages):
         self.cutter = cutter
         self._cache_bytes = cache_bytes
         self._pool = []
-        self._ints = list(range(n_ids))
+        self._ints = _ints_below(n_ids)
         self._int = tm_items(self._ints)
         self.n_ids = n_ids
 
@@ -228,17 +228,14 @@ class Encoder(Stages):
         return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0] // 4) if len(ids) else []
 
     def list_of(self, ids, n):
-        """A list of ints. Each int object is made once, with the encoder: counting a reference is cheaper than making one."""
+        """A list of ints. Their references are not counted: that would read and write each int, and they never die."""
         i: cython.Py_ssize_t
-        item: cython.pointer(PyObject)
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
         if n >= MANY:
             tm_pages_populate(items, n * cython.sizeof(cython.p_void))
         for i in range(n):
-            item = self._int[ids[i]]
-            tm_incref(item)
-            items[i] = item
+            items[i] = self._int[ids[i]]
         return result
 
     # ------------------------------------------------------------------ what a text is to the kernel
@@ -327,6 +324,24 @@ class Encoder(Stages):
                 "drop_unknown=True of tokenmill.load (--drop-unknown) drops such characters of a tokenizer.json, as tokenizers does."
             )
         raise MemoryError
+
+
+_ints: list = []  # immortal: 0, 1, 2, and so on
+
+
+@cython.cfunc
+def _ints_below(n: cython.Py_ssize_t) -> list:
+    """The ints from 0 to n - 1, and perhaps more. All encoders share them, and they live as long as the process."""
+    global _ints
+    ints: list = _ints
+    i: cython.Py_ssize_t
+    known: cython.Py_ssize_t = len(ints)
+    if known < n:
+        ints = ints + list(range(known, n))
+        for i in range(known, n):
+            tm_make_immortal(tm_items(ints)[i])
+        _ints = ints
+    return ints
 
 
 @cython.cfunc
