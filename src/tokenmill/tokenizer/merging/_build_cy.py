@@ -3,7 +3,8 @@
 
 Tokens are built in order of rank. Of all pairs that spell a token, at most one can occur when the token's bytes are merged by
 what was built before: two compatible tokens (_origins_cy.py). The other pairs are passed over. That is right unless one of them
-turns out compatible later; then the vocabulary is not rank-ordered, and the merger gets all pairs.
+turns out compatible later; then the vocabulary is not rank-ordered, and the merger gets more pairs: of a list only the late merges
+and what they lead to (_origins_cy.py), of ranks all.
 
 The loops check for signals, so that Ctrl-C stops loading.
 """
@@ -17,7 +18,6 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.libc.string import memcmp
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_ranks_add_prefetch
@@ -25,6 +25,7 @@ from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
@@ -41,6 +42,9 @@ from ...events import event_table
 MOST_SEEDS = cython.declare(cython.Py_ssize_t, 1 << 16)  # tokens of the lowest ids, with room for others 8 MB of the cache
 GROUP = cython.declare(cython.Py_ssize_t, 64)  # tokens whose slots are fetched at once
 AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
+PASSED = cython.declare(uint8_t, 1)  # a merge of a list that was passed over
+UNBUILT = cython.declare(uint8_t, 2)  # one that was so because a part was not built
+LATE = cython.declare(uint8_t, 3)  # one that is added at the end
 CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
 
 
@@ -110,7 +114,8 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 
 def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
-    """An empty cache that learns tokens once some pretokens were merged: those that merging is known to make of their own bytes."""
+    """An empty cache that learns tokens once some pretokens were merged: those that merging is known to make of their own bytes.
+    Where a token contains what a late merge makes (_origins_cy.py), that is not known."""
     cache: PretokenCache = PretokenCache(merger)
     if merger.built is not None:
         sizes = sizes[: 4 * MOST_SEEDS]
@@ -119,7 +124,16 @@ def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 
 def _put_built(cache: PretokenCache, blob: bytes, sizes: bytes):
-    _put_tokens(cache, PyBytes_AS_STRING(cache.merger.built), blob, sizes)
+    tokens: Tokens = Tokens(blob, sizes)
+    known: bytearray = bytearray(cache.merger.built)
+    finder: Finder = Finder(dict.fromkeys(cache.merger.late, 0))
+    which: cython.Py_ssize_t = 0
+    id: uint32_t
+    for id in range(tokens.n):
+        if finder.n > 0 and known[id] and tokens.starts[id] != cython.NULL:
+            if finder.search(tokens.starts[id], 0, tokens.size[id], cython.address(which)) < tokens.size[id]:
+                known[id] = 0
+    _put_tokens(cache, PyByteArray_AS_STRING(known), blob, sizes)
 
 
 @cython.cfunc
@@ -278,14 +292,15 @@ def _left_part(origins: Origins, table: PretokenCache, tokens: Tokens, shorter: 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
                 scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False) -> Merger:
     """The merger of the orders "merges" and "scores": the pairs of `events`, which holds left id, right id and new id of each merge.
+    The first two spell the third.
 
     packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger."""
     tokens: Tokens = Tokens(*packed)
     merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, fallback, fuse)
     merger.reserve_pairs(min(events.shape[0] // 3, tokens.n))
-    if characters is None and _are_bytes(tokens, byte_ids):
+    if characters is not None or _are_bytes(tokens, byte_ids):
         merger.expect_merges()
-    _add_listed(merger, tokens, events, scores, None if characters is not None or scores else Origins(merger))
+    _add_listed(merger, tokens, events, scores, None if scores else Origins(merger))
     return merger
 
 
@@ -315,7 +330,7 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
     rising: cython.bint = not scores and _rising(events)  # then the id of a merge can be its rank, and needs no look-up
     passed: bytearray = bytearray(n)
     is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
-    ordered: cython.bint = origins is not None
+    late: set = set()  # the texts of what late merges make
     if not rising:
         _set_made(merger, events)
     for row in range(n):
@@ -335,21 +350,50 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
         if origins is None:
             if not merger.add_pair(left, right, rank):  # of a pair listed twice, the first rank counts
                 raise MemoryError
+        elif origins.of[left].size == 0 or origins.of[right].size == 0:
+            is_passed[row] = UNBUILT
         elif origins.of[id].size > 0 or not origins.compatible(left, right):
-            is_passed[row] = 1
+            is_passed[row] = PASSED
         elif not origins.make(left, right, rank, id):
             raise MemoryError
-        elif not _spell(tokens, left, right, id):
-            ordered = False
     for row in range(n):
-        ordered = ordered and not (is_passed[row] and origins.compatible(events[3 * row], events[3 * row + 1]))
-    if ordered:
+        if is_passed[row] == UNBUILT:
+            is_passed[row] = PASSED
+            if origins.compatible(events[3 * row], events[3 * row + 1]):
+                is_passed[row] = LATE
+                id = events[3 * row + 2]
+                if tokens.starts[id] != cython.NULL:
+                    late.add(cython.cast(cython.p_char, tokens.starts[id])[:tokens.size[id]])
+    if late:
+        _add_late(merger, tokens.n, events, is_passed, rising)
+    if origins is not None:
         merger.built = origins.built()
-        return 0
+        merger.late = tuple(late)
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1], passed: cython.pointer(uint8_t),
+              rising: cython.bint) -> cython.int:
+    """Add the late merges of a list, and all with a disordered part. passed: by row."""
+    row: uint32_t
+    n: uint32_t = events.shape[0] // 3
+    disordered: bytearray = bytearray(n_ids)
+    is_disordered: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(disordered))
+    part: cython.bint
+    more: cython.bint = True
+    while more:
+        PyErr_CheckSignals()
+        more = False
+        for row in range(n):
+            part = is_disordered[events[3 * row]] or is_disordered[events[3 * row + 1]]
+            if passed[row] == PASSED and part:
+                passed[row] = LATE
+            if (passed[row] == LATE or part) and not is_disordered[events[3 * row + 2]]:
+                is_disordered[events[3 * row + 2]] = more = True
     for row in range(n):
-        if is_passed[row] and not merger.add_pair(
-            events[3 * row], events[3 * row + 1], events[3 * row + 2] if rising else row
-        ):
+        if passed[row] == LATE and not merger.add_pair(events[3 * row], events[3 * row + 1], events[3 * row + 2] if rising else row):
             raise MemoryError
     return 0
 
@@ -401,18 +445,6 @@ def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
 def _note(merger: Merger, tokens: Tokens, left: uint32_t, right: uint32_t, rank: uint32_t, id: uint32_t) -> cython.void:
     if 0 < min(tokens.size[left], tokens.size[right]) <= 3:
         merger.note_merge(left, tokens.starts[left], tokens.size[left], right, tokens.starts[right], tokens.size[right], rank, id)
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _spell(tokens: Tokens, left: uint32_t, right: uint32_t, id: uint32_t) -> cython.bint:
-    """Whether the third token is the first two joined."""
-    n: uint32_t = tokens.size[left]
-    return (
-        n + tokens.size[right] == tokens.size[id]
-        and memcmp(tokens.starts[id], tokens.starts[left], n) == 0
-        and memcmp(tokens.starts[id] + n, tokens.starts[right], tokens.size[right]) == 0
-    )
 
 
 @cython.cclass

@@ -68,8 +68,8 @@ cdef struct ByteTriple:
 
 cdef class Merger:
     cdef uint32_t byte_ids[256]
-    cdef BytePair* byte_pairs  # [a << 8 | b]; NULL if bytes are not merged by ranks alone
-    cdef ByteTriple* triples  # by code point
+    cdef BytePair* byte_pairs  # [a << 8 | b]; NULL if they are not merged by ranks alone
+    cdef ByteTriple* triples  # by code point; NULL where the alphabet is characters
     cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
     cdef uint32_t n_characters
@@ -79,7 +79,8 @@ cdef class Merger:
     cdef bint complete  # every byte has a token
     cdef bint fallback  # a character without a token becomes its bytes, where all of them have one
     cdef bint fuse  # neighbouring characters that are unknown become one
-    cdef readonly bytes built  # by id: 1 for a token that merging is known to make of its own bytes, else 0; None if that is not known
+    cdef readonly bytes built  # by id: 1 for a token that merging makes of its own bytes, else 0; None if that is not known
+    cdef readonly tuple late  # texts: it is not known of a token that contains one either
 
     cdef int reserve_pairs(self, size_t n) except -1  # room for n pairs at once
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
@@ -92,6 +93,10 @@ cdef class Merger:
     # Note a merge to a token of three bytes; `rank` is the complement.
     cdef void note_triple(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,
                           const uint8_t* right_bytes, uint32_t rank, uint32_t id) noexcept
+    # The id of a byte before any merge; NO_ID for one of several in a character, where the alphabet is characters.
+    cdef uint32_t unit(self, uint8_t byte) noexcept nogil
+    # Append the ids of the first character of a text. Returns its size.
+    cdef size_t add_character(self, const uint8_t* text, size_t n, uint32_t* ids, Py_ssize_t* count) noexcept nogil
     cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     cdef Py_ssize_t first_merges(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
     cdef bint byte_parts(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil

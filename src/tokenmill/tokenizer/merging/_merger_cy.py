@@ -68,6 +68,7 @@ class Merger:
         fallback: whether a character without a token becomes its bytes. fuse: whether unknown neighbours become one."""
         i: cython.size_t
         self.n_ids = n_ids
+        self.late = ()
         self.unknown = NO_ID if unknown is None else unknown
         self.fallback = fallback
         self.fuse = fuse
@@ -110,16 +111,17 @@ class Merger:
 
     def expect_merges(self):
         self.byte_pairs = cython.cast(cython.pointer(BytePair), tm_pages_new(65536 * cython.sizeof(BytePair)))
-        self.triples = cython.cast(cython.pointer(ByteTriple), tm_pages_new(65536 * cython.sizeof(ByteTriple)))
-        if self.byte_pairs == cython.NULL or self.triples == cython.NULL:
+        if self.characters == cython.NULL:
+            self.triples = cython.cast(cython.pointer(ByteTriple), tm_pages_new(65536 * cython.sizeof(ByteTriple)))
+        if self.byte_pairs == cython.NULL or (self.triples == cython.NULL and self.characters == cython.NULL):
             raise MemoryError
         return 0
 
     def note_merge(self, left, left_bytes, left_size, right, right_bytes, right_size, rank, id):
         pair: cython.pointer(BytePair) = self.byte_pairs + (left_bytes[left_size - 1] << 8 | right_bytes[0])
-        a: cython.bint = left_size == 1 and self.byte_ids[left_bytes[0]] == left
-        b: cython.bint = right_size == 1 and self.byte_ids[right_bytes[0]] == right
-        if left_size + right_size == 3 and (a or b):
+        a: cython.bint = left_size == 1 and self.unit(left_bytes[0]) == left
+        b: cython.bint = right_size == 1 and self.unit(right_bytes[0]) == right
+        if self.triples != cython.NULL and left_size + right_size == 3 and (a or b):
             self.note_triple(left, left_bytes, left_size, right, right_bytes, ~rank, id)
         if a and b and pair.rank == 0 and pair.id != NO_ID:
             pair.rank = ~rank
@@ -137,7 +139,7 @@ class Merger:
         if size == 2:
             pair = self.byte_pairs + (token[0] << 8 | token[1])
             pair.id = NO_ID if pair.rank == 0 else pair.id | side
-        elif size == 3:
+        elif size == 3 and self.triples != cython.NULL:
             triple = _triple(self.triples, token)
             if triple != cython.NULL and triple.id == 0:
                 triple.id = NO_ID
@@ -181,29 +183,33 @@ class Merger:
             i += length
         return b""
 
+    def unit(self, byte):
+        """The id of a byte before any merge; NO_ID for one of several in a character, where the alphabet is characters."""
+        if self.characters == cython.NULL:
+            return self.byte_ids[byte]
+        return self.characters[byte] if byte < 0x80 and byte < self.n_characters else NO_ID
+
     def parts(self, pretoken, n, ids):
         """The ids of the bytes or characters of a pretoken, before any merge. Returns their number."""
         i: cython.size_t = 0
         count: cython.Py_ssize_t = 0
-        length: cython.size_t
-        point: uint32_t = 0
-        if self.characters == cython.NULL:
-            for i in range(n):
-                ids[i] = self.byte_ids[pretoken[i]]
-            return n
         while i < n:
-            length = tm_utf8_read(pretoken + i, n - i, cython.address(point))
-            if length == 0:  # a byte outside of any character stands for itself, as in Python's surrogateescape
-                length = 1
-                point = 0xDC00 | pretoken[i]
-            id: uint32_t = self.characters[point] if point < self.n_characters else NO_ID
-            if id == NO_ID and self.fallback and self.byte_parts(pretoken + i, length, ids + count):
-                count += length
-            elif id != NO_ID or not self.fuse or count == 0 or ids[count - 1] != NO_ID:
-                ids[count] = id
-                count += 1
-            i += length
+            i += _add_part(self, pretoken + i, n - i, ids, cython.address(count))
         return count
+
+    def add_character(self, text, n, ids, count):
+        point: uint32_t = 0
+        length: cython.size_t = tm_utf8_read(text, n, cython.address(point))
+        if length == 0:  # a byte outside of any character stands for itself, as in Python's surrogateescape
+            length = 1
+            point = 0xDC00 | text[0]
+        id: uint32_t = self.characters[point] if point < self.n_characters else NO_ID
+        if id == NO_ID and self.fallback and self.byte_parts(text, length, ids + count[0]):
+            count[0] += length
+        elif id != NO_ID or not self.fuse or count[0] == 0 or ids[count[0] - 1] != NO_ID:
+            ids[count[0]] = id
+            count[0] += 1
+        return length
 
     def first_merges(self, pretoken, n, ids):
         """The ids of a pretoken after the merges of all certain pairs of bytes, and characters of three. Returns their number."""
@@ -212,28 +218,28 @@ class Merger:
         count: cython.Py_ssize_t = 0
         pairs: cython.pointer(BytePair) = self.byte_pairs
         pair: cython.pointer(BytePair)
-        triple: cython.pointer(ByteTriple)
+        triple: cython.pointer(ByteTriple) = cython.NULL
         before: uint32_t = 0  # of the two bytes around place i
         if pairs == cython.NULL:
             return self.parts(pretoken, n, ids)
         while i + 1 < n:
             pair = pairs + (pretoken[i] << 8 | pretoken[i + 1])
-            triple = _triple(self.triples, pretoken + i) if i + 2 < n else cython.NULL
+            if self.triples != cython.NULL:
+                triple = _triple(self.triples, pretoken + i) if i + 2 < n else cython.NULL
             if triple != cython.NULL and triple.left > before and triple.right > _after(pairs, pretoken, i + 2, n):
                 ids[count] = triple.id
                 size = 3
+                count += 1
             elif pair.rank > before and pair.rank > _after(pairs, pretoken, i + 1, n):
                 ids[count] = pair.id & ID_BITS
                 size = 2
+                count += 1
             else:
-                ids[count] = self.byte_ids[pretoken[i]]
-                size = 1
-            count += 1
+                size = _add_part(self, pretoken + i, n - i, ids, cython.address(count))
             i += size
             before = pairs[pretoken[i - 1] << 8 | pretoken[i]].before if i < n else 0
         if i < n:
-            ids[count] = self.byte_ids[pretoken[i]]
-            count += 1
+            _add_part(self, pretoken + i, 1, ids, cython.address(count))
         return count
 
     def byte_parts(self, character, n, ids):
@@ -266,6 +272,20 @@ class Merger:
 
     def merge_parts(self, ids, n, work):
         return _by_scan(self, ids, n) if n <= SHORT else _by_chains(self, ids, n, work)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _add_part(self: Merger, text: cython.pointer(cython.const[uint8_t]), n: cython.size_t, ids: cython.pointer(uint32_t),
+              count: cython.pointer(cython.Py_ssize_t)) -> cython.size_t:
+    """Append the id of the first byte of a text, or the ids of its first character. Returns the size in bytes."""
+    if self.characters != cython.NULL:
+        return self.add_character(text, n, ids, count)
+    ids[count[0]] = self.byte_ids[text[0]]
+    count[0] += 1
+    return 1
 
 
 @cython.cfunc

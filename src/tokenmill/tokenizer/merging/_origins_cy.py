@@ -20,16 +20,20 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 
 @cython.cclass
 class Origins:
-    """How each token was merged, while a merger gets its pairs. Single bytes count as built from the start."""
+    """How each token was merged, while a merger gets its pairs. What merging begins with counts as built from the start."""
 
     def __cinit__(self, merger: Merger):
         byte: cython.size_t
+        point: uint32_t
         self.merger = merger
         self.of = cython.cast(cython.pointer(Origin), tm_pages_new((merger.n_ids + 256) * cython.sizeof(Origin)))
         if self.of == cython.NULL:
             raise MemoryError
         for byte in range(256):
             self.of[merger.byte_ids[byte]].size = 1
+        for point in range(merger.n_characters):
+            if merger.characters[point] != NO_ID:
+                self.of[merger.characters[point]].size = 1
 
     def __dealloc__(self):
         tm_pages_free(self.of, (self.merger.n_ids + 256) * cython.sizeof(Origin))
@@ -66,4 +70,7 @@ class Origins:
         flags: cython.p_char = PyBytes_AS_STRING(made)
         for id in range(self.merger.n_ids):
             flags[id] = self.of[id].size > 0
+        for id in range(256):  # where the alphabet is characters, the token of a byte stands for a part of one that has no token
+            if self.merger.characters != cython.NULL and self.merger.byte_ids[id] < self.merger.n_ids:
+                flags[self.merger.byte_ids[id]] = self.merger.unit(id) == self.merger.byte_ids[id]
         return made
