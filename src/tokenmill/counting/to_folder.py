@@ -83,18 +83,18 @@ def count_to_folder(
 
 
 def _count_whole(
-    sources: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, part: int, task: Task
+    found: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, part: int, task: Task
 ) -> dict[str, Any]:
     """Count all sources, with checkpoints; then write the files of the output in the folder `output`."""
     spill = Spill(task.folder, durable=True)
-    files = FileCount(sources, cut_of(splitter), options, task.on_skip)
+    files = FileCount(found, cut_of(splitter), options, task.on_skip)
     _take_up(task, spill, files)
     resumed_bytes = sum(files.bytes_of)
 
     def checkpoint() -> None:
         task.save({"runs": [run.to_json() for run in spill.runs], "files": files.state(threads)})
 
-    size, every = stored_size(sources), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+    size, every = stored_size(found), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
     can_resume = size is not None
     with Threads(
         partial(Counter, splitter),
@@ -113,7 +113,8 @@ def _count_whole(
         about = About(splitter.patterns, documents, sum(bytes_of), parts)
         output, least = task.folder / "output", scaled(options.min_count, files.weighing.scale)
         make_folder(output)
-        written = write_counts(output, about, threads.part_of, threads.pool, at_once, task.progress, least)
+        sources = spill.sources(threads.tables())
+        written = write_counts(output, about, sources, threads.pool, at_once, task.progress, least, threads.pause)
         sync_tree(output)
     numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct, spills, resumed_bytes)
     return asdict(CountSummary(*numbers, files.skipped, shares(about.mixture), written.pruned))

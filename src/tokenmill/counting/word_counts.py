@@ -217,7 +217,7 @@ class WordCounts:
         """
         refuse_folder(folder, store.is_own, overwrite=overwrite)
         about = store.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
-        store.save_rows(self.canonical()._rows, about, folder)
+        store.save_rows(self._rows, about, folder)
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, min_count: int = 0) -> WordCounts:
