@@ -299,7 +299,6 @@ ARRAYS = {
 @pytest.mark.parametrize("content", ARRAYS)
 def test_a_json_array_of_objects(tmp_path, monkeypatch, content, block):
     monkeypatch.setattr(blocks_module, "BLOCK", block)
-    monkeypatch.setattr(jsonl, "BLOCK", block)
     (tmp_path / "a.json").write_text(content)
     texts, skips, places = drawn(tmp_path / "a.json")
     assert [text.decode() for _, text in texts] == ARRAYS[content]
@@ -312,7 +311,7 @@ def test_a_json_array_of_objects(tmp_path, monkeypatch, content, block):
     ("content", "why"),
     [
         ('[{"text": "a"}', "the JSON array does not end"),
-        ('[{"text": "a"} {"text": "b"}]', "no comma and no bracket after item 1"),
+        ('[{"text": "a"} {"text": "b"}]', "item 1: not JSON: another value follows the first, at 15"),
         ('[{"text": "a"}] x', "more behind the end of the JSON array"),
         ('{"text": "a"}\nx', "line 2: not JSON"),
     ],
