@@ -11,11 +11,11 @@ from ..errors import InputError, UsageError, suggests_options
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
-from .options import CountSummary, memory_limit_of
+from .options import CountSummary, memory_limit_of, summary_of
 from .rows import RowSource, concatenate, merge_all, sort_rows, text_bytes, times
 from .spill import Spill, temporary_spill
 from .store import About, SavedCounts, is_own, write_counts
-from .weights import Weighing, Weight, checked_weights, scaled, shares
+from .weights import Weighing, Weight, checked_weights, scaled
 from .word_counts import sum_of
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def add_up(
         else:
             with atomic_folder(output, is_own) as folder:
                 written = write_counts(folder, about, sources, progress=progress, min_count=least)
-    numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct)
-    return CountSummary(*numbers, pruned=written.pruned, shares=shares(about.mixture))
+    return summary_of(about, written)
 
 
 def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:

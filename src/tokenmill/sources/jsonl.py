@@ -10,7 +10,6 @@ import itertools
 import json
 import re
 from array import array
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from ..errors import InputError
 from ._cut_cy import ArrayLines
 from ._json_cy import field_columns
 from .blocks import FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span, decode
-from .find import Skip, Source
+from .find import Source
 from .text import CutSource
 
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
@@ -138,53 +137,26 @@ def columns_of(block: Block, *fields: str) -> tuple[dict[str, Column], list[int]
 
 
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
-    """Put the texts in place of the objects."""
-    columns, odd = columns_of(block, *options.fields, *(["id"] if ids else []))
-    texts = [columns[field] for field in options.fields]
-    names = _names(*columns["id"]) if ids else None
-    if odd or len(texts) > 1:
-        _join_and_parse_odd(block, options, texts, names, odd)
-    else:
-        block.data, block.ends, _ = texts[0]
+    """Put the texts in place of the objects, of which Python's json reads the odd ones, and those whose fields are not all strings."""
+    by_name, odd = columns_of(block, *options.fields, *(["id"] if ids else []))
+    columns = [by_name[field] for field in options.fields]
+    names = _names(*by_name["id"]) if ids else None
+    if not odd and len(columns) == 1:
+        block.data, block.ends, _ = columns[0]
         block.names = names
+        return
+    values = [[bytes(data[a:b]) for a, b in itertools.pairwise([0, *ends])] for data, ends, _ in columns]
+    texts = values[0]
+    if len(columns) > 1:
+        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*values, strict=True)]
+        odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
+    block.read(texts, names, odd, partial(document, options=options))
 
 
 def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
     return [
         data[start:end].decode() if kind else None for start, end, kind in zip([0, *ends], ends, kinds, strict=False)
     ]
-
-
-def _join_and_parse_odd(
-    block: Block, options: ReadOptions, columns: Sequence[Column], names: list[str | None] | None, odd: Sequence[int]
-) -> None:
-    """Put the texts and names in place of the objects, of which Python's json reads the odd ones, and those whose fields are
-    not all strings."""
-    values = [[bytes(data[a:b]) for a, b in itertools.pairwise([0, *ends])] for data, ends, _ in columns]
-    texts = values[0]
-    if len(columns) > 1:
-        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*values, strict=True)]
-        odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
-    changed, first, damaged = 0, "", set()
-    for i in odd:
-        try:
-            read = document(block.record(i), options)
-        except Damaged as error:
-            block.skips.append(Skip(block.source, block.position(i), str(error)))
-            damaged.add(i)
-            continue
-        texts[i] = read.text.encode()
-        if names is not None:
-            names[i] = read.id
-        if read.replaced:
-            changed += read.replaced
-            first = first or block.position(i)
-    block.set_documents(texts, block.numbers)
-    block.names = names
-    block.keep_others(damaged)
-    if changed:
-        reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
-        block.skips.append(Skip(block.source, first, reason, left_out=False))
 
 
 def without_surrogates(text: str) -> tuple[str, int]:
