@@ -36,16 +36,6 @@ AHEAD = 4  # parts that one task merges
 Pause = Callable[[], None]  # called between two kernel calls; raises to give up
 
 
-class Batch(Protocol):
-    """Rows to be merged with others, in canonical order."""
-
-    def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        """Add the rows whose hash begins with the `bits` bits `part`."""
-
-    def reaches(self, end: int) -> bool:
-        """Whether there may be rows with the hash `end` or higher."""
-
-
 class RowSource(Protocol):
     """Batches of rows, one after the other in canonical order. nbytes: of the pretokens, at most."""
 
@@ -53,7 +43,7 @@ class RowSource(Protocol):
     def rows(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
-    def batches(self, part: int, bits: int) -> Iterator[Batch]:
+    def batches(self, part: int, bits: int) -> Iterator[TableRows | ArrayRows]:
         """From the part `part` of 2**bits of the hash range on."""
 
 
@@ -209,11 +199,13 @@ class TableRows:
         return iter([self])
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
+        """Add the rows whose hash begins with the `bits` bits `part`."""
         low, high = part << (64 - bits), ((part + 1) << (64 - bits)) - 1
         slots = self._table.slots
         merge.add_table(self._table, low * slots >> 64, (high * slots >> 64) + 1, low, high)
 
     def reaches(self, end: int) -> bool:
+        """Whether there may be rows with the hash `end` or higher."""
         return True
 
 

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..jobs.in_order import map_in_order
-from ..jobs.outputs import atomic_folder, open_output
+from ..jobs.outputs import open_output
 from ..jobs.progress import Progress
 from .rows import (
     ArrayRows,
@@ -36,7 +36,6 @@ from .rows import (
     merge_rows,
     merged_part,
     order_of,
-    sort_rows,
     times,
 )
 from .weights import Part, scale_of, scaled
@@ -262,13 +261,6 @@ def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
             offsets, counts = offsets[end:], counts[end:]
     if pending:
         yield concatenate(pending)
-
-
-def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:
-    """Write rows, in any order, to `folder`, which appears whole or not at all."""
-    require("pyarrow", "corpus", "writing word counts")
-    with atomic_folder(folder, is_own) as beside:
-        write_counts(beside, about, sort_rows(rows))
 
 
 def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
