@@ -172,9 +172,10 @@ def duplicate_in(rows: Rows) -> bytes | None:
 
 def table_sources(tables: Sequence[CountTable], pause: Pause = lambda: None) -> list[RowSource]:
     """Tables in memory, to be merged."""
-    return [
-        source for table in tables for source in (_sorted_slots(table, pause) if table.seeded else [TableRows(table)])
-    ]
+    sources: list[RowSource] = []
+    for table in tables:
+        sources += _sorted_slots(table, pause) if table.seeded else [TableRows(table)]
+    return sources
 
 
 def _sorted_slots(table: CountTable, pause: Pause) -> Iterator[ArrayRows]:

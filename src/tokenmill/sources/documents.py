@@ -180,12 +180,15 @@ def _format_of(source: Source, format: str | None = None, pause: Pause = lambda:
         head = stream.peek(HEAD)
     except InputError:
         return "", stream
+    dump = re.match(rb"\s*<", head)
     if format == "json":
         format = "json" if head.lstrip(b" \t\r\n").startswith(b"[") else "jsonl"
     elif head.startswith(b"PAR1"):
         format = "parquet"
-    elif re.match(rb"\s*<", head):
-        format = "wikipedia" if b"<mediawiki" in head else "stackexchange" if b"<posts>" in head else "text"
+    elif dump and b"<mediawiki" in head:
+        format = "wikipedia"
+    elif dump and b"<posts>" in head:
+        format = "stackexchange"
     return format or "text", stream
 
 
