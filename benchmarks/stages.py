@@ -110,7 +110,7 @@ def encode(clock: Clock, name: str, path: Path, folder: Path) -> int:
 def count(clock: Clock, name: str, path: Path, folder: Path, train: str = "") -> int:
     from tokenmill import Splitter, train_from_counts
     from tokenmill.counting.reading import cut_of
-    from tokenmill.counting.rows import merge_tables
+    from tokenmill.counting.rows import concatenate, merge_all, table_sources
     from tokenmill.counting.threads import Counter
     from tokenmill.counting.word_counts import WordCounts
     from tokenmill.sources.blocks import ReadOptions
@@ -122,7 +122,7 @@ def count(clock: Clock, name: str, path: Path, folder: Path, train: str = "") ->
         if not name.startswith("lines"):
             split(clock, splitter, block)
         clock("count", counter.count, block)
-    rows = clock("count", merge_tables, [counter.table], None, lambda: None)
+    rows = clock("count", lambda: concatenate(list(merge_all(table_sources([counter.table])))))
     clock.add("count", -clock.spent.get("split", 0.0))
     counts = WordCounts(*rows, splitter.patterns, counter.documents, sum(counter.bytes_of))
     if train:

@@ -11,7 +11,7 @@ from naive_split import reference_pretokens
 from tokenmill import Splitter
 from tokenmill.counting._count_cy import count_text
 from tokenmill.counting._table_cy import CountTable
-from tokenmill.counting.rows import grow, merge_tables
+from tokenmill.counting.rows import concatenate, grow, merge_all, table_sources
 from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.patterns import PATTERNS
 
@@ -34,7 +34,7 @@ def counted(documents, limit=1 << 20, slots=1024, scanner=SPLITTER.scanner):
         if table.full:
             grow(table, 2 * table.slots)
         position, document = count_text(table, scanner, text, ends, position, document, limit)
-    return items_of(merge_tables([table]))
+    return items_of(concatenate(list(merge_all(table_sources([table])))))
 
 
 def pretokens_by_bytes(documents):

@@ -14,15 +14,14 @@ from tokenmill.counting._count_cy import count_pretokens
 from tokenmill.counting._row_merge_cy import RowMerge, hashes
 from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.rows import (
-    ArrayRows,
-    TableRows,
     concatenate,
     grow,
     hashes_of,
+    merge_all,
     merge_rows,
-    merge_tables,
     merged,
     sort_rows,
+    table_sources,
 )
 
 
@@ -47,6 +46,10 @@ def hash_of(pretoken):
     out = np.zeros(1, np.uint64)
     hashes(np.frombuffer(pretoken, np.uint8), np.array([0, len(pretoken)], np.uint64), out)
     return int(out[0])
+
+
+def merge_tables(tables, pool=None, pause=lambda: None):
+    return concatenate(list(merge_all(table_sources(tables, pause), pool, pause)))
 
 
 def canonical(counter):
@@ -85,12 +88,10 @@ def test_a_merge_is_the_sum_whatever_the_parts_and_sources(seed):
     groups = [random_pretokens(rng, 1500) for _ in range(rng.randrange(2, 5))]
     tables = [count_all(CountTable(rng.choice([1024, 1031, 5000])), group, rng) for group in groups]
     expected = collections.Counter(pretoken for group in groups for pretoken in group)
-    arrays = [sort_rows(rows_of((pretoken, 1) for pretoken in group)) for group in groups]
+    arrays = [source for group in groups for source in sort_rows(rows_of((pretoken, 1) for pretoken in group))]
     assert items_of(merge_tables(tables)) == canonical(expected)
-    sources = [
-        TableRows(table) if rng.random() < 0.5 else ArrayRows(array)
-        for table, (array,) in zip(tables, arrays, strict=True)
-    ]
+    of_tables = table_sources(tables)
+    sources = [rng.choice(pair) for pair in zip(of_tables, arrays, strict=True)]
     bits = rng.randrange(6)
     assert items_of(concatenate(list(merged(sources, bits, range(1 << bits))))) == canonical(expected)
 
@@ -148,8 +149,8 @@ def test_tables_are_added_up_like_counters(groups, bits, slots, at_the_ends):
     one, rows = RowMerge(), []
     for part in range(1 << bits):
         one.begin()
-        for table in tables:
-            one.add_table(table, part, bits)
+        for source in table_sources(tables):
+            source.add_to(one, part, bits)
         n, size = one.finish()
         arena, offsets, counts = np.full(size + 9, 7, np.uint8), np.empty(n, np.uint64), np.empty(n, np.uint64)
         one.write(arena, offsets, counts)

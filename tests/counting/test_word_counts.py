@@ -199,7 +199,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
         written = []
         for step in (5002, 1, 7, 299, 1000):
 
-            def part_of(file, bits, step=step):
+            def part_of(sources, file, bits, pause, step=step):
                 (rows,) = np.nonzero([h >> (64 - bits) == file for h in hashes.tolist()])
                 first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
                 for i in range(first, last, step):
@@ -207,7 +207,8 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 
             folder = tmp_path / f"{total_bytes}-{step}"
             folder.mkdir()
-            totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), part_of)
+            monkeypatch.setattr(storage, "merged_part", part_of)
+            totals = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), [])
             assert (totals.distinct, totals.pretokens) == (len(counts), int(numbers.sum()))
             written.append(folder_bytes(folder))
             assert list(WordCounts.load(folder).items()) == list(counts.items())
@@ -218,7 +219,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 def test_files_that_get_no_rows_are_empty(tmp_path):
     folder = tmp_path / "c"
     folder.mkdir()
-    storage.write_counts(folder, storage.About((), 0, 4 * 2**30), lambda file, bits: [])
+    storage.write_counts(folder, storage.About((), 0, 4 * 2**30), [])
     assert len(list(folder.iterdir())) == 4
     assert len(WordCounts.load(folder)) == 0
 

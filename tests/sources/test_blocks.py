@@ -299,7 +299,6 @@ ARRAYS = {
 @pytest.mark.parametrize("content", ARRAYS)
 def test_a_json_array_of_objects(tmp_path, monkeypatch, content, block):
     monkeypatch.setattr(blocks_module, "BLOCK", block)
-    monkeypatch.setattr(jsonl, "BLOCK", block)
     (tmp_path / "a.json").write_text(content)
     texts, skips, places = drawn(tmp_path / "a.json")
     assert [text.decode() for _, text in texts] == ARRAYS[content]
@@ -308,11 +307,49 @@ def test_a_json_array_of_objects(tmp_path, monkeypatch, content, block):
         assert drawn(tmp_path / "a.json", place=place)[0] == texts[seen:]
 
 
+STRINGS = st.text(st.sampled_from('ab"\\\\,[]{}\n\t é'), max_size=8)
+VALUES = st.recursive(
+    STRINGS | st.none() | st.integers(0, 9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(STRINGS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(STRINGS, VALUES), max_size=6),
+    st.sampled_from([None, 0, 1]),
+    st.booleans(),
+    st.sampled_from([1, 2, 7, 1 << 20]),
+)
+def test_any_json_array_is_read_like_lines(tmp_path_factory, items, indent, ascii, block):
+    path = tmp_path_factory.mktemp("array") / "a.json"
+    objects = [{"text": text, "other": other} for text, other in items]
+    path.write_text(json.dumps(objects, indent=indent, ensure_ascii=ascii), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "BLOCK", block)
+        texts, skips, places = drawn(path)
+        assert texts == [(f"item {i}", text.encode()) for i, (text, _) in enumerate(items, 1)]
+        assert skips == []
+        for place, seen in places[:-1]:
+            assert drawn(path, place=place)[:2] == (texts[seen:], [])
+
+
+@pytest.mark.parametrize("block", [4, 1 << 20])
+def test_an_item_of_an_array_that_is_too_long_or_damaged_is_left_out_alone(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(blocks_module, "BLOCK", block)
+    items = ['{"text": "a"}', f'{{"text": "{"x" * 100}"}}', '{"text": 1 2}', '{"text": "b"}']
+    (tmp_path / "a.json").write_text(f"[{', '.join(items)}]")
+    texts, skips, _ = drawn(tmp_path / "a.json", ReadOptions(max_document_bytes=50))
+    assert texts == [("item 1", b"a"), ("item 4", b"b")]
+    assert [skip.partition(": ")[0] for skip in skips] == ["a.json, item 2", "a.json, item 3"]
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
         ('[{"text": "a"}', "the JSON array does not end"),
-        ('[{"text": "a"} {"text": "b"}]', "no comma and no bracket after item 1"),
+        ('[{"text": "a"} {"text": "b"}]', "item 1: not JSON: another value follows the first, at 15"),
         ('[{"text": "a"}] x', "more behind the end of the JSON array"),
         ('{"text": "a"}\nx', "line 2: not JSON"),
     ],

@@ -26,7 +26,7 @@ from tokenmill.errors import UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.quality.checking import document_texts
 from tokenmill.quality.evaluation_text import EvaluationText
-from tokenmill.sources import blocks, decompress, jsonl
+from tokenmill.sources import blocks, decompress
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.token_files import parts
@@ -240,7 +240,7 @@ def test_no_output_depends_on_blocks_or_threads(tmp_path, tok, monkeypatch, bloc
     paths += [write(tmp_path / "in" / name, TEXT_FILES[name]) for name in ("a.txt", "crlf.txt", "wide.txt.gz")]
     expected = outputs(tmp_path / "whole", paths, tok, 1)
     assert len(expected) > 6
-    for module in (blocks, jsonl, parquet_source):
+    for module in (blocks, parquet_source):
         monkeypatch.setattr(module, "BLOCK", block)
     monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
     monkeypatch.setattr(decompress, "THREADS_FROM", 0)

@@ -126,7 +126,7 @@ def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
         ('{"text": "a"},\n{"text": "b"}\n', "a.json, line 1: not JSON: a comma after the last value, at 14. Remove it"),
         (
             '[{"text": "a"}, {"text": "b"},\n]\n',
-            "a.json: not JSON: a comma after item 2, which is the last. Remove it.",
+            "a.json: not JSON: a comma after item 2, and no item after it. Remove it.",
         ),
         ('{"text": "a"} {"text": "b"}\n', "a.json, line 1: not JSON: another value follows the first, at 15."),
         ('[{"text": "a",}]', "a.json, item 1: not JSON: a comma after the last value, at 13. Remove it"),

@@ -11,7 +11,7 @@ from token_file_examples import expected_ids, read_megatron, stream_of, text, to
 import tokenmill
 from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
-from tokenmill.sources import blocks, jsonl, parquet
+from tokenmill.sources import blocks, parquet
 from tokenmill.sources.documents import ReadOptions
 from tokenmill.token_files import encoding, formats, parts
 from tokenmill.token_files.settings import FORMATS, EncodeOptions, dtype_for
@@ -98,7 +98,6 @@ def test_blocks_of_any_size_give_the_same_bytes(tok, sources, tmp_path, monkeypa
     options = EncodeOptions(read=ReadOptions(unit))
     tokenmill.encode_files(tok, sources[0], tmp_path / "whole" / "t.parquet", format="parquet", options=options)
     monkeypatch.setattr(blocks, "BLOCK", block)
-    monkeypatch.setattr(jsonl, "BLOCK", block)
     monkeypatch.setattr(parquet, "BLOCK", block)
     monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
     tokenmill.encode_files(tok, sources[0], tmp_path / "small" / "t.parquet", format="parquet", options=options)

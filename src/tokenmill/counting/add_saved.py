@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +11,11 @@ from ..errors import InputError, UsageError, suggests_options
 from ..jobs.outputs import atomic_folder, make_folder, named, refuse_existing, refuse_folder
 from ..jobs.progress import Progress
 from .ddfreq import SUFFIX, read_ddfreq, write_ddfreq
-from .options import CountSummary, memory_limit_of
-from .rows import ArrayRows, RowSource, concatenate, merged_part, sort_rows, text_bytes, times
+from .options import CountSummary, memory_limit_of, summary_of
+from .rows import RowSource, concatenate, merge_all, sort_rows, text_bytes, times
 from .spill import Spill, temporary_spill
 from .store import About, SavedCounts, is_own, write_counts
-from .weights import Weighing, Weight, checked_weights, scaled, shares
+from .weights import Weighing, Weight, checked_weights, scaled
 from .word_counts import sum_of
 
 if TYPE_CHECKING:
@@ -72,21 +71,20 @@ def add_up(
                 sources.append(saved)
                 abouts.append(saved.about)
             else:  # in any order; a pretoken may come twice
-                batches = saved.batches() if saved else (times(rows, factor) for rows in read_ddfreq(path))
+                batches = saved.row_groups() if saved else (times(rows, factor) for rows in read_ddfreq(path))
                 abouts.append(About(total_bytes=_sort_into(spill, batches, limit) // factor))
             if progress is not None:
                 progress("read", number + 1, len(paths))
         spill.compact()
         about = _sum(abouts, weighing, paths)
-        part_of = partial(merged_part, [*spill.runs, *sources])
+        sources += spill.runs
         least = scaled(min_count, about.scale)
         if output.suffix == SUFFIX:
-            written = write_ddfreq(output, part_of(0, 0), least)
+            written = write_ddfreq(output, merge_all(sources), least)
         else:
             with atomic_folder(output, is_own) as folder:
-                written = write_counts(folder, about, part_of, progress=progress, min_count=least)
-    numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct)
-    return CountSummary(*numbers, pruned=written.pruned, shares=shares(about.mixture))
+                written = write_counts(folder, about, sources, progress=progress, min_count=least)
+    return summary_of(about, written)
 
 
 def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
@@ -106,7 +104,7 @@ def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
 
 
 def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
-    spill.add([ArrayRows(rows) for rows in sort_rows(concatenate(batches))])
+    spill.add(sort_rows(concatenate(batches)))
 
 
 def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:

@@ -12,10 +12,11 @@ from ..jobs.work import EXECUTION
 from ..kernels.machine import free_memory
 from ..options import Argument, Option, Options, whole_number
 from ..sources.blocks import INPUT, ReadOptions
-from .weights import Weight, checked_weights
+from .weights import Weight, checked_weights, shares
 
 if TYPE_CHECKING:
     from ..split import Splitter
+    from .store import About, Written
 
 LEAST_MEMORY = 100_000_000  # bytes; Python and its libraries alone take about 70 MB
 TRAINING = "Training"  # the heading of its options in help texts
@@ -88,6 +89,19 @@ class CountSummary:
     shares: Sequence[dict[str, Any]] = ()
     pruned: int = 0
     seconds: float = 0.0
+
+
+def summary_of(about: About, written: Written, **more: Any) -> CountSummary:
+    """The result of a count, from the metadata of its files and the totals of what was written."""
+    return CountSummary(
+        about.documents,
+        about.total_bytes,
+        written.pretokens,
+        written.distinct,
+        shares=shares(about.mixture),
+        pruned=written.pruned,
+        **more,
+    )
 
 
 def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:

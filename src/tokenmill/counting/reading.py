@@ -71,9 +71,9 @@ class FileCount:
         weighing: Weighing | None = None,
         spans: Sequence[Span | None] = (),
     ) -> None:
-        self.documents = self.skipped = 0
+        self.skipped = 0
         self.weighing = weighing or Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
-        self.bytes_of = [0] * len(self.weighing.factors)
+        self._before: tuple[int, list[int]] = 0, [0] * len(self.weighing.factors)
         self._paths, self._spans = paths, spans or [None] * len(paths)
         on_skip = self._on_skip = options.read.skipper(on_skip)
         whole, binary = on_skip is not None, options.binary
@@ -102,6 +102,7 @@ class FileCount:
 
         for counter in threads.counters:
             counter.set_factors(self.weighing.factors)
+        threads.counters[0].documents, threads.counters[0].bytes_of = self._before
         try:
             # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
             threads.start(step, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
@@ -114,23 +115,19 @@ class FileCount:
                 with source.lock:
                     source.close()
 
-    def bytes_in_all(self, threads: Threads) -> list[int]:
-        """The bytes counted of each group of sources, before an interruption too."""
-        return [before + now for before, now in zip(self.bytes_of, threads.bytes_of(), strict=True)]
-
     def state(self, threads: Threads) -> dict[str, Any]:
         """For `resume`, while all threads are between two blocks."""
         unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
         return {
-            "documents": self.documents + threads.documents,
-            "bytes_of": self.bytes_in_all(threads),
+            "documents": threads.documents,
+            "bytes_of": threads.bytes_of(),
             "skipped": self.skipped,
             "places": {"next": self._next, "unfinished": unfinished},
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on where an interrupted job was."""
-        self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
+        """Go on where an interrupted job was: the threads begin with its numbers."""
+        self._before, self.skipped = (state["documents"], state["bytes_of"]), state["skipped"]
         self._next = state["places"]["next"]
         unfinished = {number: place for number, *place in state["places"]["unfinished"]}
         for number, place in unfinished.items():

@@ -37,23 +37,14 @@ Pause = Callable[[], None]  # called between two kernel calls; raises to give up
 
 
 class RowSource(Protocol):
-    """Rows to be merged with others."""
+    """Batches of rows, one after the other in canonical order. nbytes: of the pretokens, at most."""
 
     @property
     def rows(self) -> int: ...
     @property
-    def nbytes(self) -> int:
-        """Of their pretokens, at most."""
-
-    def open(self, part: int, bits: int) -> OpenRows:
-        """Its rows from the part `part` of 2**bits of the hash range on."""
-
-
-class OpenRows(Protocol):
-    """A source that is being merged, in ascending order of the parts."""
-
-    def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        """Add the rows whose hash begins with the `bits` bits `part`."""
+    def nbytes(self) -> int: ...
+    def batches(self, part: int, bits: int) -> Iterator[TableRows | ArrayRows]:
+        """From the part `part` of 2**bits of the hash range on."""
 
 
 def bits_for(sources: Sequence[RowSource]) -> int:
@@ -167,49 +158,60 @@ def duplicate_in(rows: Rows) -> bytes | None:
     """A pretoken that is in the rows more than once, or None."""
     import numpy as np
 
-    if is_canonical(rows):
+    arena, offsets, counts = rows
+    if is_canonical(rows) or len(merge_rows([(arena, offsets, np.zeros_like(counts))])[2]) == len(counts):
         return None
-    hashes = hashes_of(rows)
-    order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    again = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
     seen: set[bytes] = set()
-    for i in np.union1d(again - 1, again):
-        pretoken = _pretoken(rows, order[i])
+    for i in range(len(counts)):
+        pretoken = _pretoken(rows, i)
         if pretoken in seen:
             return pretoken
         seen.add(pretoken)
     return None
 
 
-class TableRows:
-    """A table in memory, to be merged. It is only read, so several threads may merge parts of it."""
+def table_sources(tables: Sequence[CountTable], pause: Pause = lambda: None) -> list[RowSource]:
+    """Tables in memory, to be merged."""
+    sources: list[RowSource] = []
+    for table in tables:
+        sources += _sorted_slots(table, pause) if table.seeded else [TableRows(table)]
+    return sources
 
-    def __init__(self, table: CountTable, pause: Pause = lambda: None):
+
+def _sorted_slots(table: CountTable, pause: Pause) -> Iterator[ArrayRows]:
+    """The rows of a table whose slots are in no order."""
+    merge = RowMerge()
+    for first in range(0, table.slots, SLOTS):
+        pause()
+        merge.begin()
+        merge.add_table(table, first, min(first + SLOTS, table.slots), 0, 2**64 - 1)
+        yield ArrayRows(_rows_of(merge))
+
+
+class TableRows:
+    """A table in the order of the hash. It is only read, so several threads may merge parts of it."""
+
+    def __init__(self, table: CountTable):
         self._table = table
-        self._sorted: list[ArrayRows] = []
         self.rows = len(table)
         self.nbytes = table.arena_bytes + SHORT * self.rows
-        if table.seeded:  # its slots are in no order
-            one = RowMerge()
-            for first in range(0, table.slots, SLOTS):
-                pause()
-                one.begin()
-                one.add_slots(table, first, min(first + SLOTS, table.slots))
-                self._sorted.append(ArrayRows(_rows_of(one)))
 
-    def open(self, part: int, bits: int) -> OpenRows:
-        return self
+    def batches(self, part: int, bits: int) -> Iterator[TableRows]:
+        return iter([self])
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        if not self._table.seeded:
-            merge.add_table(self._table, part, bits)
-        for rows in self._sorted:
-            rows.add_to(merge, part, bits)
+        """Add the rows whose hash begins with the `bits` bits `part`."""
+        low, high = part << (64 - bits), ((part + 1) << (64 - bits)) - 1
+        slots = self._table.slots
+        merge.add_table(self._table, low * slots >> 64, (high * slots >> 64) + 1, low, high)
+
+    def reaches(self, end: int) -> bool:
+        """Whether there may be rows with the hash `end` or higher."""
+        return True
 
 
 class ArrayRows:
-    """Rows in memory in canonical order, to be merged."""
+    """Rows in memory in canonical order."""
 
     def __init__(self, rows: Rows):
         self._rows = rows
@@ -217,54 +219,35 @@ class ArrayRows:
         self.rows = len(rows[2])
         self.nbytes = int(rows[1][-1]) - int(rows[1][0])
 
-    def open(self, part: int, bits: int) -> OpenRows:
-        return self
+    def batches(self, part: int, bits: int) -> Iterator[ArrayRows]:
+        return iter([self])
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        first, last = self._bounds(part, bits)
-        merge.add_rows(*cut_rows(self._rows, first, last), self._hashes[first:last])
-
-    def part(self, part: int, bits: int) -> Rows:
-        """Those whose hash begins with the `bits` bits `part`."""
-        return cut_rows(self._rows, *self._bounds(part, bits))
-
-    def _bounds(self, part: int, bits: int) -> tuple[int, int]:
         import numpy as np
 
         first = int(np.searchsorted(self._hashes, np.uint64(part << (64 - bits)))) if part else 0
         end = (part + 1) << (64 - bits)
-        return first, len(self._hashes) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
+        last = int(np.searchsorted(self._hashes, np.uint64(end))) if self.reaches(end) else self.rows
+        merge.add_rows(*cut_rows(self._rows, first, last), self._hashes[first:last])
 
     def reaches(self, end: int) -> bool:
-        """Whether they include rows with the hash `end` or higher."""
-        return len(self._hashes) > 0 and int(self._hashes[-1]) >= end
-
-
-class SortedRows:
-    """Batches of rows in canonical order, to be merged as they come in."""
-
-    def __init__(self, batches: Iterator[Rows]):
-        self._batches = map(ArrayRows, batches)
-        self._batch: ArrayRows | None = None
-
-    def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        end = (part + 1) << (64 - bits)
-        while batch := self._batch or next(self._batches, None):
-            batch.add_to(merge, part, bits)
-            self._batch = batch if batch.reaches(end) else None
-            if self._batch is not None:
-                return
+        return self.rows > 0 and int(self._hashes[-1]) >= end
 
 
 def merged(sources: Sequence[RowSource], bits: int, parts: range, pause: Pause = lambda: None) -> Iterator[Rows]:
     """The sum of `sources` in canonical order, in one batch for each of `parts` of the hash range."""
-    one, opened = RowMerge(), [source.open(parts.start, bits) for source in sources]
+    merge, opened = RowMerge(), [source.batches(parts.start, bits) for source in sources]
+    batches = [next(each, None) for each in opened]
     for part in parts:
         pause()
-        one.begin()
-        for each in opened:
-            each.add_to(one, part, bits)
-        yield _rows_of(one)
+        merge.begin()
+        for i, following in enumerate(opened):
+            while batch := batches[i]:
+                batch.add_to(merge, part, bits)
+                if batch.reaches((part + 1) << (64 - bits)):
+                    break
+                batches[i] = next(following, None)
+        yield _rows_of(merge)
 
 
 def merged_part(sources: Sequence[RowSource], part: int, bits: int, pause: Pause = lambda: None) -> Iterator[Rows]:
@@ -273,43 +256,35 @@ def merged_part(sources: Sequence[RowSource], part: int, bits: int, pause: Pause
     return merged(sources, bits + more, range(part << more, (part + 1) << more), pause)
 
 
-def merge_groups(
-    sources: Sequence[RowSource], pool: Executor | None, pause: Pause, at_once: int = 4
-) -> Iterator[list[Rows]]:
-    """The sum of `sources` in canonical order, merged by `at_once` threads of the pool; each item is some parts of it."""
+def merge_all(
+    sources: Sequence[RowSource], pool: Executor | None = None, pause: Pause = lambda: None, at_once: int = 4
+) -> Iterator[Rows]:
+    """The sum of `sources` in canonical order, merged by `at_once` threads of the pool."""
     bits = bits_for(sources)
+    if pool is None:
+        return merged(sources, bits, range(1 << bits), pause)
 
     def merge(first: int) -> list[Rows]:
         return list(merged(sources, bits, range(first, min(first + AHEAD, 1 << bits)), pause))
 
-    return map_in_order(pool, merge, range(0, 1 << bits, AHEAD), at_once)
-
-
-def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = lambda: None) -> Rows:
-    """The sum of several tables as rows in canonical order, in memory."""
-    sources = [TableRows(table, pause) for table in tables]
-    groups = merge_groups(sources, pool if len(tables) > 1 else None, pause, len(tables))
-    return collect(
-        itertools.chain.from_iterable(groups), sum(each.rows for each in sources), sum(each.nbytes for each in sources)
-    )
+    return itertools.chain.from_iterable(map_in_order(pool, merge, range(0, 1 << bits, AHEAD), at_once))
 
 
 def merge_rows(groups: Iterable[Rows]) -> Rows:
     """The sum of several groups of rows, in canonical order; a pretoken may be in any of them, in any order."""
-    sources = [ArrayRows(rows) for group in groups for rows in sort_rows(group)]
-    return concatenate(list(merged_part(sources, 0, 0)))
+    return concatenate(list(merge_all([source for rows in groups for source in sort_rows(rows)])))
 
 
-def sort_rows(rows: Rows) -> list[Rows]:
-    """Rows in any order as groups in canonical order."""
+def sort_rows(rows: Rows) -> list[ArrayRows]:
+    """Rows in any order as sources."""
     if is_canonical(rows):
-        return [rows]
-    groups, one = [], RowMerge()
+        return [ArrayRows(rows)]
+    groups, merge = [], RowMerge()
     for first in range(0, len(rows[2]), ROWS):
         some = cut_rows(rows, first, min(first + ROWS, len(rows[2])))
-        one.begin()
-        one.add_rows(*some, hashes_of(some))
-        groups.append(_rows_of(one))
+        merge.begin()
+        merge.add_rows(*some, hashes_of(some))
+        groups.append(ArrayRows(_rows_of(merge)))
     return groups
 
 

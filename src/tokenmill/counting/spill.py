@@ -12,16 +12,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import FormatError, require
 from ..jobs.outputs import atomic_file, make_folder, open_output, temporary_folder
 from ._table_cy import CountTable
-from .rows import Pause, RowSource, SortedRows, TableRows, bits_for, merge_groups
+from .rows import ArrayRows, Pause, RowSource, bits_for, merge_all, table_sources
 from .store import from_arrow, to_batch
-
-if TYPE_CHECKING:
-    from .rows import Rows
 
 PURPOSE = "counting more pretokens than fit into the memory limit"
 
@@ -41,17 +38,14 @@ class Run(NamedTuple):
     def to_json(self) -> list[Any]:
         return [self.path.name, *self[1:]]
 
-    def open(self, part: int, bits: int) -> SortedRows:
-        return SortedRows(self._batches((part << self.bits) >> bits))
-
-    def _batches(self, first: int) -> Iterator[Rows]:
+    def batches(self, part: int, bits: int) -> Iterator[ArrayRows]:
         pa = require("pyarrow", "corpus", PURPOSE)
         try:
             with pa.OSFile(str(self.path)) as file:
                 reader = pa.ipc.open_file(file)
-                for i in range(first, reader.num_record_batches):
+                for i in range((part << self.bits) >> bits, reader.num_record_batches):
                     batch = reader.get_batch(i)
-                    yield from_arrow(batch.column(0), batch.column(1))
+                    yield ArrayRows(from_arrow(batch.column(0), batch.column(1)))
         except (OSError, ValueError) as error:
             raise FormatError(f"{self.path}, a temporary file of this count, cannot be read: {error}") from error
 
@@ -69,11 +63,10 @@ def write_run(
     bits = bits_for(sources)
     rows = nbytes = 0
     with (atomic_file if durable else open_output)(path) as file, pa.ipc.new_file(file, schema) as writer:
-        for group in merge_groups(sources, pool, pause):
-            for part in group:
-                rows += len(part[2])
-                nbytes += len(part[0])
-                writer.write_batch(to_batch(part, schema))
+        for part in merge_all(sources, pool, pause):
+            rows += len(part[2])
+            nbytes += len(part[0])
+            writer.write_batch(to_batch(part, schema))
             pause()
     return Run(path, bits, rows, nbytes)
 
@@ -95,7 +88,7 @@ class Spill:
 
     def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = lambda: None) -> None:
         """Merge the tables into a run and clear them."""
-        self.add([TableRows(table, pause) for table in tables], pool, pause)
+        self.add(table_sources(tables, pause), pool, pause)
         for table in tables:
             table.clear()
 
@@ -116,7 +109,7 @@ class Spill:
 
     def sources(self, tables: Sequence[CountTable]) -> list[RowSource]:
         """All that was counted: the runs, and the tables in memory."""
-        return [*self.runs, *map(TableRows, tables)]
+        return [*self.runs, *table_sources(tables)]
 
     def _new_path(self) -> Path:
         with self._lock:

@@ -23,16 +23,18 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..jobs.in_order import map_in_order
-from ..jobs.outputs import atomic_folder, open_output
+from ..jobs.outputs import open_output
 from ..jobs.progress import Progress
 from .rows import (
     ArrayRows,
-    SortedRows,
+    Pause,
+    RowSource,
     collect,
     concatenate,
     filter_rows,
     is_canonical,
     merge_rows,
+    merged_part,
     order_of,
     times,
 )
@@ -151,15 +153,15 @@ class Written:
 def write_counts(
     folder: Path,
     about: About,
-    part_of: Callable[[int, int], Iterable[Rows]],
+    sources: Sequence[RowSource],
     pool: Executor | None = None,
     at_once: int = 1,
     progress: Progress | None = None,
     min_count: int = 0,
+    pause: Pause = lambda: None,
 ) -> Written:
-    """Write the files of word counts into an existing folder, without what was seen fewer than `min_count` times.
+    """Write the sum of `sources` as files into an existing folder, without what was seen fewer than `min_count` times.
 
-    part_of(file, bits): the rows whose hash begins with the `bits` bits `file`, in canonical order.
     pool: writes `at_once` files at once.
     progress: called as progress("merge", thousandths of the hash range done, 1000).
     """
@@ -172,7 +174,7 @@ def write_counts(
             shares[number] = order_of(rows, len(rows[2]) - 1)[0] * files / 2**64 - number
 
         with open_output(folder / name_of_file(number, files)) as file:
-            sums = write_file(file, about, part_of(number, bits), watch, min_count)
+            sums = write_file(file, about, merged_part(sources, number, bits, pause), watch, min_count)
         shares[number] = 1.0
         return sums
 
@@ -261,22 +263,14 @@ def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
         yield concatenate(pending)
 
 
-def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:
-    """Write rows in canonical order to `folder`, which appears whole or not at all."""
-    require("pyarrow", "corpus", "writing word counts")
-    saved = ArrayRows(rows)
-    with atomic_folder(folder, is_own) as beside:
-        write_counts(beside, about, lambda part, bits: [saved.part(part, bits)])
-
-
 def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
     """Read the word counts in `folder`. The counts of a pretoken in several foreign files add up."""
     saved = SavedCounts(Path(folder))
     if saved.about is None:
-        return filter_rows(merge_rows(saved.batches()), min_count), About()
+        return filter_rows(merge_rows(saved.row_groups()), min_count), About()
     least = scaled(min_count, saved.about.scale)
     try:
-        rows = collect((filter_rows(batch, least) for batch in saved.batches()), saved.rows, saved.nbytes)
+        rows = collect((filter_rows(batch, least) for batch in saved.row_groups()), saved.rows, saved.nbytes)
     except ValueError as error:
         raise FormatError(f"{folder} is damaged: it has more rows than its metadata says") from error
     return rows, saved.about
@@ -308,10 +302,10 @@ class SavedCounts:
             )
         self.about = abouts[0]
 
-    def open(self, part: int, bits: int) -> SortedRows:
-        return SortedRows(self.batches((part * len(self._files)) >> bits))
+    def batches(self, part: int, bits: int) -> Iterator[ArrayRows]:
+        return map(ArrayRows, self.row_groups((part * len(self._files)) >> bits))
 
-    def batches(self, first: int = 0) -> Iterator[Rows]:
+    def row_groups(self, first: int = 0) -> Iterator[Rows]:
         """The rows from the file with the number `first` on. Those that tokenmill wrote are in canonical order."""
         last = -1, b""
         for path in self._files[first:]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from importlib import import_module
 from operator import mul
@@ -21,7 +21,7 @@ from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block, BlockSource
 from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
-from .rows import ENTRY, Pause, concatenate, filter_rows, grow, merge_tables, merged_part
+from .rows import ENTRY, Pause, collect, concatenate, filter_rows, grow, merge_all
 from .spill import Spill
 
 if TYPE_CHECKING:
@@ -260,14 +260,12 @@ class Threads:
 
     def rows(self, min_count: int = 1) -> Rows:
         """All that was counted, in canonical order, in memory."""
-        if not self.spill.runs:
-            pool = self.pool if self.n > 1 else None
-            return filter_rows(merge_tables(self.tables(), pool, self.pause), min_count)
-        return concatenate([filter_rows(rows, min_count) for rows in self.part_of(0, 0)])
-
-    def part_of(self, part: int, bits: int) -> Iterator[Rows]:
-        """The rows of one part of the hash range, in canonical order."""
-        return merged_part(self.spill.sources(self.tables()), part, bits, self.pause)
+        sources = self.spill.sources(self.tables())
+        pool = self.pool if self.n > 1 and not self.spill.runs else None
+        batches = (filter_rows(rows, min_count) for rows in merge_all(sources, pool, self.pause, self.n))
+        if self.spill.runs:  # the same pretokens are in many of them
+            return concatenate(list(batches))
+        return collect(batches, sum(each.rows for each in sources), sum(each.nbytes for each in sources))
 
 
 def useful_threads(num_threads: int | None, size: int | None, memory: int) -> int:

@@ -24,13 +24,13 @@ from ..sources.documents import Chosen, parts_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
 from ..split.patterns import DEFAULT
-from .options import CountOptions, CountSummary, Paths, make_splitter, memory_limit_of
+from .options import CountOptions, CountSummary, Paths, make_splitter, memory_limit_of, summary_of
 from .reading import FileCount, cut_of, found_sources, stored_size
 from .rows import merged_part
 from .spill import Run, Spill, temporary_spill, write_run
 from .store import About, Written, files_for, is_own, name_of_file, write_counts, write_file
 from .threads import Counter, Threads
-from .weights import Weighing, scaled, shares
+from .weights import Weighing, scaled
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
@@ -83,18 +83,17 @@ def count_to_folder(
 
 
 def _count_whole(
-    sources: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, part: int, task: Task
+    found: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions, part: int, task: Task
 ) -> dict[str, Any]:
     """Count all sources, with checkpoints; then write the files of the output in the folder `output`."""
     spill = Spill(task.folder, durable=True)
-    files = FileCount(sources, cut_of(splitter), options, task.on_skip)
-    _take_up(task, spill, files)
-    resumed_bytes = sum(files.bytes_of)
+    files = FileCount(found, cut_of(splitter), options, task.on_skip)
+    resumed_bytes = _take_up(task, spill, files)
 
     def checkpoint() -> None:
         task.save({"runs": [run.to_json() for run in spill.runs], "files": files.state(threads)})
 
-    size, every = stored_size(sources), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+    size, every = stored_size(found), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
     can_resume = size is not None
     with Threads(
         partial(Counter, splitter),
@@ -108,19 +107,18 @@ def _count_whole(
         files.run(threads, task.show)
         spills = len(spill.runs)
         at_once = threads.prepare_merge()
-        bytes_of = files.bytes_in_all(threads)
-        documents, parts = files.documents + threads.documents, files.weighing.parts(bytes_of)
-        about = About(splitter.patterns, documents, sum(bytes_of), parts)
+        mixture = files.weighing.parts(threads.bytes_of())
+        about = About(splitter.patterns, threads.documents, threads.total_bytes, mixture)
         output, least = task.folder / "output", scaled(options.min_count, files.weighing.scale)
         make_folder(output)
-        written = write_counts(output, about, threads.part_of, threads.pool, at_once, task.progress, least)
+        sources = spill.sources(threads.tables())
+        written = write_counts(output, about, sources, threads.pool, at_once, task.progress, least, threads.pause)
         sync_tree(output)
-    numbers = (about.documents, about.total_bytes, written.pretokens, written.distinct, spills, resumed_bytes)
-    return asdict(CountSummary(*numbers, files.skipped, shares(about.mixture), written.pruned))
+    return asdict(summary_of(about, written, spills=spills, resumed_bytes=resumed_bytes, skipped=files.skipped))
 
 
-def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
-    """Restore the last checkpoint, and delete what was written after it."""
+def _take_up(task: Task, spill: Spill, files: FileCount) -> int:
+    """Restore the last checkpoint, and delete what was written after it. Returns the bytes of text that were counted."""
     state = task.load() or {"runs": [], "files": None}
     runs = [Run.from_json(task.folder, run) for run in state["runs"]]
     for run in runs:
@@ -129,8 +127,10 @@ def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
     for path in {task.folder / "output", *task.folder.glob("*run-*")} - {run.path for run in runs}:
         remove(path)
     spill.runs = runs
-    if state["files"] is not None:
-        files.resume(state["files"])
+    if state["files"] is None:
+        return 0
+    files.resume(state["files"])
+    return sum(state["files"]["bytes_of"])
 
 
 def count_in_shards(
@@ -161,26 +161,17 @@ def count_in_shards(
         sizes = [sum(run.nbytes for run in group) for group in groups]
         merged = do_parts("combine", sizes, partial(_merge_runs, groups), folder, job, progress=progress)
         runs = [Run.from_json(folder.path, run) for run, _ in merged]
-    documents, total_bytes = sum(value["documents"] for value in values), sum(value["total_bytes"] for value in values)
-    parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
-    about = About(splitter.patterns, documents, total_bytes, parts)
+    bytes_of = [sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)]
+    documents = sum(value["documents"] for value in values)
+    about = About(splitter.patterns, documents, sum(bytes_of), weighing.parts(bytes_of))
     make_folder(folder.path / "output")
-    n = files_for(total_bytes)
+    n = files_for(about.total_bytes)
     write = partial(_write_file, runs, about, n, options.min_count)
     written = Written.sum(value for value, _ in do_parts("merge", [1] * n, write, folder, job, progress=progress))
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
         remove(rest)
-    resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
-    return CountSummary(
-        documents,
-        total_bytes,
-        written.pretokens,
-        written.distinct,
-        resumed_bytes=resumed_bytes,
-        skipped=sum(value["skipped"] for value in values),
-        pruned=written.pruned,
-        shares=shares(parts),
-    )
+    resumed_bytes = sum(sum(value["bytes_of"]) for value, resumed in counted if resumed)
+    return summary_of(about, written, resumed_bytes=resumed_bytes, skipped=sum(value["skipped"] for value in values))
 
 
 def _count_shard(
@@ -199,8 +190,8 @@ def _count_shard(
         files.run(threads, task.show)
         spill.compact()
         run = write_run(task.folder / f"run-{part:05}.arrow", spill.sources(threads.tables()), durable=True)
-        values = {"documents": threads.documents, "bytes_of": threads.bytes_of(), "run": run.to_json()}
-        return values | {"total_bytes": threads.total_bytes, "skipped": files.skipped}
+        numbers = {"documents": threads.documents, "bytes_of": threads.bytes_of(), "skipped": files.skipped}
+        return numbers | {"run": run.to_json()}
 
 
 def _merge_runs(groups: Sequence[Sequence[Run]], part: int, task: Task) -> list[Any]:

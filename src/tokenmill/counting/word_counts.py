@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, checks_methods
-from ..jobs.outputs import refuse_folder
+from ..errors import UsageError, checks_methods, require
+from ..jobs.outputs import atomic_folder, refuse_folder
 from . import store
-from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
+from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, sort_rows, text_bytes
 from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
@@ -217,7 +217,9 @@ class WordCounts:
         """
         refuse_folder(folder, store.is_own, overwrite=overwrite)
         about = store.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
-        store.save_rows(self.canonical()._rows, about, folder)
+        require("pyarrow", "corpus", "writing word counts")
+        with atomic_folder(folder, store.is_own) as beside:
+            store.write_counts(beside, about, sort_rows(self._rows))
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, min_count: int = 0) -> WordCounts:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The cutting kernel: a buffer of text into documents, in place, and the bounds of JSON values.
+"""The cutting kernel: a buffer of text into documents, in place, and the items of a JSON array into lines.
 
 A cutter gets a buffer that begins where a document begins. It moves the documents that end in the buffer to its front,
 without line ends and separators, and writes where each of them ends and where it was. What is left after the last
@@ -289,32 +289,62 @@ def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end
 # JSON
 
 
-def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
-    """Return the end of the JSON array or object that begins at `start`; 0 if it does not end before `length`.
+@cython.cclass
+class ArrayLines:
+    """Makes lines of the items of a JSON array, in place: the brackets around them and the commas between them become newlines.
 
-    Only brackets and strings are looked at.
+    Newlines elsewhere, which are white space, become tabs. Only brackets, commas and strings are looked at.
+
+    depth: how many brackets are open. items: how many items have ended.
+    ended: whether the array has ended.
+    missing: whether an item is missing before or after a comma.
     """
-    at: cython.size_t = start
-    back: cython.size_t
-    depth: cython.size_t = 0
-    byte: uint8_t
-    base: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), cython.address(text[0]))
-    with cython.nogil:
-        while at < length:
-            byte = base[at]
-            if byte == QUOTE:
-                while True:
-                    at = _find(base, at + 1, length, QUOTE)
-                    back = at
-                    while at < length and base[back - 1] == BACKSLASH:  # the opening quote ends this at the latest
+
+    depth = cython.declare(cython.size_t, visibility="public")
+    items = cython.declare(cython.size_t, visibility="public")
+    ended = cython.declare(cython.bint, visibility="public")
+    missing = cython.declare(cython.bint, visibility="readonly")
+    in_item: cython.bint  # whether there was anything since the last comma
+    in_string: cython.bint
+    escaped: cython.bint  # whether the last byte of a string was a backslash that escapes the next
+
+    def turn(self, buffer: uint8_t[::1], start: cython.size_t, length: cython.size_t) -> int:
+        """Turn buffer[start:length], which follows what was given before. Returns where that ends: at the end of the array at the latest."""
+        text: cython.pointer(uint8_t) = cython.address(buffer[0])
+        at: cython.size_t = start
+        quote: cython.size_t
+        back: cython.size_t
+        byte: uint8_t
+        with cython.nogil:
+            while at < length and not self.ended and not self.missing:
+                if self.in_string:
+                    back = quote = _find(text, at, length, QUOTE)
+                    while back > at and text[back - 1] == BACKSLASH:
                         back -= 1
-                    if (at - back) & 1 == 0:
-                        break
-            elif byte == 91 or byte == 123:
-                depth += 1
-            elif byte == 93 or byte == 125:
-                depth -= 1
-                if depth == 0:
-                    break
-            at += 1
-    return at + 1 if at < length else 0
+                    self.escaped = ((quote - back) & 1) ^ (self.escaped and back == at)
+                    if quote < length:
+                        self.in_string = self.escaped
+                        self.escaped = False
+                    at = min(quote + 1, length)
+                    continue
+                byte = text[at]
+                if byte == 91 or byte == 123:
+                    self.depth += 1
+                    if self.depth == 1:
+                        text[at] = NEWLINE
+                elif byte == 93 or byte == 125:
+                    self.depth -= 1
+                    self.ended = self.depth == 0
+                elif byte == QUOTE:
+                    self.in_string = True
+                if self.ended or (byte == 44 and self.depth == 1):
+                    self.missing = not self.in_item and (byte == 44 or self.items > 0)
+                    text[at] = NEWLINE
+                    self.in_item = False
+                    self.items += not self.missing
+                elif byte == NEWLINE:
+                    text[at] = 9
+                elif byte != 32 and byte != 9 and byte != RETURN and text[at] != NEWLINE:
+                    self.in_item = True
+                at += 1
+        return at

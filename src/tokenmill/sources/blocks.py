@@ -15,7 +15,7 @@ import itertools
 import os
 import threading
 from array import array
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -219,21 +219,45 @@ class Block:
         self.skips.append(Skip(self.source, self.label.replace("#", str(number)), reason))
         self._skipped.append(number)
 
-    def leave_out_long(self, limit: int | None) -> None:
-        """Add a skip in place of each document of more than `limit` bytes."""
-        if limit is None or self.numbers is None:
-            return
-        long = {i for i, text in enumerate(self.texts()) if len(text) > limit}
-        for i in sorted(long):
-            self.leave_out(self.numbers[i], too_long(limit))
-        self.keep_others(long)
-
     def keep_others(self, gone: Container[int]) -> None:
         """Leave out the documents `gone`."""
         kept = [i for i in range(len(self.ends)) if i not in gone]
         numbers, names, texts = self.numbers, self.names, list(self.texts())
         self.set_documents([texts[i] for i in kept], numbers and [numbers[i] for i in kept])
         self.names = names and [names[i] for i in kept]
+
+    def read(
+        self,
+        texts: list[bytes],
+        names: list[str | None] | None,
+        chosen: Iterable[int],
+        document: Callable[[Record], Document | Drop],
+    ) -> None:
+        """Put texts and names in place of the records; those of the chosen records are what `document` makes of them."""
+        gone, replaced, first = set(), 0, ""
+        for i in chosen:
+            try:
+                made = document(self.record(i))
+            except Damaged as error:
+                self.skips.append(Skip(self.source, self.position(i), str(error)))
+                gone.add(i)
+                continue
+            if isinstance(made, Drop):
+                gone.add(i)
+                continue
+            texts[i] = made.text.encode()
+            if names is not None:
+                names[i] = made.id
+            if made.replaced:
+                replaced += made.replaced
+                first = first or self.position(i)
+        self.set_documents(texts, self.numbers)
+        self.names = names
+        if gone:
+            self.keep_others(gone)
+        if replaced:
+            reason = f"{replaced:,} lone surrogates in JSON became U+FFFD, from here on"
+            self.skips.append(Skip(self.source, first, reason, left_out=False))
 
     def items(self) -> list[Record | Skip]:
         """The records and the skips, in the order of the source."""
@@ -289,7 +313,8 @@ class BlockSource:
                 if not self._opened:
                     self._opened = True
                     self._open(pause)
-                self._fill(block)
+                if not self.done:
+                    self._fill(block)
             except InputError as error:
                 block.skips.append(Skip(self.name, "", str(error).removeprefix(f"{self.name}: ")))
                 self.done = True
@@ -318,7 +343,7 @@ class BlockSource:
         raise NotImplementedError
 
     def _open(self, pause: Pause) -> None:
-        """Open the source; called before the first block, with the lock held."""
+        """Open the source, or set `done` to leave it out; called before the first block, with the lock held."""
         raise NotImplementedError
 
     def _fill(self, block: Block) -> None:
@@ -374,6 +399,11 @@ class StreamSource(BlockSource):
 
     def _open(self, pause: Pause) -> None:
         self._stream = self._stream or ByteStream(self.source, pause)
+        if self._binary in ("error", "skip") and (reason := _why_binary(self._stream.peek(HEAD))):
+            if self._binary == "error":
+                raise InputError(f"{self.name}: looks binary: {reason}")
+            self.done = True
+            return
         if self._span is not None:
             self._span_start, self._end = map(self._boundary, self._span)
             self._start = max(self._start, self._span_start)
@@ -403,23 +433,6 @@ class StreamSource(BlockSource):
             wanted.release()
         self._rest = b""
         return length + got, got < size - length and not stream.damaged
-
-    def _refused(self, block: Block) -> bool:
-        """Whether the source is skipped because it is binary. Called before the first block."""
-        binary, self._binary = self._binary, None
-        if binary not in ("error", "skip"):
-            return False
-        if self._position():
-            with ByteStream(self.source) as stream:
-                head = stream.peek(HEAD)
-        else:
-            assert self._stream is not None
-            head = self._stream.peek(HEAD)
-        reason = _why_binary(head)
-        if reason and binary == "error":
-            block.skips.append(Skip(self.name, "", f"looks binary: {reason}"))
-        self.done = reason != ""
-        return self.done
 
 
 def _why_binary(head: bytes) -> str:

@@ -31,25 +31,6 @@ THREADS_FROM = 1 << 20  # stored bytes of a .bz2: starting threads costs more th
 MOST_THREADS = 8  # a block of a .bz2 is 46 MB of plain bytes at most, and each thread has two
 
 
-class PlainChunks:
-    """An iterator of plain bytes that knows its position in the stored ones."""
-
-    _chunks: Iterator[bytes]
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        return next(self._chunks)
-
-    def stored_position(self) -> int:
-        """The bytes of the file as it is stored that have been read."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Free what was opened beside the file."""
-
-
 def _limited(member: Any, data: Any) -> Iterator[bytes]:
     """Of bz2 and lzma."""
     yield member.decompress(data, PLAIN_STEP)
@@ -69,8 +50,8 @@ def _unlimited(member: Any, data: Any) -> Iterator[bytes]:
     yield member.decompress(data)
 
 
-class MemberReader(PlainChunks):
-    """The plain bytes of all members of a compressed file. Zeros between members are padding.
+class MemberReader:
+    """An iterator of the plain bytes of all members of a compressed file. Zeros between members are padding.
 
     new: makes the decompressor of one member.
     pieces: what it makes of some stored bytes, in pieces.
@@ -83,7 +64,17 @@ class MemberReader(PlainChunks):
         self._stored = memoryview(b"")  # read, but not given to a decompressor
         self._chunks = self._decompress(new, pieces)
 
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._chunks)
+
+    def close(self) -> None:
+        """Free what was opened beside the file."""
+
     def stored_position(self) -> int:
+        """The bytes of the file as it is stored that have been read."""
         return self._file.tell() - len(self._stored)
 
     def _decompress(self, new: Callable[[], Any], pieces: Callable[[Any, Any], Iterator[bytes]]) -> Iterator[bytes]:
@@ -110,24 +101,24 @@ class MemberReader(PlainChunks):
         return len(self._stored) > 0
 
 
-class ThreadedBzip2Reader(PlainChunks):
+class ThreadedBzip2Reader(MemberReader):
     """A .bz2 on all cores, by rapidgzip. Where that fails, bz2 reads it again from the front and finds the damage."""
 
     def __init__(self, name: str, file: Any) -> None:
         rapidgzip = require("rapidgzip", "corpus", "reading .bz2 on all cores")
         self._threads = rapidgzip.IndexedBzip2File(name, parallelization=min(available_cores(), MOST_THREADS))
         weakref.finalize(self, self._threads.close)  # it aborts a process that ends before its files are closed
-        self._members = MemberReader(file, bz2.BZ2Decompressor)
         self._size = os.path.getsize(name)
-        self._chunks = self._decompress()
+        super().__init__(file, bz2.BZ2Decompressor)
+        self._chunks = self._fast_then(self._chunks)
 
     def stored_position(self) -> int:
-        return max(self._threads.tell_compressed() // 8, self._members.stored_position())
+        return max(self._threads.tell_compressed() // 8, super().stored_position())
 
     def close(self) -> None:
         self._threads.close()
 
-    def _decompress(self) -> Iterator[bytes]:
+    def _fast_then(self, members: Iterator[bytes]) -> Iterator[bytes]:
         position, held = 0, b""
         with contextlib.suppress(Exception):  # bz2 decides what can be read, and says what is wrong
             while data := self._threads.read(16 * PLAIN_STEP):
@@ -139,13 +130,13 @@ class ThreadedBzip2Reader(PlainChunks):
                 if held:
                     yield held
                 return
-        for data in self._members:
+        for data in members:
             if position < len(data):
                 yield data[position:]
             position = max(0, position - len(data))
 
 
-def decompressed(suffix: str, name: str, file: Any) -> PlainChunks:
+def decompressed(suffix: str, name: str, file: Any) -> MemberReader:
     """The plain bytes of a .gz, .bz2, .xz or .zst, in chunks that are not empty."""
     if suffix == ".zst":
         zstandard = require("zstandard", "corpus", f"reading {name}")

@@ -14,7 +14,6 @@ that is left out (a redirect), or raises Damaged.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import itertools
 import os
@@ -88,15 +87,8 @@ def open_source(
     """
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
-    format = format or SUFFIXES.get(suffix_of(source))
-    stream, readable = None, True
-    if format in (None, "json"):
-        try:
-            stream = ByteStream(source, pause)
-            format = _format_of(stream.peek(HEAD), format)
-        except InputError:  # drawing the first block raises it again
-            format, readable = "text", False
-    if readable and not can_read_again(source) and not _has_fields(format, options):
+    format, stream = _format_of(source, format, pause)
+    if format and not can_read_again(source) and not _has_fields(format, options):
         if stream is not None:
             stream.close()
         raise _no_fields(source)
@@ -157,17 +149,17 @@ def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
     if options.fields == (ReadOptions.field,) or not sources:
         return
     for source in sources:
-        format = SUFFIXES.get(suffix_of(source))
-        if not can_read_again(source) or _has_fields(format, options):
+        if not can_read_again(source):
             return
-        if format is None:
-            with contextlib.suppress(InputError), closing(ByteStream(source)) as stream:
-                if _has_fields(_format_of(stream.peek(HEAD), None), options):
-                    return
+        format, stream = _format_of(source)
+        if stream is not None:
+            stream.close()
+        if _has_fields(format, options):
+            return
     raise _no_fields(sources[0])
 
 
-def _has_fields(format: str | None, options: ReadOptions) -> bool:
+def _has_fields(format: str, options: ReadOptions) -> bool:
     """Return whether a source of this format has the fields that `options` names; any source has the default one."""
     return format in SUFFIXES.values() or options.fields == (ReadOptions.field,)
 
@@ -178,35 +170,39 @@ def _no_fields(source: Source) -> UsageError:
     )
 
 
-def _format_of(head: bytes, format: str | None) -> str:
-    """The format that the first bytes tell; of `format` "json", whether it is an array or lines."""
+def _format_of(source: Source, format: str | None = None, pause: Pause = lambda: None) -> tuple[str, ByteStream | None]:
+    """The format of a source, and the stream if its first bytes told; "" if they cannot be read, which its reader will say."""
+    format, stream = format or SUFFIXES.get(suffix_of(source)), None
+    if format not in (None, "json"):
+        return format, None
+    try:
+        stream = ByteStream(source, pause)
+        head = stream.peek(HEAD)
+    except InputError:
+        return "", stream
+    dump = re.match(rb"\s*<", head)
     if format == "json":
-        return "json" if head.lstrip(b" \t\r\n").startswith(b"[") else "jsonl"
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if re.match(rb"\s*<", head):
-        if b"<mediawiki" in head:
-            return "wikipedia"
-        if b"<posts>" in head:
-            return "stackexchange"
-    return "text"
+        format = "json" if head.lstrip(b" \t\r\n").startswith(b"[") else "jsonl"
+    elif head.startswith(b"PAR1"):
+        format = "parquet"
+    elif dump and b"<mediawiki" in head:
+        format = "wikipedia"
+    elif dump and b"<posts>" in head:
+        format = "stackexchange"
+    return format or "text", stream
 
 
 def _divisions(source: Source, options: ReadOptions, size: int, cut: Cut | None) -> int:
     """The bytes or row groups by which a source of `size` bytes may be divided, 0 if it may not: see `parts_of`."""
-    format = SUFFIXES.get(suffix_of(source))
     if is_url(source) or os.fspath(source).lower().endswith(COMPRESSIONS):
         return 0
-    if format in (None, "jsonl"):
-        with ByteStream(source) as stream:
-            format = format or _format_of(stream.peek(HEAD), None)
-            if not stream.seekable:
-                return 0
-        if format == "text" and options.unit != "line" and (options.unit != "file" or cut is None):
-            return 0
-    if format == "parquet":
-        return ParquetSource.groups(source)
-    return size if format in ("text", "jsonl") else 0
+    format, stream = _format_of(source)
+    with stream or ByteStream(source) as opened:
+        if format == "parquet":
+            return ParquetSource.groups(source)
+        lines = format == "jsonl" or (format == "text" and options.unit == "line")
+        may_cut = format == "text" and options.unit == "file" and cut is not None
+        return size if opened.seekable and (lines or may_cut) else 0
 
 
 def parts_of(
@@ -277,27 +273,24 @@ def documents_of(
 ) -> Iterator[Document]:
     """The documents of `read_documents`, with the options in one object. read_on: called with the bytes read so far, as stored, once their documents are taken."""
     on_skip = options.skipper(on_skip)
-    block, before = Block(), 0
     found = find_sources(sources, on_skip)
     refuse_text(found, options)
-    for source in found:
-        with closing(open_source(source, options, format, ids=True)) as opened:
-            while opened.draw(block):
-                for item in block.items():
-                    try:
-                        document = item if isinstance(item, Skip) else document_of(item, options)
-                    except Damaged as error:
-                        document = Skip(item.source, item.position, str(error))
-                    if isinstance(document, Skip):
-                        report_skips([document], on_skip)
-                    elif isinstance(document, Document):
-                        if document.replaced:
-                            reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
-                            report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
-                        yield document
-                if read_on is not None:
-                    read_on(before + opened.stored_position())
-        before += size_of(source)
+    before = [0, *itertools.accumulate(map(size_of, found))]
+    for block, place, read in blocks_of([(source, 0, None) for source in found], Place(), options, format, ids=True):
+        for item in block.items():
+            try:
+                document = item if isinstance(item, Skip) else document_of(item, options)
+            except Damaged as error:
+                document = Skip(item.source, item.position, str(error))
+            if isinstance(document, Skip):
+                report_skips([document], on_skip)
+            elif isinstance(document, Document):
+                if document.replaced:
+                    reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
+                    report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
+                yield document
+        if read_on is not None:
+            read_on(before[place.source] + read)
 
 
 def document_of(record: Record, options: ReadOptions) -> Document | Drop:

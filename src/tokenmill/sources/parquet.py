@@ -6,7 +6,6 @@ The strings are taken from Arrow's buffers as they are. A null is no document. A
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import os
 from array import array
@@ -14,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, reason_of, require
-from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span
+from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span, too_long
 from .find import STDIN, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
 from .streams import Pause
@@ -190,8 +189,10 @@ class ParquetSource(BlockSource):
         block.ends = array("Q", (offsets[1:] - offsets[0]).astype("uint64").tobytes())
         block.data = data[offsets[0] : offsets[-1]]
         limit = self._options.max_document_bytes
-        if limit is not None and (offsets[1:] - offsets[:-1] > limit).any():
-            block.leave_out_long(limit)
+        if limit is not None and (long := (offsets[1:] - offsets[:-1] > limit).nonzero()[0].tolist()):
+            for i in long:
+                block.leave_out(block.numbers[i], too_long(limit))
+            block.keep_others(long)
 
 
 def page_sizes(file: Any, start: int, end: int) -> Iterator[int]:
@@ -251,15 +252,10 @@ def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
 def _joined(columns: Sequence[Any]) -> Any:
     """The texts of each row in one, without those that are null or empty; null where all are null."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    def join(a: Any, b: Any) -> Any:
-        both = pc.and_(pc.greater(pc.binary_length(a), 0), pc.greater(pc.binary_length(b), 0))
-        return pc.binary_join_element_wise(a, b, pc.if_else(both, *separators))
-
-    separators = [pa.scalar(each, pa.large_binary()) for each in (FIELD_BREAK, b"")]
-    joined = functools.reduce(join, [column.cast(pa.large_binary()).fill_null(b"") for column in columns])
-    return pc.if_else(functools.reduce(pc.or_, map(pc.is_valid, columns)), joined, None)
+    rows = zip(*(column.cast(pa.large_binary()).to_pylist() for column in columns), strict=True)
+    texts = (None if all(text is None for text in row) else FIELD_BREAK.join(filter(None, row)) for row in rows)
+    return pa.array(texts, pa.large_binary())
 
 
 def strings_of(strings: Any) -> tuple[np.ndarray, memoryview]:

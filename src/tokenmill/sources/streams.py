@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError, reason_of
-from .decompress import PLAIN_STEP, PlainChunks, decompressed
+from .decompress import PLAIN_STEP, MemberReader, decompressed
 from .find import COMPRESSIONS, STDIN, Source, is_url, shown
 from .remote import open_url
 
@@ -61,7 +61,7 @@ class ByteStream:
         self._ahead = memoryview(b"")  # read, but not given out
         self._damage: InputError | None = None
         self._file: Any = _open_file(source, pause)
-        self._packed: PlainChunks | None = None  # what decompresses the file
+        self._packed: MemberReader | None = None  # what decompresses the file
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
             self._chunks = self._packed = _plain_chunks(os.fspath(source), self._file, suffix)
@@ -242,7 +242,7 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def _plain_chunks(name: str, file: Any, suffix: str | None) -> PlainChunks | None:
+def _plain_chunks(name: str, file: Any, suffix: str | None) -> MemberReader | None:
     """Chunks of the plain bytes of `file`, none of them empty; None if it is not compressed."""
     suffix = Path(name).suffix.lower() if suffix is None else suffix
     if suffix == ".7z":

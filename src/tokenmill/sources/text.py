@@ -86,8 +86,6 @@ class FileSource(StreamSource):
         return ""
 
     def _fill(self, block: Block) -> None:
-        if self._refused(block):
-            return
         if self._whole and (reason := self._damage()):
             block.skips.append(Skip(self.name, "", reason))
             self.done = True
@@ -156,8 +154,6 @@ class CutSource(StreamSource):
             return stream.position
 
     def _fill(self, block: Block) -> None:
-        if self._refused(block):
-            return
         cutter, n = self._cutter, 0
         block.label = self.label
         while not n and not self.done:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
-from .blocks import HEAD, Block, Damaged, Document, ReadOptions
-from .find import Skip, Source
+from .blocks import HEAD, Block, Damaged, ReadOptions
+from .find import Source
 from .streams import ByteStream, Pause
 from .text import CutSource
 
@@ -88,21 +88,8 @@ class DumpSource(CutSource):
 
     def _parse(self, block: Block) -> None:
         """Put the texts in place of the elements, without those that are left out on purpose."""
-        texts: list[bytes] = []
-        numbers: list[int] = []
-        names: list[str] = []
-        for record, number in zip(block.records(), block.numbers or (), strict=True):
-            try:
-                document = self.reader.document(record, self._options)
-            except Damaged as error:
-                block.skips.append(Skip(self.name, record.position, str(error)))
-                continue
-            if isinstance(document, Document):
-                texts.append(document.text.encode())
-                numbers.append(number)
-                names.append(document.id)
-        block.set_documents(texts, numbers)
-        block.names = names
+        n = len(block.ends)
+        block.read([b""] * n, [None] * n, range(n), partial(self.reader.document, options=self._options))
 
 
 def parse(data: bytes) -> Element:
