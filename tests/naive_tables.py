@@ -20,13 +20,11 @@ class NaiveTables(dict):
         return next(text for text in self if self[text] == id)
 
 
-def naive_tables(node, sides, bad) -> NaiveTables:
-    listed_tables(node, sides, bad)  # raises the errors
+def naive_tables(node, merges, bad) -> NaiveTables:
+    listed_tables(node, merges, bad)  # raises the errors
     tables = NaiveTables(node.value)
-    rows = {
-        (tables[left], tables[right]): tables[left + right]
-        for left, right in zip(*(s[::-1] for s in sides), strict=True)
-    }
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    rows = {(tables[left], tables[right]): tables[left + right] for left, right in reversed(pairs)}
     tables.rows = np.array([(*pair, new) for pair, new in rows.items()][::-1], np.int32).reshape(-1, 3)
     return tables
 

@@ -215,8 +215,8 @@ def _listed_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeT
     def bad(n: int, what: str) -> Any:
         fail(file, f"tokenizer.ggml.merges[{n}]", what)
 
-    sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges.read(data)]
-    return table.listed_tables(node, ([side[0] for side in sides], [side[2] for side in sides]), bad)
+    pairs = [[" ", merge[2:]] if merge[:1] == " " else merge.split(" ", 1) for merge in merges.read(data)]
+    return table.listed_tables(node, pairs, bad)
 
 
 def _masks(pre: str, architecture: str, name: str) -> Collection[str]:

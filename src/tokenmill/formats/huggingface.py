@@ -311,7 +311,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         def bad(n: int, what: str) -> NoReturn:
             Json(None, root.file, f"$.model.merges[{n}]").fail(what)
 
-        tables = table.listed_tables(model["vocab"], table.sides_of_merges(model["merges"]), bad)
+        tables = table.listed_tables(model["vocab"], model["merges"].expect(list), bad)
     added = _read_added(root["added_tokens"], tables)
     vocabulary, all_bytes = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
     unknown = None if byte_level and all_bytes else _read_unknown(model, tables)
