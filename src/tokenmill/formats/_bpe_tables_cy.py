@@ -165,7 +165,7 @@ class BpeTables:
         return self.add_merge(left, size - 1)
 
     def finish_merges(self):
-        return self.add_rows() and self.pairs_differ()
+        return self.add_rows() and self.drop_repeated()
 
     def add_rows(self):
         """Look up the parts and the results of the merges in `sides`. False if one is not in the vocabulary."""
@@ -212,6 +212,7 @@ class BpeTables:
         )
         memcpy(self.rows, PyBytes_AS_STRING(rows), len(rows))
         self.n_rows = len(rows) // 12
+        self.drop_repeated()
 
     def packed_rows(self, n):
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
@@ -226,21 +227,29 @@ class BpeTables:
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
         return entry.size == size and memcmp(self.text + entry.start, self.text + start, size) == 0
 
-    def pairs_differ(self):
-        """Whether no pair is listed twice. Equal pairs make the same token, so those that make one are compared."""
+    def drop_repeated(self):
+        """Of a pair that is listed twice keep the last. Equal pairs make the same token, so those that make one are compared."""
         latest: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
         before: cython.pointer(uint32_t) = cython.NULL
         row: cython.size_t
-        other: cython.size_t
+        at: cython.size_t
+        kept: cython.size_t = 0
         try:
             before = cython.cast(cython.pointer(uint32_t), new_array(self.n_rows + 1, 4))
             for row in range(self.n_rows):
-                other = before[row + 1] = latest[self.rows[3 * row + 2]]
-                while other != 0:
-                    if self.rows[3 * other - 3] == self.rows[3 * row]:
-                        return False
-                    other = before[other]
-                latest[self.rows[3 * row + 2]] = row + 1
+                at = row + 1
+                before[at] = latest[self.rows[3 * row + 2]]
+                latest[self.rows[3 * row + 2]] = at
+                while before[at] != 0 and self.rows[3 * before[at] - 3] != self.rows[3 * row]:
+                    at = before[at]
+                if before[at] != 0:
+                    self.rows[3 * before[at] - 3] = -1
+                    before[at] = before[before[at]]
+            for row in range(self.n_rows):
+                if self.rows[3 * row] >= 0:
+                    memmove(self.rows + 3 * kept, self.rows + 3 * row, 12)
+                    kept += 1
+            self.n_rows = kept
             return True
         finally:
             free(before)

@@ -183,12 +183,6 @@ def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callabl
 
     at(n): the place of the nth token in the file, for the messages.
     """
-    valid_ids = set(map(type, ids)) <= {int} and len(set(ids)) == len(ids) and min(ids, default=0) >= 0
-    if valid_ids and max(ids, default=0) <= MAX_ID and b"" not in tokens and len(set(tokens)) == len(tokens):
-        placed: list[Token | None] = [None] * (max(ids, default=-1) + 1)
-        for id, token in zip(ids, tokens, strict=True):
-            placed[id] = token
-        return placed
     by_id: dict[int, int] = {}
     by_token: dict[Token, int] = {}
     for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):
@@ -201,4 +195,7 @@ def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callabl
             fail(file, at(n), what)
         if (first := by_id.setdefault(id, n)) != n:
             fail(file, at(n), f"the id {id} of {show(token)} is that of {show(tokens[first])} already ({at(first)})")
-    raise AssertionError("no token is wrong")
+    placed: list[Token | None] = [None] * (max(ids, default=-1) + 1)
+    for token, id in zip(tokens, ids, strict=True):
+        placed[id] = token
+    return placed

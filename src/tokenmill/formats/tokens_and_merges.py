@@ -58,8 +58,7 @@ def merged_vocabulary(
 def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoReturn]) -> BpeTables:
     """The tables of the vocabulary at `node`, and of merges written "a b" or ["a", "b"].
 
-    bad(n, what): raises the error of the nth merge. FormatError for what is wrong in the vocabulary. Of a pair that is listed
-    twice the last one counts.
+    bad(n, what): raises the error of the nth merge. FormatError for what is wrong in the vocabulary.
     """
     vocab: dict[str, int] = node.expect(dict)
     texts = [*vocab]
@@ -68,12 +67,15 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
         tables = tables_of(placed)
     except ValueError as error:
         node.fail(f"the token {show(placed[int(str(error))])} is not Unicode text: it contains a lone surrogate")
-    pairs = [merge.split(" ") if type(merge) is str else merge for merge in merges]
-    for n, pair in enumerate(pairs):
-        if type(pair) is not list or [*map(type, pair)] != [str, str] or "" in pair:
-            kind = "two tokens with a space between" if type(merges[n]) is str else "a pair of tokens"
-            bad(n, f"expected {kind}, found {show(merges[n])}")
-    lefts, rights = ([pair[side] for pair in pairs] for side in (0, 1))
+    lefts, rights = [], []
+    for n, merge in enumerate(merges):
+        pair = merge.split(" ") if type(merge) is str else merge
+        left, right = pair if type(pair) is list and len(pair) == 2 else ("", "")
+        if not (type(left) is type(right) is str and left and right):
+            kind = "two tokens with a space between" if type(merge) is str else "a pair of tokens"
+            bad(n, f"expected {kind}, found {show(merge)}")
+        lefts.append(left)
+        rights.append(right)
     ids: list[list[int]] = []
     for part, texts in (("left part", lefts), ("right part", rights), ("result", [*map(str.__add__, lefts, rights)])):
         try:
@@ -82,8 +84,7 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
             n = texts.index(error.args[0])
             merge = f"{show(lefts[n])} + {show(rights[n])}"
             bad(n, f"the {part} {show(texts[n])} of the merge {merge} is not in the vocabulary")
-    rows = dict.fromkeys(reversed([*zip(*ids, strict=True)]))
-    tables.put_rows(array("i", chain.from_iterable(reversed(rows))).tobytes())
+    tables.put_rows(array("i", chain.from_iterable(zip(*ids, strict=True))).tobytes())
     return tables
 
 
