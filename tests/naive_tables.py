@@ -58,4 +58,4 @@ def naive_vocabulary(vocab: NaiveTables, mark, byte_fallback, added):
     fields = {"order": "merges", "added_tokens": added, "alphabet": "bytes" if mark is None else "characters"}
     fields |= {"byte_tokens": [vocab.get(text) for text in byte_texts]}
     fields |= {"decode_only": tuple(sorted(decode_only.items())), "events": rows}
-    return partial(Vocabulary, tokens, **fields), {*tokens} >= {bytes([byte]) for byte in range(256)}
+    return partial(Vocabulary, tokens, **fields)

@@ -32,9 +32,9 @@ for _byte, _character in enumerate(CHARACTERS):
 
 
 def tables_of(texts: list):
-    """The tables of texts by id, None for an id without one; None if two are equal.
+    """The tables of texts by id, None for an id without one.
 
-    Raises ValueError with the id of a text that is not Unicode.
+    Raises ValueError with the id of a text that is not Unicode, or that is the text of a lower id too.
     """
     id: cython.size_t
     room: cython.size_t = 0
@@ -51,7 +51,12 @@ def tables_of(texts: list):
                 raise ValueError(id) from None
             tables.add(length, id)
     tables.n_ids = len(texts)
-    return tables if tables.index() else None
+    if not tables.index():
+        for id in range(tables.n):
+            entry: cython.pointer(Entry) = tables.entries + id
+            if tables.find(entry.start, entry.size) != entry.id:
+                raise ValueError(entry.id)
+    return tables
 
 
 @cython.final
@@ -338,7 +343,7 @@ class BpeTables:
         return apart
 
     def finish(self, apart, bytes_apart, added):
-        """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary.
+        """(the tokens, their sizes, the merges), packed as for packed_vocabulary.
 
         ValueError, with the number of the merge and an id, for one with an id that is no text which merges.
         apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
@@ -352,8 +357,6 @@ class BpeTables:
         start: cython.size_t = 0
         o: cython.size_t = 0
         n: cython.size_t = 0
-        known: uint8_t[256]
-        all_known: cython.int = 0
         flags: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), zeroed_array(self.n_ids, 1))
         try:
             for id in apart:
@@ -377,8 +380,6 @@ class BpeTables:
             for id in added:
                 if id < self.n_ids and flags[id] & 4 == 0 and self.sizes[id] != NONE and self.sizes[id] != 1:
                     flags[id] |= 8
-            for k in range(256):
-                known[k] = 0
             for id in range(self.n_ids):
                 if self.sizes[id] == NONE:
                     continue
@@ -388,18 +389,13 @@ class BpeTables:
                     continue
                 if o != start:
                     memmove(self.blob + o, self.blob + start, self.sizes[id])
-                if self.sizes[id] == 1:
-                    known[self.blob[o]] = 1
                 o += self.sizes[id]
                 start += self.sizes[id]
                 n = id + 1
-            for k in range(256):
-                all_known += known[k]
             return (
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.blob), o),
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.sizes), 4 * n),
                 self.packed_rows(kept),
-                all_known == 256,
             )
         finally:
             free(flags)

@@ -166,7 +166,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         tables = read_tables(data, tokens[:2], merges[:2]) or _listed_tables(data, file, tokens, merges)
         added = _added(kinds, tables, tables.text_of, masks)
         mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-        vocabulary, _ = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
+        vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
         return vocabulary(
             split_patterns=patterns,
             whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,

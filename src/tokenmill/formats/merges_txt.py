@@ -71,7 +71,7 @@ def parse_pair(
         fail(merges_file, f"line {n + first + 1}", what)
 
     tables = table.listed_tables(node, lines[first:], bad)
-    vocabulary, _ = table.merged_vocabulary(tables, None, False, added)
+    vocabulary = table.merged_vocabulary(tables, None, False, added)
     return vocabulary(split_patterns=(), whole_pretokens=False)
 
 

@@ -20,8 +20,8 @@ from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 def merged_vocabulary(
     tables: BpeTables, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]
-) -> tuple[Callable[..., Vocabulary], bool]:
-    """The function that makes the Vocabulary of a model from its other fields, and whether each byte has a token.
+) -> Callable[..., Vocabulary]:
+    """The function that makes the Vocabulary of a model from its other fields.
 
     mark: what stands for a space in the texts; None where they are in the byte alphabet. byte_fallback: whether the entries <0x00>
     to <0xFF> stand for bytes. No text gets an entry that has a space beside the mark, or characters outside of the alphabet; it is
@@ -38,11 +38,11 @@ def merged_vocabulary(
     decode_only = {id: text for id, text in apart.items() if mark is not None or text not in contents}
     named = {token.id for token in added if len(token.content) > 1 and 0 <= token.id <= MAX_ID}
     try:
-        *packed, events, all_bytes = tables.finish(decode_only, bytes_of, named)
+        *packed, events = tables.finish(decode_only, bytes_of, named)
     except ValueError as error:
         row, id = error.args
         raise EventError(row, f"the token with the id {id} is a byte or an added token, which no merge names") from None
-    made = partial(
+    return partial(
         packed_vocabulary,
         tuple(packed),
         events,
@@ -52,7 +52,6 @@ def merged_vocabulary(
         byte_tokens=tuple(byte_ids),
         decode_only=tuple((id, text) for id, text in decode_only.items() if id not in ids),
     )
-    return made, all_bytes
 
 
 def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoReturn]) -> BpeTables:
