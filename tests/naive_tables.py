@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tokenmill.formats.byte_alphabet import tokens_of_texts
+from tokenmill.formats.byte_alphabet import to_token
 from tokenmill.formats.tokens_and_merges import listed_tables
 from tokenmill.vocabulary import Vocabulary
 
@@ -38,8 +38,7 @@ def naive_vocabulary(vocab: NaiveTables, mark, byte_fallback, added):
         if text in byte_texts:
             tokens[id] = bytes([byte_texts.index(text)])
         elif mark is None:
-            [tokens[id]] = tokens_of_texts([text])
-            tokens[id] = tokens[id] or None
+            tokens[id] = to_token(text) or None
             if tokens[id] is None and text not in {token.content for token in added}:
                 decode_only[id] = text.encode()
         elif text and not (mark and " " in text):

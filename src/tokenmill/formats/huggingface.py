@@ -27,7 +27,7 @@ from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocab
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_tables
 from ._bpe_tables_cy import BpeTables
-from .byte_alphabet import CHARACTERS, to_text, tokens_of_texts
+from .byte_alphabet import CHARACTERS, to_text, to_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_template import post_processor_json, read_post_processor
@@ -173,8 +173,7 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
     """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
     if token.single_word or vocabulary.normalization.normalizers:
         return True
-    [held] = tokens_of_texts([token.content])
-    text = text_or_none(held)
+    text = text_or_none(to_token(token.content))
     return vocabulary.alphabet == "bytes" and text not in (None, token.content)
 
 
