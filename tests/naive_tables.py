@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tokenmill.formats.byte_alphabet import tokens_of_texts
+from tokenmill.formats.byte_alphabet import to_token
 from tokenmill.formats.tokens_and_merges import listed_tables
 from tokenmill.vocabulary import Vocabulary
 
@@ -20,13 +20,11 @@ class NaiveTables(dict):
         return next(text for text in self if self[text] == id)
 
 
-def naive_tables(node, sides, bad) -> NaiveTables:
-    listed_tables(node, sides, bad)  # raises the errors
+def naive_tables(node, merges, bad) -> NaiveTables:
+    listed_tables(node, merges, bad)  # raises the errors
     tables = NaiveTables(node.value)
-    rows = {
-        (tables[left], tables[right]): tables[left + right]
-        for left, right in zip(*(s[::-1] for s in sides), strict=True)
-    }
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    rows = {(tables[left], tables[right]): tables[left + right] for left, right in reversed(pairs)}
     tables.rows = np.array([(*pair, new) for pair, new in rows.items()][::-1], np.int32).reshape(-1, 3)
     return tables
 
@@ -40,8 +38,7 @@ def naive_vocabulary(vocab: NaiveTables, mark, byte_fallback, added):
         if text in byte_texts:
             tokens[id] = bytes([byte_texts.index(text)])
         elif mark is None:
-            [tokens[id]] = tokens_of_texts([text])
-            tokens[id] = tokens[id] or None
+            tokens[id] = to_token(text) or None
             if tokens[id] is None and text not in {token.content for token in added}:
                 decode_only[id] = text.encode()
         elif text and not (mark and " " in text):
@@ -60,4 +57,4 @@ def naive_vocabulary(vocab: NaiveTables, mark, byte_fallback, added):
     fields = {"order": "merges", "added_tokens": added, "alphabet": "bytes" if mark is None else "characters"}
     fields |= {"byte_tokens": [vocab.get(text) for text in byte_texts]}
     fields |= {"decode_only": tuple(sorted(decode_only.items())), "events": rows}
-    return partial(Vocabulary, tokens, **fields), {*tokens} >= {bytes([byte]) for byte in range(256)}
+    return partial(Vocabulary, tokens, **fields)

@@ -43,7 +43,7 @@ def json_file(loaders, layout, **members):
 @pytest.mark.parametrize(
     ("layout", "name", "said"),
     [
-        ("gguf-nested", "it.gguf", "an array of arrays"),
+        ("gguf-nested", "it.gguf", "a value of the type 9"),
         ("gguf-texts", "it.gguf", "expected a text, found a list of 2 texts"),
         ("byte-id", "tokenizer.json", "the id 1.5 of"),
         ("gguf-kinds", "it.gguf", "token types are whole numbers"),

@@ -37,7 +37,7 @@ def test_the_threshold_comes_back(picky, tmp_path, wrong):
     held["refine"] = wrong
     held["check"] = hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
     (tmp_path / "tokenmill.json").write_text(json.dumps(held))
-    with pytest.raises(FormatError, match=r"tokenizer.json: refine is .*, above 0 and at most 1"):
+    with pytest.raises(FormatError, match=r"refine is .*, above 0 and at most 1"):
         read(tmp_path)
 
 

@@ -222,14 +222,13 @@ GEMMA = {
         GPT2 | {"tokens": [*GPT2["tokens"][:-1], "<|im_end|>"], "token_type": [1] * 258 + [4]},  # the end of a text
         GPT2 | {"tokens": [*GPT2["tokens"][:-2], "", "\u4e00"], "merges": ["l o"]},  # no text is encoded to these
         GEMMA,
-        GEMMA | {"merges": ["l o", "l o", "lo w"]},  # twice: left to the slow reader
+        GEMMA | {"merges": ["l o", "lo w", "l o"]},  # of a pair that is listed twice the last counts
     ],
 )
 def test_the_kernel_reads_gguf_as_the_slow_reader_does(values, monkeypatch):
-    slowly = []
-    monkeypatch.setattr(tokens_and_merges, "listed_tables", lambda *read: slowly.append(read) or listed_tables(*read))
+    monkeypatch.setattr(tokens_and_merges, "listed_tables", None)
     ours = parse_gguf(gguf(**values), "it.gguf")
-    assert bool(slowly) == (len(set(values["merges"])) < len(values["merges"]))
+    monkeypatch.setattr(tokens_and_merges, "listed_tables", listed_tables)
     monkeypatch.setattr("tokenmill.formats.gguf.read_tables", lambda *lists: None)
     slow = parse_gguf(gguf(**values), "it.gguf")
     monkeypatch.setattr(tokens_and_merges, "listed_tables", naive_tables)

@@ -17,22 +17,7 @@ from typing import NamedTuple
 import regex
 
 from ..errors import UsageError
-from ._traits_cy import (
-    ANY,
-    BLANK_LINES,
-    BULLET,
-    CONTROL,
-    EMAIL,
-    LINE_END,
-    PIPES,
-    REPEAT,
-    RUN_32,
-    RUN_40,
-    RUN_51,
-    SPACES,
-    URL,
-    traits,
-)
+from . import _traits_cy as has
 from .report import EXAMPLES, Tally
 from .wikitext import Segment
 
@@ -78,7 +63,7 @@ class Filter(NamedTuple):
     r"""The result of a filter for one text.
 
     does: one sentence for readers.
-    trait: what a text that it changes has; see `traits`.
+    trait: what a text that it changes has; see `_traits_cy.traits`.
     find: the matches of what the filter finds.
     replace: what it writes in its place; the match itself where that stays.
     thing: what the report counts it as; None if it is not counted.
@@ -198,124 +183,42 @@ def _one_space(match: re.Match) -> str:
     return " " if text[start - 1 : start] not in ("", "\n") and text[end : end + 1] not in ("", "\n") else ""
 
 
+# fmt: off
 _FILTERS = (
-    Filter(
-        "line-ends",
-        "Converts every kind of line ending to a line feed.",
-        LINE_END,
-        re.compile("\r\n|[\r\x85\u2028\u2029]").finditer,
-        lambda match: "\n",
-        None,
-    ),
-    Filter(
-        "controls",
-        "Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters.",
-        CONTROL,
-        regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1).finditer,
-        lambda match: "",
-        lambda match: f"U+{ord(match[0][0]):04X}",
-    ),
-    Filter(
-        "urls",
-        "Removes http, https, ftp and file URLs, data URLs, and addresses that begin with `www.`.",
-        URL,
-        _find_urls,
-        _without_url,
-        _host,
-    ),
-    Filter(
-        "emails",
-        "Removes e-mail addresses, and `mailto:` before them.",
-        EMAIL,
-        _EMAIL.finditer,
-        lambda match: " ",
-        lambda match: match[0].strip("([<>]) "),
-    ),
-    Filter(
-        "hex",
-        "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). Runs of only digits or only letters stay.",
-        RUN_32,
-        re.compile(r"[0-9A-Fa-f]{32,}").finditer,
-        lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else " ",
-    ),
-    Filter(
-        "base64",
-        "Removes runs of 40 or more characters of base64. DNA, long words and paths stay.",
-        RUN_40,
-        re.compile(r"[A-Za-z0-9+/]{40,}={0,2}").finditer,
-        _without_base64,
-    ),
-    Filter(
-        "repeats",
-        "Shortens a run of four or more of the same mark to three. Letters, digits and `_` stay.",
-        REPEAT,
-        re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3,}").finditer,
-        _three_marks,
-        lambda match: match[1] * 4,
-    ),
-    Filter(
-        "spaced-repeats",
-        "Like `repeats`, but for every non-word character, and with spaces around the three.",
-        REPEAT,
-        re.compile(r"([^\w\s])\1{3,}").finditer,
-        lambda match: f" {match[1] * 3} ",
-        lambda match: match[1] * 4,
-    ),
-    Filter(
-        "pipes",
-        "Puts spaces around the first two pipes of a line, and replaces the others with spaces.",
-        PIPES,
-        re.compile(r" ?\|[^\n]*").finditer,
-        _two_pipes,
-        None,
-    ),
-    Filter(
-        "long-runs",
-        "Removes unbroken runs of more than 50 ASCII characters.",
-        RUN_51,
-        re.compile(r"[!-~]{51,}").finditer,
-        lambda match: " ",
-    ),
-    Filter(
-        "spaces",
-        "Replaces each run of white space within a line with one space, and trims the line.",
-        SPACES,
-        re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))").finditer,
-        _one_space,
-        None,
-    ),
-    Filter(
-        "bullets",
-        'Replaces a bullet at the start of a line with "- ".',
-        BULLET,
-        re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M).finditer,
-        lambda match: "- ",
-    ),
-    Filter(
-        "leading-marks",
-        "Removes punctuation, bullets and white space at the start of a line.",
-        ANY,
-        _LINE_BEGIN.finditer,
-        _without_leading_marks,
-        lines=True,
-    ),
-    Filter(
-        "letterless-lines",
-        "Removes lines without a letter of any script.",
-        ANY,
-        regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)").finditer,
-        lambda match: "",
-        lines=True,
-    ),
-    Filter(
-        "blank-lines",
-        "Leaves at most one blank line in a row.",
-        BLANK_LINES,
-        re.compile(r"\n\n(\n+)").finditer,
-        lambda match: "\n\n",
-        None,
-    ),
+    Filter("line-ends", "Converts every kind of line ending to a line feed.", has.LINE_END,
+           re.compile("\r\n|[\r\x85\u2028\u2029]").finditer, lambda match: "\n", None),
+    Filter("controls", "Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters.",
+           has.CONTROL, regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1).finditer,
+           lambda match: "", lambda match: f"U+{ord(match[0][0]):04X}"),
+    Filter("urls", "Removes http, https, ftp and file URLs, data URLs, and addresses that begin with `www.`.", has.URL,
+           _find_urls, _without_url, _host),
+    Filter("emails", "Removes e-mail addresses, and `mailto:` before them.", has.EMAIL,
+           _EMAIL.finditer, lambda match: " ", lambda match: match[0].strip("([<>]) ")),
+    Filter("hex", "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). Runs of only digits or only letters stay.",
+           has.RUN_32, re.compile(r"[0-9A-Fa-f]{32,}").finditer,
+           lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else " "),
+    Filter("base64", "Removes runs of 40 or more characters of base64. DNA, long words and paths stay.", has.RUN_40,
+           re.compile(r"[A-Za-z0-9+/]{40,}={0,2}").finditer, _without_base64),
+    Filter("repeats", "Shortens a run of four or more of the same mark to three. Letters, digits and `_` stay.", has.REPEAT,
+           re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3,}").finditer, _three_marks, lambda match: match[1] * 4),
+    Filter("spaced-repeats", "Like `repeats`, but for every non-word character, and with spaces around the three.", has.REPEAT,
+           re.compile(r"([^\w\s])\1{3,}").finditer, lambda match: f" {match[1] * 3} ", lambda match: match[1] * 4),
+    Filter("pipes", "Puts spaces around the first two pipes of a line, and replaces the others with spaces.", has.PIPES,
+           re.compile(r" ?\|[^\n]*").finditer, _two_pipes, None),
+    Filter("long-runs", "Removes unbroken runs of more than 50 ASCII characters.", has.RUN_51,
+           re.compile(r"[!-~]{51,}").finditer, lambda match: " "),
+    Filter("spaces", "Replaces each run of white space within a line with one space, and trims the line.", has.SPACES,
+           re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))").finditer, _one_space, None),
+    Filter("bullets", 'Replaces a bullet at the start of a line with "- ".', has.BULLET,
+           re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M).finditer, lambda match: "- "),
+    Filter("leading-marks", "Removes punctuation, bullets and white space at the start of a line.", has.ANY,
+           _LINE_BEGIN.finditer, _without_leading_marks, lines=True),
+    Filter("letterless-lines", "Removes lines without a letter of any script.", has.ANY,
+           regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)").finditer, lambda match: "", lines=True),
+    Filter("blank-lines", "Leaves at most one blank line in a row.", has.BLANK_LINES,
+           re.compile(r"\n\n(\n+)").finditer, lambda match: "\n\n", None),
 )
+# fmt: on
 FILTERS = {filter.name: filter for filter in _FILTERS}
 FILTER_SETS: dict[str, tuple[str, ...]] = {
     # For text that somebody cleaned before, and for text that may hold code: nothing that can be text changes.
@@ -363,11 +266,11 @@ def clean_segments(segments: Iterable[Segment], filters: Iterable[str], tally: T
     texts = []
     for text, verbatim in segments:
         if not verbatim:
-            present = traits(text)
+            present = has.traits(text)
             for step in steps:
                 if present & step.trait:
                     changed = step(text, tally)
-                    present = present if changed is text else traits(changed)
+                    present = present if changed is text else has.traits(changed)
                     text = changed
             text = text.strip("\n")
         if text:

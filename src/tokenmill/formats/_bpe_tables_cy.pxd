@@ -43,7 +43,7 @@ cdef class BpeTables:
     cdef bint add_merge(self, size_t left, size_t size) except? -1
     # The same with a space between the parts, and none in them.
     cdef bint add_spaced_merge(self, size_t size) except? -1
-    # All merges are there. False also if a pair occurs twice.
+    # All merges are there.
     cdef bint finish_merges(self) except? -1
 
     cdef tm_key key_at(self, size_t start, size_t size) noexcept
@@ -55,4 +55,4 @@ cdef class BpeTables:
     cdef bytes packed_rows(self, size_t n)
     cdef uint32_t find(self, size_t start, size_t size) noexcept
     cdef bint is_text(self, uint32_t id, size_t start, size_t size) noexcept
-    cdef bint pairs_differ(self) except? -1
+    cdef bint drop_repeated(self) except? -1

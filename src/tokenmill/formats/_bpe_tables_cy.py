@@ -32,9 +32,9 @@ for _byte, _character in enumerate(CHARACTERS):
 
 
 def tables_of(texts: list):
-    """The tables of texts by id, None for an id without one; None if two are equal.
+    """The tables of texts by id, None for an id without one.
 
-    Raises ValueError with the id of a text that is not Unicode.
+    Raises ValueError with the id of a text that is not Unicode, or that is the text of a lower id too.
     """
     id: cython.size_t
     room: cython.size_t = 0
@@ -51,7 +51,12 @@ def tables_of(texts: list):
                 raise ValueError(id) from None
             tables.add(length, id)
     tables.n_ids = len(texts)
-    return tables if tables.index() else None
+    if not tables.index():
+        for id in range(tables.n):
+            entry: cython.pointer(Entry) = tables.entries + id
+            if tables.find(entry.start, entry.size) != entry.id:
+                raise ValueError(entry.id)
+    return tables
 
 
 @cython.final
@@ -165,7 +170,7 @@ class BpeTables:
         return self.add_merge(left, size - 1)
 
     def finish_merges(self):
-        return self.add_rows() and self.pairs_differ()
+        return self.add_rows() and self.drop_repeated()
 
     def add_rows(self):
         """Look up the parts and the results of the merges in `sides`. False if one is not in the vocabulary."""
@@ -212,6 +217,7 @@ class BpeTables:
         )
         memcpy(self.rows, PyBytes_AS_STRING(rows), len(rows))
         self.n_rows = len(rows) // 12
+        self.drop_repeated()
 
     def packed_rows(self, n):
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
@@ -226,21 +232,29 @@ class BpeTables:
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
         return entry.size == size and memcmp(self.text + entry.start, self.text + start, size) == 0
 
-    def pairs_differ(self):
-        """Whether no pair is listed twice. Equal pairs make the same token, so those that make one are compared."""
+    def drop_repeated(self):
+        """Of a pair that is listed twice keep the last. Equal pairs make the same token, so those that make one are compared."""
         latest: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
         before: cython.pointer(uint32_t) = cython.NULL
         row: cython.size_t
-        other: cython.size_t
+        at: cython.size_t
+        kept: cython.size_t = 0
         try:
             before = cython.cast(cython.pointer(uint32_t), new_array(self.n_rows + 1, 4))
             for row in range(self.n_rows):
-                other = before[row + 1] = latest[self.rows[3 * row + 2]]
-                while other != 0:
-                    if self.rows[3 * other - 3] == self.rows[3 * row]:
-                        return False
-                    other = before[other]
-                latest[self.rows[3 * row + 2]] = row + 1
+                at = row + 1
+                before[at] = latest[self.rows[3 * row + 2]]
+                latest[self.rows[3 * row + 2]] = at
+                while before[at] != 0 and self.rows[3 * before[at] - 3] != self.rows[3 * row]:
+                    at = before[at]
+                if before[at] != 0:
+                    self.rows[3 * before[at] - 3] = -1
+                    before[at] = before[before[at]]
+            for row in range(self.n_rows):
+                if self.rows[3 * row] >= 0:
+                    memmove(self.rows + 3 * kept, self.rows + 3 * row, 12)
+                    kept += 1
+            self.n_rows = kept
             return True
         finally:
             free(before)
@@ -329,7 +343,7 @@ class BpeTables:
         return apart
 
     def finish(self, apart, bytes_apart, added):
-        """(the tokens, their sizes, the merges, whether each byte has a token), packed as for packed_vocabulary.
+        """(the tokens, their sizes, the merges), packed as for packed_vocabulary.
 
         ValueError, with the number of the merge and an id, for one with an id that is no text which merges.
         apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
@@ -343,8 +357,6 @@ class BpeTables:
         start: cython.size_t = 0
         o: cython.size_t = 0
         n: cython.size_t = 0
-        known: uint8_t[256]
-        all_known: cython.int = 0
         flags: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), zeroed_array(self.n_ids, 1))
         try:
             for id in apart:
@@ -368,8 +380,6 @@ class BpeTables:
             for id in added:
                 if id < self.n_ids and flags[id] & 4 == 0 and self.sizes[id] != NONE and self.sizes[id] != 1:
                     flags[id] |= 8
-            for k in range(256):
-                known[k] = 0
             for id in range(self.n_ids):
                 if self.sizes[id] == NONE:
                     continue
@@ -379,18 +389,13 @@ class BpeTables:
                     continue
                 if o != start:
                     memmove(self.blob + o, self.blob + start, self.sizes[id])
-                if self.sizes[id] == 1:
-                    known[self.blob[o]] = 1
                 o += self.sizes[id]
                 start += self.sizes[id]
                 n = id + 1
-            for k in range(256):
-                all_known += known[k]
             return (
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.blob), o),
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.sizes), 4 * n),
                 self.packed_rows(kept),
-                all_known == 256,
             )
         finally:
             free(flags)

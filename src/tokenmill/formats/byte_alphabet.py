@@ -9,19 +9,13 @@ Bytes that are printable in Latin-1 stand for themselves; the other 68, in ascen
 
 from __future__ import annotations
 
-import re
-from bisect import bisect
-from collections.abc import Sequence
-from itertools import accumulate
-
 _PRINTABLE = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
 
 # The character of each byte.
 CHARACTERS = tuple(chr(byte) if byte in _PRINTABLE else chr(0x100 + _OTHERS.index(byte)) for byte in range(256))
 _TABLE = dict(enumerate(CHARACTERS))
-# The byte of each character as one of Latin-1; a character of Latin-1 outside of the alphabet becomes one beyond.
-_BYTES = dict.fromkeys(range(0x100), "\uffff") | {ord(character): chr(byte) for byte, character in _TABLE.items()}
+_BYTES = {character: byte for byte, character in _TABLE.items()}
 
 
 def to_text(token: bytes) -> str:
@@ -29,12 +23,9 @@ def to_text(token: bytes) -> str:
     return token.decode("latin-1").translate(_TABLE)
 
 
-def tokens_of_texts(texts: Sequence[str]) -> list[bytes | None]:
-    """The bytes of each text, all in one pass; None for a text with a character outside of the alphabet."""
-    joined = "".join(texts).translate(_BYTES)
-    data = joined.encode("latin-1", "replace")
-    ends = list(accumulate(map(len, texts)))
-    tokens: list[bytes | None] = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    for outside in re.finditer("[^\0-\xff]", joined):
-        tokens[bisect(ends, outside.start())] = None
-    return tokens
+def to_token(text: str) -> bytes | None:
+    """The bytes that the characters of `text` stand for; None if one is outside of the alphabet."""
+    try:
+        return bytes(map(_BYTES.__getitem__, text))
+    except KeyError:
+        return None

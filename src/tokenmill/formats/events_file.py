@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from itertools import zip_longest
-from typing import Any
 
 from ..vocabulary import Vocabulary
 from ..vocabulary.validation import EventError, VocabularyError
@@ -44,12 +44,11 @@ def events_bytes(vocabulary: Vocabulary) -> bytes:
 
 
 def parse_events(
-    data: bytes, file: str, vocabulary: Vocabulary, split_patterns: tuple[str, ...] | None = None
+    data: bytes, file: str, vocabulary: Vocabulary, complete: Callable[..., Vocabulary] | None = None
 ) -> Vocabulary:
     """`vocabulary`, read from the tokenizer.json beside, with these events, its removed tokens and order "events".
 
-    split_patterns: those of the companion, for superwords; None if there is no companion.
-
+    complete: `Companion.complete`, which sets the other fields; None if there is no companion. Superwords need its split pattern.
     FormatError if the file is damaged, if an event is impossible, or if the events do not make the tokens.
     """
     import numpy as np
@@ -70,7 +69,7 @@ def parse_events(
             fail(file, f"line {number}", f"expected {wanted}, found {show(line)}")
         n_superwords += line[0] == "s"
         rows.append((int(event[4]), -1, -1) if event[4] else (int(event[1]), int(event[2]), int(event[3])))
-    if n_superwords and split_patterns is None:
+    if n_superwords and complete is None:
         fail(
             file, "", f"its superwords need the split pattern in {COMPANION}, which is missing or of another tokenizer"
         )
@@ -78,12 +77,16 @@ def parse_events(
     if count is None or int(count[1]) > MAX_ID + 1:
         fail(file, "line 3", f"expected 'tokens N', found {show(lines[0] if lines else '')}")
     tokens = _spelled(rows, int(count[1]), vocabulary, file)
-    events = np.array(rows[: len(rows) - n_superwords])
-    changes: dict[str, Any] = {}
-    if n_superwords:
-        changes = {"superwords": np.array(rows[len(events) :]), "split_patterns": split_patterns}
+    n_events = len(rows) - n_superwords
     try:
-        found = vocabulary.replace(tokens=tokens, order="events", events=events, whole_pretokens=False, **changes)
+        found = (complete or Vocabulary.replace)(
+            vocabulary,
+            tokens=tokens,
+            order="events",
+            events=np.array(rows[:n_events]),
+            superwords=np.array(rows[n_events:]),
+            whole_pretokens=False,
+        )
     except EventError as error:
         fail(file, f"line {error.event + _FIRST_EVENT}", error.what)
     except VocabularyError as error:

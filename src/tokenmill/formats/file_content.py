@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -38,18 +39,15 @@ def read_bytes(path: str | os.PathLike) -> bytes:
     """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
     name = os.fspath(path)
     suffix, data = "", bytearray()
-    try:
-        with open(name, "rb") as file:
-            head = file.read(6)
-            suffix = next((suffix for mark, suffix in _COMPRESSIONS.items() if head.startswith(mark)), "")
-            if not suffix and file.seekable():
-                file.seek(0)
-                most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
-                # read() takes memory for all that it is asked for. The size is 0 where it is not known.
-                size = os.fstat(file.fileno()).st_size
-                return _checked_size(name, file.read(min(most, size or most)))
-    except OSError:
-        pass  # the error of ByteStream says what to do
+    with suppress(OSError), open(name, "rb") as file:  # the error of ByteStream says what to do
+        head = file.read(6)
+        suffix = next((suffix for mark, suffix in _COMPRESSIONS.items() if head.startswith(mark)), "")
+        if not suffix and file.seekable():
+            file.seek(0)
+            most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
+            # read() takes memory for all that it is asked for. The size is 0 where it is not known.
+            size = os.fstat(file.fileno()).st_size
+            return _checked_size(name, file.read(min(most, size or most)))
     from ..sources.streams import ByteStream  # late: it imports all decompressors
 
     with ByteStream(name, text=False, suffix=suffix) as stream:
@@ -183,12 +181,6 @@ def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callabl
 
     at(n): the place of the nth token in the file, for the messages.
     """
-    valid_ids = set(map(type, ids)) <= {int} and len(set(ids)) == len(ids) and min(ids, default=0) >= 0
-    if valid_ids and max(ids, default=0) <= MAX_ID and b"" not in tokens and len(set(tokens)) == len(tokens):
-        placed: list[Token | None] = [None] * (max(ids, default=-1) + 1)
-        for id, token in zip(ids, tokens, strict=True):
-            placed[id] = token
-        return placed
     by_id: dict[int, int] = {}
     by_token: dict[Token, int] = {}
     for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):
@@ -201,4 +193,7 @@ def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callabl
             fail(file, at(n), what)
         if (first := by_id.setdefault(id, n)) != n:
             fail(file, at(n), f"the id {id} of {show(token)} is that of {show(tokens[first])} already ({at(first)})")
-    raise AssertionError("no token is wrong")
+    placed: list[Token | None] = [None] * (max(ids, default=-1) + 1)
+    for token, id in zip(tokens, ids, strict=True):
+        placed[id] = token
+    return placed

@@ -166,7 +166,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         tables = read_tables(data, tokens[:2], merges[:2]) or _listed_tables(data, file, tokens, merges)
         added = _added(kinds, tables, tables.text_of, masks)
         mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-        vocabulary, _ = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
+        vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
         return vocabulary(
             split_patterns=patterns,
             whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
@@ -215,8 +215,8 @@ def _listed_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeT
     def bad(n: int, what: str) -> Any:
         fail(file, f"tokenizer.ggml.merges[{n}]", what)
 
-    sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges.read(data)]
-    return table.listed_tables(node, ([side[0] for side in sides], [side[2] for side in sides]), bad)
+    pairs = [[" ", merge[2:]] if merge[:1] == " " else merge.split(" ", 1) for merge in merges.read(data)]
+    return table.listed_tables(node, pairs, bad)
 
 
 def _masks(pre: str, architecture: str, name: str) -> Collection[str]:
@@ -252,7 +252,7 @@ class _Reader:
         _, count = self.take("<QQ")
         values: dict[str, Any] = {}
         for _ in range(count):
-            key = self.text()
+            key = self.value(_STRING)
             (kind,) = self.take("<I")
             values[key] = self.value(kind)
         return values
@@ -267,22 +267,18 @@ class _Reader:
 
     def value(self, kind: int) -> Any:
         if kind == _STRING:
-            return self.text()
-        if kind == _ARRAY:
-            inner, count = self.take("<IQ")
+            return self.texts(1).read(self.data)[0]
+        count, is_array = 1, kind == _ARRAY
+        if is_array:
+            kind, count = self.take("<IQ")
             if count > len(self.data):
                 fail(self.file, f"byte {self.at}", f"an array of {count} values is longer than the file")
-            if inner == _STRING:
+            if kind == _STRING:
                 return self.texts(count)
-            if inner == _ARRAY:
-                fail(self.file, f"byte {self.at}", "an array of arrays, which no tokenizer has")
-            return list(self.take(f"<{count}{self.form(inner)}"))
-        return self.take(f"<{self.form(kind)}")[0]
-
-    def form(self, kind: int) -> str:
         if kind not in _NUMBERS:
-            fail(self.file, f"byte {self.at}", f"a value of the type {kind}, which GGUF does not have")
-        return _NUMBERS[kind]
+            fail(self.file, f"byte {self.at}", f"a value of the type {kind}, which no tokenizer has")
+        values = self.take(f"<{count}{_NUMBERS[kind]}")
+        return list(values) if is_array else values[0]
 
     def texts(self, count: int) -> Texts:
         start, end = self.at, end_of_texts(self.data, self.at, count)
@@ -290,6 +286,3 @@ class _Reader:
             fail(self.file, f"byte {start}", "the file ends inside a text: it is cut short")
         self.at = end
         return Texts(start, end, count)
-
-    def text(self) -> str:
-        return self.texts(1).read(self.data)[0]

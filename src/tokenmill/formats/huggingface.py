@@ -27,7 +27,7 @@ from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocab
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_tables
 from ._bpe_tables_cy import BpeTables
-from .byte_alphabet import to_text, tokens_of_texts
+from .byte_alphabet import CHARACTERS, to_text, to_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_template import post_processor_json, read_post_processor
@@ -173,8 +173,7 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
     """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
     if token.single_word or vocabulary.normalization.normalizers:
         return True
-    [held] = tokens_of_texts([token.content])
-    text = text_or_none(held)
+    text = text_or_none(to_token(token.content))
     return vocabulary.alphabet == "bytes" and text not in (None, token.content)
 
 
@@ -311,10 +310,11 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         def bad(n: int, what: str) -> NoReturn:
             Json(None, root.file, f"$.model.merges[{n}]").fail(what)
 
-        tables = table.listed_tables(model["vocab"], table.sides_of_merges(model["merges"]), bad)
+        tables = table.listed_tables(model["vocab"], model["merges"].expect(list), bad)
     added = _read_added(root["added_tokens"], tables)
-    vocabulary, all_bytes = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
-    unknown = None if byte_level and all_bytes else _read_unknown(model, tables)
+    vocabulary = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
+    all_bytes = byte_level and None not in map(tables.get, CHARACTERS)
+    unknown = None if all_bytes else _read_unknown(model, tables)
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
         model["fuse_unk"].unsupported("bytes without a token are fused into one unknown token")

@@ -17,7 +17,7 @@ from ..vocabulary import AddedToken, LibraryModel, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
-from .byte_alphabet import tokens_of_texts
+from .byte_alphabet import to_token
 from .file_content import MAX_ID, Json, fail, show
 from .huggingface_text import normalizer_json, steps_of
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of
@@ -190,8 +190,7 @@ def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | N
     stems = [text and text.removesuffix(suffix) for text in texts]
     ends = [" " if suffix and text and text.endswith(suffix) else "" for text in texts]
     if any(step["type"].value == "ByteLevel" for step in steps_of(root["pre_tokenizer"])):
-        tokens = tokens_of_texts([stem or "" for stem in stems])
-        return [token and token + end.encode() for token, end in zip(tokens, ends, strict=True)]
+        return [(token := to_token(stem or "")) and token + end.encode() for stem, end in zip(stems, ends, strict=True)]
     if prefix:
         stems = [stem and (stem[len(prefix) :] if stem.startswith(prefix) else begins + stem) for stem in stems]
     result: list[bytes | None] = []

@@ -70,8 +70,8 @@ def parse_pair(
     def bad(n: int, what: str) -> NoReturn:
         fail(merges_file, f"line {n + first + 1}", what)
 
-    tables = table.listed_tables(node, table.split_merges(lines[first:], bad), bad)
-    vocabulary, _ = table.merged_vocabulary(tables, None, False, added)
+    tables = table.listed_tables(node, lines[first:], bad)
+    vocabulary = table.merged_vocabulary(tables, None, False, added)
     return vocabulary(split_patterns=(), whole_pretokens=False)
 
 

@@ -8,11 +8,8 @@ latest token first. A word that is a token becomes that token at once. Words sta
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..vocabulary import AddedToken, Normalization, Vocabulary
-from ..vocabulary.validation import VocabularyError
-from .file_content import MAX_ID, Json, fail
+from .file_content import MAX_ID, Json
 from .huggingface_pretokenizers import METASPACE_SPLIT
 from .pieces import MARK
 from .rank_merges import merges_by_rank
@@ -49,21 +46,17 @@ def parse_picky_json(root: Json) -> Vocabulary:
     unknown = next((token.id for token in added if token.content == _UNKNOWN), None)
     if unknown is None:
         root["tokens"].fail(f"has no token {_UNKNOWN}")
-    rows: Any = [*merges, *reversed(removals)]
-    try:
-        return Vocabulary(
-            tuple(tokens),
-            (METASPACE_SPLIT,),
-            "events",
-            rows,
-            tuple(added),
-            alphabet="characters",
-            unknown=unknown,
-            normalization=Normalization(_STEPS, False, MARK, "space"),
-            notes=_notes(tokens, merges, [id for id, _, _ in removals]),
-        )
-    except VocabularyError as error:
-        fail(root.file, "", str(error))
+    return Vocabulary(
+        tokens,
+        (METASPACE_SPLIT,),
+        "events",
+        [*merges, *reversed(removals)],
+        added,
+        alphabet="characters",
+        unknown=unknown,
+        normalization=Normalization(_STEPS, False, MARK, "space"),
+        notes=_notes(tokens, merges, [id for id, _, _ in removals]),
+    )
 
 
 def _ids(root: Json, items: dict[int, Json]) -> dict[int, int]:

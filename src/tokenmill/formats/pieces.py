@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from math import isnan
@@ -12,6 +13,7 @@ from .file_content import fail, show
 
 MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
+_BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")
 BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]  # of the tokens that stand for bytes
 
 
@@ -51,12 +53,9 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
 
 
 def byte_of(text: str, id: int, file: str) -> int:
-    if len(text) == 6 and text.startswith("<0x") and text.endswith(">"):
-        try:
-            return int(text[3:5], 16)
-        except ValueError:
-            pass
-    fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
+    if not _BYTE.fullmatch(text):
+        fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
+    return int(text[3:5], 16)
 
 
 def piece_texts(vocabulary: Vocabulary, tokens: Iterable[bytes | None]) -> list[str | None]:

@@ -16,6 +16,7 @@ from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.vocabulary import packed_vocabulary
 from .file_content import Json, parse_json, place_tokens, show
+from .tiktoken_file import decode_base64
 
 # The special tokens of a tekken.json that does not list them (mistral-common, DEPRECATED_SPECIAL_TOKENS).
 _TEKKEN_SPECIAL = (
@@ -86,6 +87,6 @@ def _read_lines(node: Json) -> list[bytes | None]:
 
 def _decoded(text: str, node: Json) -> bytes:
     try:
-        return binascii.a2b_base64(text, strict_mode=True)
+        return decode_base64(text)
     except (binascii.Error, ValueError) as error:
         node.fail(f"{show(text)} is not base64 ({error})")

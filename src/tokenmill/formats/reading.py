@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from ..errors import FormatError, InputError, OptionName, UsageError
@@ -169,23 +170,20 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
 
     vocabulary = parse_tokenizer_json(data, str(place))
     beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
+    counts = read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))
+
+    def read_counts(vocabulary: Vocabulary) -> list[tuple[int, int]]:
+        from .events_file import parse_counts  # late: only reports and further training ask for them
+
+        return parse_counts(counts or b"", vocabulary)
+
+    complete = partial(beside.complete, event_counts=read_counts) if beside else None
     events = place.with_name(tokenmill_json.EVENTS)
     if (listed := read_beside(events)) is not None:
         from .events_file import parse_events
 
-        patterns = beside.fields["split_patterns"] if beside else None
-        vocabulary = parse_events(listed, str(events), vocabulary, patterns)
-    if beside is None:
-        return vocabulary, True
-    read_counts = None
-    if (counts := read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))) is not None:
-
-        def read_counts(vocabulary: Vocabulary) -> list[tuple[int, int]]:
-            from .events_file import parse_counts  # late: only reports and further training ask for them
-
-            return parse_counts(counts, vocabulary)
-
-    return beside.complete(vocabulary, read_counts), True
+        return parse_events(listed, str(events), vocabulary, complete), True
+    return complete(vocabulary) if complete else vocabulary, True
 
 
 def _read_tiktoken(place: Path, data: bytes) -> _Found:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.normalization import Step, Stripped
 from ..vocabulary.vocabulary import packed_vocabulary
-from ._bpe_tables_cy import BpeTables, tables_of
+from ._bpe_tables_cy import tables_of
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
 from .pieces import BYTE, CONTROL, MARK, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of, check_scores
@@ -126,10 +126,16 @@ def scored_vocabulary(
             decode_only[id] = text.encode()
         elif unknown_surface is not None and text and kind in (CONTROL, UNKNOWN):
             decode_only[id] = unknown_surface if kind == UNKNOWN else b""
-    tables = _tables(pieces, texts)
+    try:
+        tables = tables_of(texts)
+    except ValueError as error:
+        id = int(str(error))
+        first = texts.index(texts[id])
+        what = "is not Unicode text" if first == id else f"is piece {first} already"
+        fail(pieces.file, f"piece {id}", f"{show(texts[id])} {what}")
     tables.put_scored(pieces.scores)
     unused = tables.place(MARK, bytes_of)  # a text with a space is never found
-    *packed, rows, _ = tables.finish(unused, (), ())
+    *packed, rows = tables.finish(unused, (), ())
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
     return packed_vocabulary(
@@ -146,17 +152,3 @@ def scored_vocabulary(
         decode_only=tuple(decode_only.items()),
         **fields,
     )
-
-
-def _tables(pieces: Pieces, texts: list[str | None]) -> BpeTables:
-    """The tables of these texts by id."""
-    try:
-        tables = tables_of(texts)
-    except ValueError as error:
-        fail(pieces.file, f"piece {error}", f"{show(texts[int(str(error))])} is not Unicode text")
-    if tables is None:
-        ids: dict[str | None, int] = {}
-        for id, text in enumerate(texts):
-            if text is not None and (first := ids.setdefault(text, id)) != id:
-                fail(pieces.file, f"piece {id}", f"{show(text)} is piece {first} already")
-    return tables

@@ -20,7 +20,7 @@ from ..vocabulary._packed_cy import pack_tokens
 from ._tiktoken_cy import read_ranks
 from .file_content import fail, place_tokens, show
 
-_decode = partial(binascii.a2b_base64, strict_mode=True)
+decode_base64 = partial(binascii.a2b_base64, strict_mode=True)
 
 
 def companion_path(path: Path) -> Path:
@@ -32,7 +32,7 @@ def looks_like_tiktoken(data: bytes) -> bool:
     """Whether the first line of `data` is a token in base64 and a number."""
     first = data[:1_000_000].lstrip().split(b"\n", 1)[0].split()
     try:
-        return len(first) == 2 and first[1].isdigit() and bool(_decode(first[0]))
+        return len(first) == 2 and first[1].isdigit() and bool(decode_base64(first[0]))
     except binascii.Error:
         return False
 
@@ -49,7 +49,7 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
         if len(fields) != 2:
             fail(file, f"line {number}", f"expected a token in base64 and its rank, found {show(line)}")
         try:
-            tokens.append(_decode(fields[0]))
+            tokens.append(decode_base64(fields[0]))
         except binascii.Error as error:
             fail(file, f"line {number}", f"{show(fields[0])} is not base64 ({error})")
         try:

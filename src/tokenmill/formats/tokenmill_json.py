@@ -8,7 +8,6 @@ NAME.tiktoken. It is called the companion of that file, and names its SHA-256: a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,21 +54,21 @@ class Companion(NamedTuple):
     whole_pretokens: bool
     fields: dict[str, Any]
 
-    def complete(self, vocabulary: Vocabulary, read_counts: Callable[[Vocabulary], Any] | None = None) -> Vocabulary:
-        """`vocabulary`, read from the main file, with the rest. read_counts: returns its event counts.
+    def complete(self, vocabulary: Vocabulary, **changes: Any) -> Vocabulary:
+        """`vocabulary`, read from the main file, with the rest, and with the fields that another file beside it changes.
 
         A vocabulary of ranks that was written as merges becomes one of ranks again. One of merges that was written as
         ranks stays one of ranks: the ids are the same.
         """
-        fields = self.fields | {"event_counts": read_counts or ()}
-        if self.order == "ranks" and vocabulary.order == "merges":
+        order = changes.get("order", vocabulary.order)
+        if self.order == "ranks" and order == "merges":
             kept = {name: getattr(vocabulary, name) for name in ("config", "notes", "template")}
-            vocabulary = packed_vocabulary(vocabulary.packed, split_patterns=(), **kept)
-        if vocabulary.order != "events":  # its events file is not beside it
-            fields["refine"] = None
-        if self.order in (vocabulary.order, "ranks"):
-            fields["whole_pretokens"] = self.whole_pretokens
-        return vocabulary.replace(**fields)
+            vocabulary, order = packed_vocabulary(vocabulary.packed, split_patterns=(), **kept), "ranks"
+        if order != "events":  # its events file is not beside it
+            changes["refine"] = None
+        if self.order in (order, "ranks"):
+            changes["whole_pretokens"] = self.whole_pretokens
+        return vocabulary.replace(**self.fields | changes)
 
 
 def read_companion(path: Path, main: bytes) -> Companion | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Sequence
+from array import array
+from collections.abc import Callable, Collection
 from functools import partial
-from itertools import repeat
-from typing import TYPE_CHECKING, NoReturn
+from itertools import chain
+from typing import Any, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
@@ -17,14 +17,11 @@ from .file_content import MAX_ID, Json, place_tokens, show
 from .pieces import BYTE_TEXTS
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
-if TYPE_CHECKING:
-    import numpy as np
-
 
 def merged_vocabulary(
     tables: BpeTables, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]
-) -> tuple[Callable[..., Vocabulary], bool]:
-    """The function that makes the Vocabulary of a model from its other fields, and whether each byte has a token.
+) -> Callable[..., Vocabulary]:
+    """The function that makes the Vocabulary of a model from its other fields.
 
     mark: what stands for a space in the texts; None where they are in the byte alphabet. byte_fallback: whether the entries <0x00>
     to <0xFF> stand for bytes. No text gets an entry that has a space beside the mark, or characters outside of the alphabet; it is
@@ -41,11 +38,11 @@ def merged_vocabulary(
     decode_only = {id: text for id, text in apart.items() if mark is not None or text not in contents}
     named = {token.id for token in added if len(token.content) > 1 and 0 <= token.id <= MAX_ID}
     try:
-        *packed, events, all_bytes = tables.finish(decode_only, bytes_of, named)
+        *packed, events = tables.finish(decode_only, bytes_of, named)
     except ValueError as error:
         row, id = error.args
         raise EventError(row, f"the token with the id {id} is a byte or an added token, which no merge names") from None
-    made = partial(
+    return partial(
         packed_vocabulary,
         tuple(packed),
         events,
@@ -55,11 +52,10 @@ def merged_vocabulary(
         byte_tokens=tuple(byte_ids),
         decode_only=tuple((id, text) for id, text in decode_only.items() if id not in ids),
     )
-    return made, all_bytes
 
 
-def listed_tables(node: Json, sides: tuple[list[str], list[str]], bad: Callable[[int, str], NoReturn]) -> BpeTables:
-    """The tables of the vocabulary at `node`, and of merges, by their left and their right parts.
+def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoReturn]) -> BpeTables:
+    """The tables of the vocabulary at `node`, and of merges written "a b" or ["a", "b"].
 
     bad(n, what): raises the error of the nth merge. FormatError for what is wrong in the vocabulary.
     """
@@ -70,58 +66,25 @@ def listed_tables(node: Json, sides: tuple[list[str], list[str]], bad: Callable[
         tables = tables_of(placed)
     except ValueError as error:
         node.fail(f"the token {show(placed[int(str(error))])} is not Unicode text: it contains a lone surrogate")
-    tables.put_rows(_rows(*sides, vocab, bad).tobytes())
-    return tables
-
-
-def sides_of_merges(node: Json) -> tuple[list[str], list[str]]:
-    """The left and the right parts of the merges of a tokenizer.json, written "a b" or ["a", "b"]."""
-    merges = node.expect(list)
-
-    def bad(n: int, what: str) -> NoReturn:
-        Json(merges[n], node.file, f"{node.where}[{n}]").fail(what)
-
-    if merges and type(merges[0]) is str:
-        return split_merges(merges, bad)
+    lefts, rights = [], []
     for n, merge in enumerate(merges):
-        if type(merge) is not list or list(map(type, merge)) != [str, str]:
-            bad(n, f"expected a pair of tokens, found {show(merge)}")
-    return [left for left, _ in merges], [right for _, right in merges]
-
-
-def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> tuple[list[str], list[str]]:
-    """The left and the right parts of merges written "a b". bad(n, what): raises the error of the nth."""
-    with contextlib.suppress(TypeError):  # not all are str
-        sides = " ".join(merges).split(" ") if merges else []
-        if "" not in sides and set(map(str.count, merges, repeat(" "))) <= {1}:
-            return sides[::2], sides[1::2]
-    for n, merge in enumerate(merges):
-        if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
-            bad(n, f"expected two tokens with a space between, found {show(merge)}")
-    raise AssertionError("no merge is wrong")
-
-
-def _rows(
-    lefts: Sequence[str], rights: Sequence[str], vocab: dict[str, int], bad: Callable[[int, str], NoReturn]
-) -> np.ndarray:
-    """The merges as int32 rows (left id, right id, new id). Of a pair that is listed twice the last one counts.
-
-    bad(n, what): raises the error of the nth merge.
-    """
-    import numpy as np
-
-    rows = np.empty((len(lefts), 3), np.int32)
-    for column, texts in enumerate((lefts, rights, list(map(str.__add__, lefts, rights)))):
+        pair = merge.split(" ") if type(merge) is str else merge
+        left, right = pair if type(pair) is list and len(pair) == 2 else ("", "")
+        if not (type(left) is type(right) is str and left and right):
+            kind = "two tokens with a space between" if type(merge) is str else "a pair of tokens"
+            bad(n, f"expected {kind}, found {show(merge)}")
+        lefts.append(left)
+        rights.append(right)
+    ids: list[list[int]] = []
+    for part, texts in (("left part", lefts), ("right part", rights), ("result", [*map(str.__add__, lefts, rights)])):
         try:
-            rows[:, column] = np.fromiter(map(vocab.__getitem__, texts), np.int32, len(texts))
+            ids.append([*map(vocab.__getitem__, texts)])
         except KeyError as error:
             n = texts.index(error.args[0])
-            part = ("left part", "right part", "result")[column]
             merge = f"{show(lefts[n])} + {show(rights[n])}"
             bad(n, f"the {part} {show(texts[n])} of the merge {merge} is not in the vocabulary")
-    pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
-    _, last = np.unique(pairs[::-1], return_index=True)
-    return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
+    tables.put_rows(array("i", chain.from_iterable(zip(*ids, strict=True))).tobytes())
+    return tables
 
 
 def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None:

@@ -6,23 +6,28 @@ import json
 import re
 from typing import Any
 
+from .file_content import BLANK
+
 _SETTINGS = {  # keys of the files that Hugging Face keeps beside a tokenizer.json
     "tokenizer_class": "the settings of a tokenizer (tokenizer_config.json); its vocabulary is in tokenizer.json",
     "model_type": "the configuration of a model (config.json), not a tokenizer",
     "bos_token": "a map of special tokens (special_tokens_map.json); the vocabulary is in tokenizer.json",
     "weight_map": "the index of a model's weights, not a tokenizer",
 }
-_MAGIC = {
-    b"\x89PNG": "a picture",
-    b"PK\x03\x04": "a zip archive. Unpack it first",
-    b"%PDF": "a PDF document",
-    b"PAR1": "a Parquet file. Word counts are a folder: give it to the command train",
-    b"version https://git-lfs": "a pointer of Git LFS, not the file itself. Run git lfs pull in its repository, or download the file",
+_BEGINNINGS = {  # regular expressions
+    rb"\x89PNG": "a picture",
+    rb"PK\x03\x04": "a zip archive. Unpack it first",
+    rb"%PDF": "a PDF document",
+    rb"PAR1": "a Parquet file. Word counts are a folder: give it to the command train",
+    rb"version https://git-lfs": "a pointer of Git LFS, not the file itself. Run git lfs pull in its repository, or download the file",
+    rb"(?i)\s*<(!doctype html|html)[\s>]": (
+        "a web page, such as one that asks to sign in, not the file itself. Download the file from the page of the model"
+    ),
+    rb"(?s).{6}\0\0\{": (  # the length of the JSON after it, as uint64
+        "the weights of a model (safetensors), not a tokenizer. Load the tokenizer.json or the folder of the model"
+    ),
+    rb"1 '\\x00' 1\r?(\n|\Z)": "a vocabulary of RWKV, which is not BPE",
 }
-
-_RWKV = re.compile(rb"1 '\\x00' 1$")
-_WEB_PAGE = re.compile(rb"\s*<(!doctype html|html)[\s>]", re.IGNORECASE)
-_SAFETENSORS = re.compile(rb".{6}\0\0\{", re.DOTALL)  # the length of the JSON after it, as uint64
 
 
 def describe(data: bytes) -> str | None:
@@ -31,21 +36,13 @@ def describe(data: bytes) -> str | None:
     >>> describe(b'{"model": {"type": "WordPiece", "vocab": {"##ing": 0}}}')
     'a tokenizer.json whose model is WordPiece, and which is damaged or incomplete'
     """
-    for magic, found in _MAGIC.items():
-        if data.startswith(magic):
+    for beginning, found in _BEGINNINGS.items():
+        if re.match(beginning, data):
             return found
-    if _WEB_PAGE.match(data):
-        return "a web page, such as one that asks to sign in, not the file itself. Download the file from the page of the model"
-    if _SAFETENSORS.match(data):
-        return (
-            "the weights of a model (safetensors), not a tokenizer. Load the tokenizer.json or the folder of the model"
-        )
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
         return "a WordPiece vocabulary (vocab.txt), which does not say how text is normalized; load the tokenizer.json of the model"
-    if lines and _RWKV.match(lines[0]):
-        return "a vocabulary of RWKV, which is not BPE"
-    if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+    if data.lstrip(BLANK)[:1] in (b"{", b"["):
         if len(data) > 1 << 20 and re.match(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\d', data):
             return None  # a large vocab.json, which need not be parsed twice
         try:

@@ -87,19 +87,16 @@ class Part:
 class Encoded(NamedTuple):
     """The result of a thread for one block.
 
-    ids: as the file holds them; so many tokens, those before and after documents included.
+    ids: as the file holds them, those before and after documents included.
     ends: int64; where documents end in the ids.
     names: of these documents, as the file of names has them.
     """
 
     ids: bytearray
-    tokens: int
     ends: memoryview
     names: bytes
-    text_bytes: int
     skipped: list[Skip]
-    nulls: int = 0
-    dropped: int = 0
+    counts: Counts
 
 
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
@@ -112,7 +109,9 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
     dropped = sum(tok.count_dropped(text.decode()) for text in block.texts()) if tok.vocabulary.library else 0
-    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls, dropped)
+    left_out = block.nulls + sum(skip.left_out for skip in block.skips)
+    counts = Counts(len(ends), len(ids) // settings.width, block.nbytes, left_out, dropped)
+    return Encoded(ids, ends, names, block.skips, counts)
 
 
 def names_schema() -> Any:
@@ -178,14 +177,10 @@ class PartWriter:
                 hashes.update(source.read())
 
     def append(self, encoded: Encoded) -> None:
-        counts, ends = self.counts, encoded.ends
-        lengths = lengths_of(ends, counts.begun)
-        counts.begun = encoded.tokens - ends[-1] if len(ends) else counts.begun + encoded.tokens
-        counts.documents += len(ends)
-        counts.tokens += encoded.tokens
-        counts.text_bytes += encoded.text_bytes
-        counts.dropped += encoded.dropped
-        counts.skipped += encoded.nulls + sum(skip.left_out for skip in encoded.skipped)
+        begun, ends, tokens = self.counts.begun, encoded.ends, encoded.counts.tokens
+        lengths = lengths_of(ends, begun)
+        self.counts += encoded.counts
+        self.counts.begun = tokens - ends[-1] if len(ends) else begun + tokens
         self.write_ids(encoded.ids)
         self.write_lengths(lengths)
         self.write_names(encoded.names)

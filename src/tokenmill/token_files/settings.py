@@ -227,16 +227,10 @@ class Metadata:
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
-            ids = [id for id in (loaded.begin_of_text, loaded.end_of_text) if id is not None]
-            counts = (
-                loaded.documents,
-                loaded.tokens,
-                loaded.text_bytes or 0,
-                loaded.n_vocab,
-                *ids,
-                *loaded.files.values(),
-            )
-            counts += (*(loaded.shard or {}).values(), *(loaded.part or {}).values())
+            counts = [loaded.documents, loaded.tokens, loaded.text_bytes or 0, loaded.n_vocab]
+            counts += [id for id in (loaded.begin_of_text, loaded.end_of_text) if id is not None]
+            for numbers in (loaded.files, loaded.shard or {}, loaded.part or {}):
+                counts += numbers.values()
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise FormatError(f"{path}: a count or an id is not a whole number")
             for size, digest in (*loaded.hashes["ids"], *loaded.hashes["lengths"]):
