@@ -36,7 +36,7 @@ from .metrics import (
 from .names import free_name, tokenizer_name
 from .references import JUNK, Figures, on_sample, references_table
 from .replay import THRESHOLDS
-from .reporting import Reading, Report, Tile, by_key
+from .reporting import Report, Tile, by_key, start_provenance
 from .tables import Best, Cell, Column, Table, cell_text
 from .token_lists import (
     LEFT_OUT,
@@ -99,7 +99,8 @@ def compare(
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
-    with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
+    with gc_paused(), drawn(progress) as show:
+        provenance = start_provenance(domains)
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
@@ -122,7 +123,7 @@ def compare(
             findings=compared(judged, figures, differences),
             summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
-            provenance=reading.provenance(named),
+            provenance=provenance(named),
         )
 
 
@@ -308,13 +309,12 @@ def measure_sizes(
     bend = "Bytes per token at each vocabulary size. The line bends where a doubling begins to gain less."
     size_axis, density_axis = Axis("vocabulary size", "count", True), Axis("bytes per token")
     chart = Chart("sizes", "Bytes per token by vocabulary size", bend, "lines", size_axis, density_axis, [line])
-    with Reading(text) as reading:
-        return Report(
-            title="Vocabulary sizes",
-            lead=note,
-            about={"text": note},
-            sections=[("Sizes", "", ["sizes"])],
-            tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
-            charts=[chart] if densities else [],
-            provenance=reading.provenance({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
-        )
+    return Report(
+        title="Vocabulary sizes",
+        lead=note,
+        about={"text": note},
+        sections=[("Sizes", "", ["sizes"])],
+        tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
+        charts=[chart] if densities else [],
+        provenance=start_provenance(text)({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
+    )

@@ -21,7 +21,7 @@ from .names import tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
-from .reporting import Reading, Report, Tile, by_key
+from .reporting import Report, Tile, by_key, start_provenance
 from .tables import Table, Token
 from .token_lists import longest_table, most_used_table, rare_table, removed_table, superwords_of, unused_table
 from .usage import ordinary_tokens
@@ -96,7 +96,8 @@ def inspect(
         raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tokenizer_name(tok.name)
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
-    with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
+    with gc_paused(), drawn(progress) as show:
+        provenance = start_provenance(domains)
         tables = [overview_table(tok)]
         judged = usage = None
         lead = "Judged without a text, from the vocabulary alone."
@@ -145,7 +146,7 @@ def inspect(
                 {token.id for token, *_ in unreachable.rows if isinstance(token, Token)},
             ),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
-            provenance=reading.provenance({name: tok}),
+            provenance=provenance({name: tok}),
         )
 
 

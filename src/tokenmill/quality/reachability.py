@@ -11,7 +11,7 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 
 from __future__ import annotations
 
-import functools
+import codecs
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import lru_cache
@@ -35,7 +35,7 @@ NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
 TOGETHER = 1 << 14  # texts encoded in one round
-LOWEST = (0, 0x80, 0x800, 0x10000)  # code points of characters of one to four bytes
+CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 
@@ -154,86 +154,54 @@ def completions(token: bytes) -> Iterator[str]:
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'
     """
-    head, tail = _ends_of(token)
-    if head == len(token):
-        yield from map(chr, _with_inside(token))
-        return
+    rest = token.lstrip(CONTINUATION)
+    head = token[: len(token) - len(rest)]
     try:
-        middle = token[head:tail].decode()
+        middle, size = codecs.utf_8_decode(rest, "strict", False)  # up to a character that is not complete
     except UnicodeDecodeError:
         return
-    heads = _with_end(token[:head]) if head else [0]
-    tails = _with_start(token[tail:]) if tail < len(token) else [0]
-    if head and tail < len(token):
-        heads, tails = heads[:EACH_END], tails[:EACH_END]
-    if heads and tails:  # every head with every tail, in an order that changes both in each step
-        rounds = lcm(len(heads), len(tails))
-        for i in range(len(heads) * len(tails)):
-            before, after = heads[i % len(heads)], tails[(i + i // rounds) % len(tails)]
-            yield chr(before) * (head > 0) + middle + chr(after) * (tail < len(token))
+    tail = rest[size:]
+    if not rest:
+        yield from _characters_with(head)
+    elif not head:
+        yield from (middle + after for after in _characters_with(tail))
+    elif not tail:
+        yield from (before + middle for before in _characters_with(head, at_end=True))
+    else:
+        heads = list(islice(_characters_with(head, at_end=True), EACH_END))
+        tails = list(islice(_characters_with(tail), EACH_END))
+        for i in range(len(heads) * len(tails)):  # every head with every tail; both change in each step
+            again = i // lcm(len(heads), len(tails))
+            yield heads[i % len(heads)] + middle + tails[(i + again) % len(tails)]
 
 
-def _ends_of(token: bytes) -> tuple[int, int]:
-    """The end of the continuation bytes at the start of `token`, and the start of a partial character at its end."""
-    head = 0
-    while head < len(token) and 0x80 <= token[head] < 0xC0:
-        head += 1
-    last = len(token) - 1
-    while last > head and 0x80 <= token[last] < 0xC0:
-        last -= 1
-    finished = last < head or last + _length(token[last]) <= len(token)
-    return head, len(token) if finished else last
-
-
-def _length(lead: int) -> int:
-    return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-
-
-def _bits(continuation: bytes) -> int:
-    """The number that continuation bytes hold, six bits each."""
-    return functools.reduce(lambda bits, byte: bits << 6 | byte & 63, continuation, 0)
-
-
-@lru_cache(maxsize=1024)
-def _with_end(end: bytes, after: int = 0) -> list[int]:
-    """The code points of characters that have these continuation bytes before their last `after` bytes."""
-    size = len(end) + after
-    if size > 3:
-        return []
-    codes = np.arange(_bits(end) << 6 * after, 0x110000, 1 << 6 * size)[:, None] + np.arange(1 << 6 * after)
-    return _codes(codes[codes >= LOWEST[size]])
-
-
-@lru_cache(maxsize=1024)
-def _with_start(start: bytes) -> list[int]:
-    """The code points of characters that begin with these bytes."""
-    if start[0] in (0xC0, 0xC1) or start[0] >= 0xF5:
-        return []
-    length = _length(start[0])
-    shift = 6 * (length - len(start))
-    first = (start[0] & (0xFF >> (length + 1))) << 6 * (len(start) - 1) | _bits(start[1:])
-    return _codes(np.arange(max(first << shift, LOWEST[length - 1]), first + 1 << shift))
-
-
-def _with_inside(inside: bytes) -> list[int]:
-    """The code points of characters that have these continuation bytes inside or at the end."""
-    return sorted({code for after in range(4 - len(inside)) for code in _with_end(inside, after)})
-
-
-def _codes(codes: np.ndarray) -> list[int]:
-    """The first of these that are characters of more than one byte, the assigned ones before the others."""
-    codes = codes[(codes >= 0x80) & (codes < 0x110000) & ((codes < 0xD800) | (codes >= 0xE000))]
-    assigned = _assigned()[codes]
-    return np.concatenate([codes[assigned], codes[~assigned]])[:TRIALS].tolist()
+def _characters_with(part: bytes, at_end: bool = False) -> Iterator[str]:
+    """The characters whose UTF-8 contains `part`, which is less than one character, or ends with it."""
+    text = _characters()
+    place = text.find(part)
+    while place >= 0:
+        end = place + len(part)
+        first = place
+        while text[first] in CONTINUATION:
+            first -= 1
+        last = end
+        while text[last] in CONTINUATION:
+            last += 1
+        if not at_end or last == end:
+            yield text[first:last].decode()
+        place = text.find(part, place + 1)
 
 
 @lru_cache(maxsize=1)
-def _assigned() -> np.ndarray:
-    """By code point, whether Unicode assigns it a character; private use does not count."""
+def _characters() -> bytes:
+    """All characters of more than one byte, those that Unicode assigns before the others and those for private use."""
     pages, categories = category_pages()
-    codes = np.arange(0x110000)
+    codes = np.arange(0x80, 0x110000)
+    codes = codes[(codes < 0xD800) | (codes >= 0xE000)]
     category = np.frombuffer(categories, np.uint8)[np.asarray(pages)[codes >> 7].astype(np.int64) * 128 + (codes & 127)]
-    return ~np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])
+    later = np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])
+    codes = codes[np.argsort(later, kind="stable")]
+    return codes.astype("<u4").tobytes().decode("utf-32-le").encode() + b"\n"
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
