@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import codecs
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice, repeat
 from math import lcm
@@ -59,7 +59,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     reach = dict(zip(alone, map(Reach, repeat(""), alone.values()), strict=False))
     reach |= {id: Reach("") for id in used & texts.keys() - alone.keys()}
     left = [(id, text) for id, text in texts.items() if id not in reach]
-    merged = _merged_alone(tok, left) if left else {}
+    merged = _encoded(one_pretoken(vocabulary), left, alone=True)  # as a pretoken
     changed = {id for id, text in left if normalize(text) != text}
     settled = FORMS.issuperset(changes.normalizers)
     by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
@@ -89,14 +89,6 @@ def unreachable_ids(tok: Tokenizer, counts: WordCounts | None = None, progress: 
     """The ordinary tokens that no text produces, as far as was tried. Those that a text uses are reachable."""
     usage = None if counts is None else measure_usage(tok, counts)
     return {id for id, reach in reach_of_tokens(tok, usage, progress).items() if reach.reason}
-
-
-def _merged_alone(tok: Tokenizer, given: list[tuple[int, str]]) -> Collection[int]:
-    """The tokens that their text becomes where it is a pretoken."""
-    if tok.vocabulary.whole_pretokens and not tok.vocabulary.has_superwords:  # of several equal tokens the first
-        first = {token: id for id, token in reversed(ordinary_tokens(tok.vocabulary).items())}
-        return {id for id, text in given if first[text.encode()] == id}
-    return _encoded(one_pretoken(tok.vocabulary), given, alone=True)
 
 
 def _with_neighbours(text: str) -> Iterator[str]:

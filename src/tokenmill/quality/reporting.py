@@ -19,7 +19,7 @@ from ..jobs.outputs import atomic_file, refuse_existing
 from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
-from .evaluation_text import EvaluationText, Source, Texts
+from .evaluation_text import EvaluationText, Source
 from .page import render
 from .tables import Column, Table, escape_markdown
 
@@ -137,8 +137,6 @@ def _measured(name: str, source: Source) -> Measured:
 def _bytes_of(source: Source) -> Iterator[Any]:
     if isinstance(source, WordCounts):
         yield from (memoryview(column).cast("B") for column in (source.arena, source.offsets, source.counts))  # type: ignore[arg-type]
-    elif isinstance(source, Texts):
-        yield "".join(source).encode("utf-8", "replace")
     else:
         for path in source:
             with open(path, "rb") as file:
