@@ -36,7 +36,7 @@ from .metrics import (
 from .names import free_name, tokenizer_name
 from .references import JUNK, Figures, on_sample, references_table
 from .replay import THRESHOLDS
-from .reporting import Report, Tile, by_key, start_provenance
+from .reporting import Report, Tile, start_provenance
 from .tables import Best, Cell, Column, Table, cell_text
 from .token_lists import (
     LEFT_OUT,
@@ -112,12 +112,11 @@ def compare(
         tables = _tables(judged, figures, thresholds, domains.named)
         if others:
             tables.insert(1, _differences_table(base, differences, len(sample.units)))
-        return Comparison(
+        comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
             lead=f"Judged on {', '.join(domains.names)}: {judged[base].usage.bytes:,} bytes. Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
-            tiles=[_tile(key, heading, tables, len(named)) for key, heading in TILES],
             sections=SECTIONS,
             tables=tables,
             findings=compared(judged, figures, differences),
@@ -125,6 +124,8 @@ def compare(
             charts=charts_of(judged, figures),
             provenance=provenance(named),
         )
+        comparison.tiles = [_tile(comparison.table(key), heading, len(named)) for key, heading in TILES]
+        return comparison
 
 
 @suggests_options
@@ -187,9 +188,8 @@ def _tables(
     return tables
 
 
-def _tile(key: str, heading: str, tables: list[Table], tokenizers: int) -> Tile:
+def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
     """The figure of each tokenizer in a column of a table, and whether it is the best."""
-    table = by_key(tables, key, "table")
     place = [column.name for column in table.columns].index(heading)
     column = replace(table.columns[place], best=table.columns[place].best or "max")
     own = Table("", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[:tokenizers]])

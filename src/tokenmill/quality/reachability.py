@@ -12,10 +12,9 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 from __future__ import annotations
 
 import codecs
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice, repeat
+from itertools import islice
 from math import lcm
 from typing import NamedTuple
 
@@ -34,7 +33,6 @@ from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
-TOGETHER = 1 << 14  # texts encoded in one round
 CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
@@ -55,33 +53,33 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     tokens, texts, vocabulary = ordinary_tokens(tok.vocabulary), texts_of_tokens(tok.vocabulary), tok.vocabulary
     used, changes = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist()), vocabulary.normalization
     normalize = normalizer_of(changes.normalizers if changes.other_steps else ())
-    alone = _encoded(tok, list(texts.items()), alone=True)
-    reach = dict(zip(alone, map(Reach, repeat(""), alone.values()), strict=False))
-    reach |= {id: Reach("") for id in used & texts.keys() - alone.keys()}
-    left = [(id, text) for id, text in texts.items() if id not in reach]
-    merged = _encoded(one_pretoken(vocabulary), left, alone=True)  # as a pretoken
-    changed = {id for id, text in left if normalize(text) != text}
+    reach = {id: Reach("") for id in used & texts.keys()}
+    reach |= {id: Reach("", texts[id]) for id in _alone(tok, texts)}
+    left = {id: text for id, text in texts.items() if id not in reach}
+    merged = _alone(one_pretoken(vocabulary), left)
+    changed = {id for id, text in left.items() if normalize(text) != text}
     settled = FORMS.issuperset(changes.normalizers)
     by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
-    for id, _ in left:  # what a merge by rank does not make of bytes alone, it makes of them nowhere
-        if (settled and id in changed) or (by_rank and id not in merged):
-            reach[id] = Reach("normalizer" if id in changed else "merges")
-    broken = {id: islice(completions(token), TRIALS) for id, token in tokens.items() if id not in texts}
-    searches = {id: _with_neighbours(text) for id, text in left if id not in reach} | broken
-    tried = _search(tok, searches, reach, progress)
     unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
-    for id in tokens.keys() - reach.keys():
-        if id in used:
+    missing = tokens.keys() - reach.keys()
+    for done, id in enumerate(sorted(missing), 1):
+        witness, tried, reason = None, 0, "normalizer" if id in changed else "merges"
+        # What a merge by rank does not make of bytes alone, it makes of them nowhere.
+        if not ((settled and id in changed) or (by_rank and id in left and id not in merged)):
+            trials = islice(completions(tokens[id]), TRIALS) if id not in left else _with_neighbours(left[id])
+            for tried, text in enumerate(trials, 1):  # noqa: B007
+                if id in _ids(tok, text):
+                    witness = text
+                    break
+        if witness is not None or id in used:
             reason = ""
-        elif id in broken:
-            reason = "no witness" if tried[id] else "not UTF-8"
-        elif id in changed:
-            reason = "normalizer"
-        elif id not in merged:
-            reason = "merges"
-        else:
-            reason = "added" if _encoded(unsearched, [(id, texts[id])], alone=True) else "split"
-        reach[id] = Reach(reason)
+        elif id not in left:
+            reason = "no witness" if tried else "not UTF-8"
+        elif id in merged and id not in changed:
+            reason = "added" if _ids(unsearched, left[id]) == [id] else "split"
+        reach[id] = Reach(reason, witness)
+        if progress is not None:
+            progress("reachable tokens", done, len(missing))
     return {id: reach[id] for id in tokens}
 
 
@@ -95,49 +93,22 @@ def _with_neighbours(text: str) -> Iterator[str]:
     return (before + text + after for before in NEIGHBOURS for after in NEIGHBOURS)
 
 
-def _search(
-    tok: Tokenizer, searches: dict[int, Iterator[str]], reach: dict[int, Reach], progress: Progress | None
-) -> Counter[int]:
-    """Put a witness into `reach` for each token that one of its texts produces; the number of texts tried, by id.
-
-    All tokens are searched together, in rounds of ever more texts of each, so the kernel gets long lists.
-    """
-    tried, some, total = Counter[int](), 1, len(searches)
-    while searches:
-        given = [(id, text) for id, texts in searches.items() for text in islice(texts, some)]
-        tried.update(Counter(id for id, _ in given))
-        for id, text in _encoded(tok, given).items():
-            reach[id] = Reach("", text)
-        left = {id for id, _ in given} - reach.keys()
-        searches = {id: texts for id, texts in searches.items() if id in left}
-        some = min(2 * some, max(1, TOGETHER // max(1, len(searches))))
-        if progress is not None:
-            progress("reachable tokens", total - len(searches), total)
-    return tried
-
-
-def _encoded(tok: Tokenizer, given: list[tuple[int, str]], alone: bool = False) -> dict[int, str]:
-    """Return those ids whose text encodes to the id, each with the first such text. alone: to nothing else."""
-    ids, texts = map(list, zip(*given, strict=True)) if given else ([], [])
-    encoded, offsets = _ids_of_texts(tok, texts)
-    sizes = np.diff(offsets)
-    wanted = np.flatnonzero(encoded == np.repeat(np.array(ids, np.int64), sizes))
-    owners = np.repeat(np.arange(len(ids)), sizes)[wanted]
-    if alone:
-        owners = owners[sizes[owners] == 1]
-    return {ids[owner]: texts[owner] for owner in reversed(owners.tolist())}
-
-
-def _ids_of_texts(tok: Tokenizer, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of all texts, and where those of each begin; none for a text with a character that has no token."""
+def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:
+    """The ids whose text encodes to the id and nothing else."""
     try:
-        return tok.encode_batch_to_numpy(texts, disallowed_special=(), num_threads=1)
+        encoded, offsets = tok.encode_batch_to_numpy([*texts.values()], disallowed_special=(), num_threads=1)
+    except UsageError:  # a character that has no token
+        return {id for id, text in texts.items() if _ids(tok, text) == [id]}
+    ids, single = np.fromiter(texts, np.int64, len(texts)), np.diff(offsets) == 1
+    return set(ids[single][encoded[offsets[:-1][single]] == ids[single]].tolist())
+
+
+def _ids(tok: Tokenizer, text: str) -> list[int]:
+    """The ids of a text; none for one with a character that has no token."""
+    try:
+        return tok.encode(text, disallowed_special=())
     except UsageError:
-        if len(texts) == 1:
-            return np.empty(0, np.uint32), np.zeros(2, np.int64)
-    half = len(texts) // 2
-    (ids, offsets), (more, ends) = _ids_of_texts(tok, texts[:half]), _ids_of_texts(tok, texts[half:])
-    return np.concatenate([ids, more]), np.concatenate([offsets, offsets[-1] + ends[1:]])
+        return []
 
 
 def completions(token: bytes) -> Iterator[str]:

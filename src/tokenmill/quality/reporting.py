@@ -168,11 +168,11 @@ class Report:
 
     def table(self, key: str) -> Table:
         """The table named `key`; KeyError if there is none."""
-        return by_key(self.tables, key, "table")
+        return _by_key(self.tables, key, "table")
 
     def chart(self, key: str) -> Chart:
         """The chart named `key`; KeyError if there is none."""
-        return by_key(self.charts, key, "chart")
+        return _by_key(self.charts, key, "chart")
 
     def svg(self, key: str) -> str:
         """The chart named `key` as an SVG file that needs no page.
@@ -240,8 +240,7 @@ def _escape_but_code(text: str) -> str:
     return "`".join(part if place % 2 else escape_markdown(part) for place, part in enumerate(text.split("`")))
 
 
-def by_key(items: Sequence[Item], key: str, kind: str) -> Item:
-    """The table or chart named `key`; KeyError if there is none."""
+def _by_key(items: Sequence[Item], key: str, kind: str) -> Item:
     for item in items:
         if item.key == key:
             return item
