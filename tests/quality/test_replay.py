@@ -22,6 +22,11 @@ def rows_of(result):
     return list(zip(result.happened.tolist(), result.left.tolist(), result.right.tolist(), strict=True))
 
 
+def happening(rows):
+    """The rows with zeros for events that never happen."""
+    return [row if row[0] else (0, 0, 0) for row in rows]
+
+
 def test_worked_example():
     """low x5, lower x2, how x3: o+w happens 10 times, and 7 of these ow are then swallowed by low."""
     vocabulary = make_vocabulary([*BYTES, b"ow", b"low"], [(111, 119, 256), (108, 256, 257)])
@@ -62,7 +67,7 @@ def test_kernel_is_the_definition(removals):
         vocabulary = make_vocabulary(tokens, events, "events")
         pretokens = random_pretokens(rng, letters + b"x", rng.randint(1, 12))
         result = replay(vocabulary, WordCounts.from_mapping(pretokens))
-        assert rows_of(result) == count_events(pretokens.items(), events), seed
+        assert rows_of(result) == happening(count_events(pretokens.items(), events)), seed
         final = np.zeros(len(tokens), np.uint64)
         for pretoken, count in pretokens.items():
             for id in replay_events(list(pretoken), events):
