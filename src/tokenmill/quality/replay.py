@@ -57,15 +57,6 @@ class Replay:
     final: np.ndarray
     alphabet: frozenset[int]
 
-    def ios(self) -> tuple[np.ndarray, np.ndarray]:
-        """IoS of the left and of the right part for each event: float64, NaN for removals and merges that never happen."""
-        merge = self.events[:, 1] >= 0
-        uses = np.where(self.events[:, 0] == self.events[:, 1], 2.0, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left = np.where(merge & (self.left > 0), uses * self.happened / self.left, np.nan)
-            right = np.where(merge & (self.right > 0), uses * self.happened / self.right, np.nan)
-        return left, right
-
 
 def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None = None) -> Replay:
     """Replay every event of `vocabulary` over `counts`, which must be split by its split pattern.
@@ -76,8 +67,8 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     >>> events = np.array([[111, 119, 256], [108, 256, 257]], np.int32)
     >>> vocabulary = Vocabulary(tokens, (), "merges", events)
     >>> result = replay(vocabulary, WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3}))
-    >>> result.happened.tolist(), result.right.tolist(), result.ios()[1].tolist()
-    ([10, 7], [10, 10], [1.0, 0.7])
+    >>> result.happened.tolist(), result.right.tolist()
+    ([10, 7], [10, 10])
     """
     events, table = _prepared(vocabulary)
     happened = np.zeros(len(events), np.uint64)
