@@ -102,7 +102,7 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
     return merges
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)  # it takes 200 bytes for each token
 def parts_by_token(vocabulary: Vocabulary) -> dict[int, set[int]]:
     """For each token the parts of all merges that make it."""
     parts: dict[int, set[int]] = defaultdict(set)
