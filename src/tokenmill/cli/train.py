@@ -209,12 +209,9 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
     """Of the text, or of a sample where word counts do not record tokens that span words; None where rare pretokens were not loaded."""
     vocabulary, counts, n_tokens = result.tok.vocabulary, result.counts, result.n_tokens
     if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
-        from ..quality.documents import Sample, survey
-        from ..sources.find import find_sources, ignore_skip
+        from ..quality.evaluation_text import EvaluationText
 
-        sample = Sample()
-        survey(find_sources(job.text or job.sources, ignore_skip), job.read, sample)
-        density = sample.density(result.tok)
+        density = EvaluationText(job.text or job.sources, read=job.read).sample().density(result.tok)
         return density and round(density, 4)
     if "load" in result.seconds and job.min_count > 1:
         return None

@@ -158,12 +158,12 @@ class Prune(Change):
         self.check()
         tok = self.opening.load(self.tokenizer)
         counts = self._count(tok, progress) if self.sources else None
-        if self.ids is not None or self.unreachable or self.ios is not None:
-            removing: Collection[int] | None = None if self.ids is None else read_ids(self.ids)
-            if self.unreachable:
-                removing = unreachable_ids(tok, counts, progress) - lasting_tokens(tok.vocabulary)
-            of_ios = None if self.ios is None else counts
-            smaller = prune(tok, ids=removing, ios=self.ios, counts=of_ios, progress=progress)
+        if self.ids is not None:
+            smaller = prune(tok, ids=read_ids(self.ids))
+        elif self.unreachable:
+            smaller = prune(tok, ids=unreachable_ids(tok, counts, progress) - lasting_tokens(tok.vocabulary))
+        elif self.ios is not None:
+            smaller = prune(tok, ios=self.ios, counts=counts, progress=progress)
         else:
             smaller = shrink(tok, text=counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
         certificate = self._save(tok, smaller.tok, smaller.id_map, counts, progress)

@@ -36,7 +36,7 @@ from .metrics import (
 from .names import free_name, tokenizer_name
 from .references import JUNK, Figures, on_sample, references_table
 from .replay import THRESHOLDS
-from .reporting import Reading, Report, Tile, by_key
+from .reporting import Report, Tile, start_provenance
 from .tables import Best, Cell, Column, Table, cell_text
 from .token_lists import (
     LEFT_OUT,
@@ -99,7 +99,8 @@ def compare(
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
-    with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
+    with gc_paused(), drawn(progress) as show:
+        provenance = start_provenance(domains)
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
@@ -111,19 +112,20 @@ def compare(
         tables = _tables(judged, figures, thresholds, domains.named)
         if others:
             tables.insert(1, _differences_table(base, differences, len(sample.units)))
-        return Comparison(
+        comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
             lead=f"Judged on {', '.join(domains.names)}: {judged[base].usage.bytes:,} bytes. Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
-            tiles=[_tile(key, heading, tables, len(named)) for key, heading in TILES],
             sections=SECTIONS,
             tables=tables,
             findings=compared(judged, figures, differences),
             summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
-            provenance=reading.provenance(named),
+            provenance=provenance(named),
         )
+        comparison.tiles = [_tile(comparison.table(key), heading, len(named)) for key, heading in TILES]
+        return comparison
 
 
 @suggests_options
@@ -186,9 +188,8 @@ def _tables(
     return tables
 
 
-def _tile(key: str, heading: str, tables: list[Table], tokenizers: int) -> Tile:
+def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
     """The figure of each tokenizer in a column of a table, and whether it is the best."""
-    table = by_key(tables, key, "table")
     place = [column.name for column in table.columns].index(heading)
     column = replace(table.columns[place], best=table.columns[place].best or "max")
     own = Table("", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[:tokenizers]])
@@ -308,13 +309,12 @@ def measure_sizes(
     bend = "Bytes per token at each vocabulary size. The line bends where a doubling begins to gain less."
     size_axis, density_axis = Axis("vocabulary size", "count", True), Axis("bytes per token")
     chart = Chart("sizes", "Bytes per token by vocabulary size", bend, "lines", size_axis, density_axis, [line])
-    with Reading(text) as reading:
-        return Report(
-            title="Vocabulary sizes",
-            lead=note,
-            about={"text": note},
-            sections=[("Sizes", "", ["sizes"])],
-            tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
-            charts=[chart] if densities else [],
-            provenance=reading.provenance({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
-        )
+    return Report(
+        title="Vocabulary sizes",
+        lead=note,
+        about={"text": note},
+        sections=[("Sizes", "", ["sizes"])],
+        tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
+        charts=[chart] if densities else [],
+        provenance=start_provenance(text)({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
+    )

@@ -78,50 +78,44 @@ def _parts(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[np.n
     return tuple(np.array(cut, np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
 
 
-def count_words(data: bytes | memoryview, ends: np.ndarray, inside: bool) -> tuple[int, bool]:
-    """The number of words that begin in the documents of `data`, and whether the last document ends inside a word.
+def count_words(data: bytes | memoryview, ends: np.ndarray) -> int:
+    """The number of words in the documents of `data`; a word is a run of anything but white space.
 
-    A word is a run of anything but white space. ends: where each document ends. inside: whether `data` begins inside a
-    word, of a document that began before.
+    ends: where each document ends. A word ends there too.
 
-    >>> count_words(b"low  lower", np.array([3, 10]), False)
-    (2, True)
+    >>> count_words(b"low  lower", np.array([3, 10]))
+    2
     """
     size = int(ends[-1]) if len(ends) else 0
     if size == 0:
-        return 0, inside and len(ends) < 2
+        return 0
     borders = np.frombuffer(Splitter(_WORDS).ends(data[:size]), np.uint64)
 
     def is_space(place: int) -> bool:
         return bytes(data[place : place + 3]).startswith(_SPACES)
 
-    indented = is_space(0)  # then the first part has no word
     starts = np.unique(ends[:-1])
     starts = starts[borders[np.searchsorted(borders, starts)] != starts]  # inside of parts
     cut = sum(not is_space(place) for place in starts.tolist() if place)
-    words = len(borders) - indented + cut - (inside and not indented and ends[0] > 0)
-    is_open = not bytes(data[max(0, size - 3) : size]).endswith(_SPACES) and (len(ends) < 2 or ends[-2] < size)
-    return int(words), bool(is_open)
+    return len(borders) - is_space(0) + cut  # white space at the front is a part without a word
 
 
 def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample) -> int:
     """The number of words of some files, whose documents are added to `sample`."""
 
-    def cut(buffer: bytearray, start: int, length: int) -> int:
+    def cut(buffer: bytearray, start: int, length: int) -> int:  # never inside a word
         return buffer.rfind(b"\n", start, length) + 1
 
     block, words = Block(), 0
     on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
     for source in sources:
-        inside = False
         with closing(open_source(source, read, cut=cut, binary="error")) as opened:
             while opened.draw(block):
                 block.finish()
                 report_skips(block.skips, on_skip)
                 ends = np.asarray(block.ends, np.uint64)
                 data = memoryview(block.data)[: block.nbytes]
-                begun, inside = count_words(data, ends, inside and block.continued)
-                words += begun
+                words += count_words(data, ends)
                 sample.add(data, ends.astype(np.int64))
     return words
 

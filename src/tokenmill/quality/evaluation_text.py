@@ -35,10 +35,6 @@ from .usage import Usage, measure_texts, measure_usage, ordinary_tokens, require
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-class Texts(tuple[str, ...]):
-    """Texts in memory, each a document."""
-
-
 @dataclass
 class CountedText:
     """A domain as a tokenizer splits it.
@@ -53,9 +49,9 @@ class CountedText:
     characters: int | None = None
 
 
-Source = list[Path | str] | Texts | WordCounts
+Source = list[Path | str] | WordCounts
 # What `inspect`, `compare`, `prune` and `extend` take.
-Text = Sources | WordCounts | Mapping[str, Sources | Texts | WordCounts]
+Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
 
 
@@ -87,7 +83,7 @@ class EvaluationText:
             self.sources["word counts"] = text
         elif isinstance(text, Mapping):
             for name, source in text.items():
-                self.sources[name] = source if isinstance(source, (WordCounts, Texts)) else self._found(source)
+                self.sources[name] = source if isinstance(source, WordCounts) else self._found(source)
         else:
             if not isinstance(text, (str, os.PathLike, Iterable)):
                 raise UsageError(f"expected files, folders, globs or word counts, not {text!r}")
@@ -166,9 +162,8 @@ class EvaluationText:
         if key not in self._counted:
             splitter = Splitter(*vocabulary.split_patterns, special_tokens=self.special_tokens, joins=joins)
             if any(changes) or searched:
-                counted = self._count_sections(name, tok, splitter, progress)
-            elif isinstance(source, Texts):
-                counted = CountedText(count_iterator(source, split=splitter, num_threads=1))
+                read_on = (lambda done: progress("count", done, None)) if progress else None
+                counted = count_texts(tok, self.texts(name, read_on), splitter, self.num_threads)
             else:
                 options: dict[str, Any] = {"options": CountOptions(read=self.read), "num_threads": self.num_threads}
                 counted = CountedText(count(source, split=splitter, progress=progress, **options))
@@ -207,7 +202,7 @@ class EvaluationText:
         """The documents of a domain that is not word counts. read_on: see `documents_of`."""
         source = self.sources[name]
         assert not isinstance(source, WordCounts)
-        return iter(source) if isinstance(source, Texts) else (d.text for d in documents_of(source, self.read, read_on))
+        return (document.text for document in documents_of(source, self.read, read_on))
 
     def words(self, name: str) -> int | None:
         """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
@@ -222,36 +217,37 @@ class EvaluationText:
             if self._survey is None:
                 words, sample = {}, Sample()
                 for name, source in self.sources.items():
-                    if isinstance(source, Texts):
-                        words[name] = sum(len(text.split()) for text in source)
-                    elif not isinstance(source, WordCounts) and all(map(can_read_again, source)):
+                    if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
                         words[name] = survey(source, self.read, sample)
                 self._survey = words, sample
             return self._survey
 
-    def _count_sections(self, name: str, tok: Tokenizer, splitter: Splitter, progress: Progress | None) -> CountedText:
-        """Count text that is normalized or searched for added tokens before it is split, one whole document at a time.
 
-        The stretches between which no token spans are counted where a text is one pretoken.
-        """
-        added: Counter[int] = Counter()
-        nbytes = characters = 0
+def count_texts(
+    tok: Tokenizer, texts: Iterable[str], splitter: Splitter | None = None, num_threads: int | None = None
+) -> CountedText:
+    """Count text that is normalized or searched for added tokens before it is split, one whole document at a time.
 
-        def sections() -> Iterator[bytes]:
-            nonlocal nbytes, characters
-            for text in self.texts(name, progress and (lambda done: progress("count", done, None))):
-                nbytes += len(text.encode("utf-8", "replace"))
-                characters += len(text)
-                for part in tok._core.parts(text):
-                    if isinstance(part, int):
-                        added[part] += 1
-                    else:
-                        yield part
+    splitter: by default the tokenizer's. The stretches between which no token spans are counted where a text is one pretoken.
+    """
+    added: Counter[int] = Counter()
+    nbytes = characters = 0
 
-        if tok._core.cutter is not None:
-            splitter = StretchSplitter(tok._core.cutter)
-        counts = count_iterator(sections(), split=splitter, num_threads=self.num_threads)
-        return CountedText(counts, added, nbytes, characters)
+    def sections() -> Iterator[bytes]:
+        nonlocal nbytes, characters
+        for text in texts:
+            nbytes += len(text.encode("utf-8", "replace"))
+            characters += len(text)
+            for part in tok._core.parts(text):
+                if isinstance(part, int):
+                    added[part] += 1
+                else:
+                    yield part
+
+    splitter = splitter or Splitter(*tok.vocabulary.split_patterns)
+    if tok._core.cutter is not None:
+        splitter = StretchSplitter(tok._core.cutter)
+    return CountedText(count_iterator(sections(), split=splitter, num_threads=num_threads), added, nbytes, characters)
 
 
 class StretchSplitter(Splitter):

@@ -21,8 +21,8 @@ from .names import tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
-from .reporting import Reading, Report, Tile, by_key
-from .tables import Table, Token
+from .reporting import Report, Tile, start_provenance
+from .tables import Token
 from .token_lists import longest_table, most_used_table, rare_table, removed_table, superwords_of, unused_table
 from .usage import ordinary_tokens
 from .verdict import Subject, summary, verdict
@@ -96,7 +96,8 @@ def inspect(
         raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tokenizer_name(tok.name)
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
-    with gc_paused(), Reading(domains) as reading, drawn(progress) as show:
+    with gc_paused(), drawn(progress) as show:
+        provenance = start_provenance(domains)
         tables = [overview_table(tok)]
         judged = usage = None
         lead = "Judged without a text, from the vocabulary alone."
@@ -124,7 +125,7 @@ def inspect(
             tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
             tables += [most_used_table(name, tok, usage)] if superwords_of(tok) else []
         tables.append(longest_table(tok, usage))
-        return Inspection(
+        inspection = Inspection(
             tok=tok,
             name=name,
             judgement=judged,
@@ -135,7 +136,6 @@ def inspect(
                 "fingerprint": tok.vocabulary.fingerprint(),
                 "domains": list(judged.usages) if judged else [],
             },
-            tiles=_tiles(tok, judged, tables),
             sections=SECTIONS,
             tables=tables,
             summary=summary(figures),
@@ -145,17 +145,19 @@ def inspect(
                 {token.id for token, *_ in unreachable.rows if isinstance(token, Token)},
             ),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
-            provenance=reading.provenance({name: tok}),
+            provenance=provenance({name: tok}),
         )
+        inspection.tiles = _tiles(inspection)
+        return inspection
 
 
-def _tiles(tok: Tokenizer, judged: Judgement | None, tables: list[Table]) -> list[Tile]:
-    values = {"ordinary tokens": f"{len(ordinary_tokens(tok.vocabulary)):,}"}
-    if judged is not None:
-        text = by_key(tables, "text", "table").pairs("what", "value")
+def _tiles(of: Inspection) -> list[Tile]:
+    values = {"ordinary tokens": f"{len(ordinary_tokens(of.tok.vocabulary)):,}"}
+    if of.judgement is not None:
+        text = of.table("text").pairs("what", "value")
         values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
         values["of the vocabulary used"] = str(text["vocabulary used"])
-        values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in judged.swallowed):,}"
-    values["tokens that no text produces"] = f"{len(by_key(tables, 'unreachable', 'table').rows):,}"
-    values["tokens that are not whole UTF-8"] = f"{len(by_key(tables, 'partial', 'table').rows):,}"
+        values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in of.judgement.swallowed):,}"
+    values["tokens that no text produces"] = f"{len(of.table('unreachable').rows):,}"
+    values["tokens that are not whole UTF-8"] = f"{len(of.table('partial').rows):,}"
     return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]

@@ -30,7 +30,7 @@ from ..tokenizer.display import ORDERS
 from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
 from .tables import Best, Cell, Column, Figure, Table
-from .usage import SLICE, Usage, characters_by_pretoken, code_points, ordinary_tokens, slices
+from .usage import Usage, characters_by_pretoken, ordinary_tokens
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -255,44 +255,25 @@ SCRIPTS = (
     "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer",
     "Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other",
 )  # fmt: skip
-UNKNOWN = 0xFF  # the script of a code point that was not asked for yet
 
 
 def script_of_pretokens(counts: WordCounts) -> np.ndarray:
     """int64: for each pretoken the index in SCRIPTS of the script of its first letter, 0 without a letter."""
-    found = np.zeros(len(counts), np.int64)
-    known = np.full(0x110000, UNKNOWN, np.uint8)
-    offsets = counts.offsets.astype(np.int64)
-    for first, stop in slices(counts, SLICE):
-        codes, sizes = code_points(counts.arena[offsets[first] : offsets[stop]])
-        scripts = known[codes]
-        if (new := np.unique(codes[scripts == UNKNOWN])).size:
-            known[new] = _scripts(new)
-            scripts = known[codes]
-        # The offset of each letter, and the first letter of each pretoken.
-        letters = scripts > 0
-        places, kinds = (offsets[first] + np.cumsum(sizes) - sizes)[letters], scripts[letters]
-        at = np.searchsorted(places, offsets[first:stop])
-        has = at < len(places)
-        has[has] = places[at[has]] < offsets[first + 1 : stop + 1][has]
-        found[first:stop][has] = kinds[at[has]]
-    return found
+    script = _Scripts().__getitem__
+    texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
+    return np.fromiter((next(filter(None, map(script, text)), 0) for text in texts), np.int64, len(counts))
 
 
-def _scripts(codes: np.ndarray) -> list[int]:
-    """For each code point the index in SCRIPTS of its script, 0 for what is not a letter."""
-    import regex
+class _Scripts(dict[str, int]):
+    """By character the index in SCRIPTS of its script, 0 for what is not a letter."""
 
-    names = [name for name in SCRIPTS if name not in ("no letters", "Other")]
-    groups = regex.compile("|".join(rf"(\p{{Script={name}}})" for name in names))
+    def __missing__(self, character: str) -> int:
+        import regex
 
-    def script(character: str) -> int:
-        if not regex.match(r"\p{L}", character):
-            return 0
-        match = groups.match(character)
-        return match.lastindex if match else len(SCRIPTS) - 1
-
-    return [script(chr(code)) for code in codes.tolist()]
+        match = regex.match("|".join(rf"(\p{{Script={name}}})" for name in SCRIPTS[1:-1]), character)
+        letter = regex.match(r"\p{L}", character)
+        self[character] = 0 if not letter else match.lastindex if match else len(SCRIPTS) - 1
+        return self[character]
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

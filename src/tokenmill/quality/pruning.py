@@ -273,16 +273,15 @@ def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.n
     lasting: the tokens that are never removed.
     """
     merge = found.events[:, 1] >= 0
-    events, happened = found.events[merge], found.happened[merge]
-    before = np.stack([found.left[merge], found.right[merge]])
+    events, happened, left, right = (part[merge] for part in (found.events, found.happened, found.left, found.right))
     last = {part: place for place, row in enumerate(events.tolist()) for part in row[:2]}
-    ios = np.nan_to_num(np.stack(found.ios())[:, merge])
+    likely = (happened > 0) & (2.0 * happened >= 0.99 * float(limit) * np.minimum(left, right))
     used_up: dict[int, tuple[int, int]] = {}
-    for place in np.flatnonzero((ios >= float(limit) - 1e-9).any(axis=0)).tolist():
-        left, right, _ = events[place].tolist()
-        for side, id in enumerate(dict.fromkeys((left, right))):
-            part, whole = (1 + (left == right)) * int(happened[place]), int(before[side, place])
-            if id not in lasting and id not in used_up and part * limit.denominator >= whole * limit.numerator > 0:
+    for place in np.flatnonzero(likely).tolist():
+        first, second, _ = events[place].tolist()
+        part = int(happened[place]) * (1 + (first == second))
+        for id, whole in ((first, int(left[place])), (second, int(right[place]))):
+            if id not in lasting and id not in used_up and part * limit.denominator >= whole * limit.numerator:
                 used_up[id] = part, whole
     due = [(last[id], id, *numbers) for id, numbers in used_up.items()]
     due.sort(key=lambda row: (row[0], row[1] != events[row[0], 0]))

@@ -11,11 +11,10 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 
 from __future__ import annotations
 
-import functools
-from collections import Counter
-from collections.abc import Collection, Iterator
+import codecs
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice, repeat
+from itertools import islice
 from math import lcm
 from typing import NamedTuple
 
@@ -34,8 +33,7 @@ from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
-TOGETHER = 1 << 14  # texts encoded in one round
-LOWEST = (0, 0x80, 0x800, 0x10000)  # code points of characters of one to four bytes
+CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 
@@ -55,33 +53,33 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     tokens, texts, vocabulary = ordinary_tokens(tok.vocabulary), texts_of_tokens(tok.vocabulary), tok.vocabulary
     used, changes = set() if usage is None else set(np.flatnonzero(usage.by_id).tolist()), vocabulary.normalization
     normalize = normalizer_of(changes.normalizers if changes.other_steps else ())
-    alone = _encoded(tok, list(texts.items()), alone=True)
-    reach = dict(zip(alone, map(Reach, repeat(""), alone.values()), strict=False))
-    reach |= {id: Reach("") for id in used & texts.keys() - alone.keys()}
-    left = [(id, text) for id, text in texts.items() if id not in reach]
-    merged = _merged_alone(tok, left) if left else {}
-    changed = {id for id, text in left if normalize(text) != text}
+    reach = {id: Reach("") for id in used & texts.keys()}
+    reach |= {id: Reach("", texts[id]) for id in _alone(tok, texts)}
+    left = {id: text for id, text in texts.items() if id not in reach}
+    merged = _alone(one_pretoken(vocabulary), left)
+    changed = {id for id, text in left.items() if normalize(text) != text}
     settled = FORMS.issuperset(changes.normalizers)
     by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
-    for id, _ in left:  # what a merge by rank does not make of bytes alone, it makes of them nowhere
-        if (settled and id in changed) or (by_rank and id not in merged):
-            reach[id] = Reach("normalizer" if id in changed else "merges")
-    broken = {id: islice(completions(token), TRIALS) for id, token in tokens.items() if id not in texts}
-    searches = {id: _with_neighbours(text) for id, text in left if id not in reach} | broken
-    tried = _search(tok, searches, reach, progress)
     unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
-    for id in tokens.keys() - reach.keys():
-        if id in used:
+    missing = tokens.keys() - reach.keys()
+    for done, id in enumerate(sorted(missing), 1):
+        witness, tried, reason = None, 0, "normalizer" if id in changed else "merges"
+        # What a merge by rank does not make of bytes alone, it makes of them nowhere.
+        if not ((settled and id in changed) or (by_rank and id in left and id not in merged)):
+            trials = islice(completions(tokens[id]), TRIALS) if id not in left else _with_neighbours(left[id])
+            for tried, text in enumerate(trials, 1):  # noqa: B007
+                if id in _ids(tok, text):
+                    witness = text
+                    break
+        if witness is not None or id in used:
             reason = ""
-        elif id in broken:
-            reason = "no witness" if tried[id] else "not UTF-8"
-        elif id in changed:
-            reason = "normalizer"
-        elif id not in merged:
-            reason = "merges"
-        else:
-            reason = "added" if _encoded(unsearched, [(id, texts[id])], alone=True) else "split"
-        reach[id] = Reach(reason)
+        elif id not in left:
+            reason = "no witness" if tried else "not UTF-8"
+        elif id in merged and id not in changed:
+            reason = "added" if _ids(unsearched, left[id]) == [id] else "split"
+        reach[id] = Reach(reason, witness)
+        if progress is not None:
+            progress("reachable tokens", done, len(missing))
     return {id: reach[id] for id in tokens}
 
 
@@ -91,61 +89,26 @@ def unreachable_ids(tok: Tokenizer, counts: WordCounts | None = None, progress: 
     return {id for id, reach in reach_of_tokens(tok, usage, progress).items() if reach.reason}
 
 
-def _merged_alone(tok: Tokenizer, given: list[tuple[int, str]]) -> Collection[int]:
-    """The tokens that their text becomes where it is a pretoken."""
-    if tok.vocabulary.whole_pretokens and not tok.vocabulary.has_superwords:  # of several equal tokens the first
-        first = {token: id for id, token in reversed(ordinary_tokens(tok.vocabulary).items())}
-        return {id for id, text in given if first[text.encode()] == id}
-    return _encoded(one_pretoken(tok.vocabulary), given, alone=True)
-
-
 def _with_neighbours(text: str) -> Iterator[str]:
     return (before + text + after for before in NEIGHBOURS for after in NEIGHBOURS)
 
 
-def _search(
-    tok: Tokenizer, searches: dict[int, Iterator[str]], reach: dict[int, Reach], progress: Progress | None
-) -> Counter[int]:
-    """Put a witness into `reach` for each token that one of its texts produces; the number of texts tried, by id.
-
-    All tokens are searched together, in rounds of ever more texts of each, so the kernel gets long lists.
-    """
-    tried, some, total = Counter[int](), 1, len(searches)
-    while searches:
-        given = [(id, text) for id, texts in searches.items() for text in islice(texts, some)]
-        tried.update(Counter(id for id, _ in given))
-        for id, text in _encoded(tok, given).items():
-            reach[id] = Reach("", text)
-        left = {id for id, _ in given} - reach.keys()
-        searches = {id: texts for id, texts in searches.items() if id in left}
-        some = min(2 * some, max(1, TOGETHER // max(1, len(searches))))
-        if progress is not None:
-            progress("reachable tokens", total - len(searches), total)
-    return tried
-
-
-def _encoded(tok: Tokenizer, given: list[tuple[int, str]], alone: bool = False) -> dict[int, str]:
-    """Return those ids whose text encodes to the id, each with the first such text. alone: to nothing else."""
-    ids, texts = map(list, zip(*given, strict=True)) if given else ([], [])
-    encoded, offsets = _ids_of_texts(tok, texts)
-    sizes = np.diff(offsets)
-    wanted = np.flatnonzero(encoded == np.repeat(np.array(ids, np.int64), sizes))
-    owners = np.repeat(np.arange(len(ids)), sizes)[wanted]
-    if alone:
-        owners = owners[sizes[owners] == 1]
-    return {ids[owner]: texts[owner] for owner in reversed(owners.tolist())}
-
-
-def _ids_of_texts(tok: Tokenizer, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of all texts, and where those of each begin; none for a text with a character that has no token."""
+def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:
+    """The ids whose text encodes to the id and nothing else."""
     try:
-        return tok.encode_batch_to_numpy(texts, disallowed_special=(), num_threads=1)
+        encoded, offsets = tok.encode_batch_to_numpy([*texts.values()], disallowed_special=(), num_threads=1)
+    except UsageError:  # a character that has no token
+        return {id for id, text in texts.items() if _ids(tok, text) == [id]}
+    ids, single = np.fromiter(texts, np.int64, len(texts)), np.diff(offsets) == 1
+    return set(ids[single][encoded[offsets[:-1][single]] == ids[single]].tolist())
+
+
+def _ids(tok: Tokenizer, text: str) -> list[int]:
+    """The ids of a text; none for one with a character that has no token."""
+    try:
+        return tok.encode(text, disallowed_special=())
     except UsageError:
-        if len(texts) == 1:
-            return np.empty(0, np.uint32), np.zeros(2, np.int64)
-    half = len(texts) // 2
-    (ids, offsets), (more, ends) = _ids_of_texts(tok, texts[:half]), _ids_of_texts(tok, texts[half:])
-    return np.concatenate([ids, more]), np.concatenate([offsets, offsets[-1] + ends[1:]])
+        return []
 
 
 def completions(token: bytes) -> Iterator[str]:
@@ -154,86 +117,54 @@ def completions(token: bytes) -> Iterator[str]:
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'
     """
-    head, tail = _ends_of(token)
-    if head == len(token):
-        yield from map(chr, _with_inside(token))
-        return
+    rest = token.lstrip(CONTINUATION)
+    head = token[: len(token) - len(rest)]
     try:
-        middle = token[head:tail].decode()
+        middle, size = codecs.utf_8_decode(rest, "strict", False)  # up to a character that is not complete
     except UnicodeDecodeError:
         return
-    heads = _with_end(token[:head]) if head else [0]
-    tails = _with_start(token[tail:]) if tail < len(token) else [0]
-    if head and tail < len(token):
-        heads, tails = heads[:EACH_END], tails[:EACH_END]
-    if heads and tails:  # every head with every tail, in an order that changes both in each step
-        rounds = lcm(len(heads), len(tails))
-        for i in range(len(heads) * len(tails)):
-            before, after = heads[i % len(heads)], tails[(i + i // rounds) % len(tails)]
-            yield chr(before) * (head > 0) + middle + chr(after) * (tail < len(token))
+    tail = rest[size:]
+    if not rest:
+        yield from _characters_with(head)
+    elif not head:
+        yield from (middle + after for after in _characters_with(tail))
+    elif not tail:
+        yield from (before + middle for before in _characters_with(head, at_end=True))
+    else:
+        heads = list(islice(_characters_with(head, at_end=True), EACH_END))
+        tails = list(islice(_characters_with(tail), EACH_END))
+        for i in range(len(heads) * len(tails)):  # every head with every tail; both change in each step
+            again = i // lcm(len(heads), len(tails))
+            yield heads[i % len(heads)] + middle + tails[(i + again) % len(tails)]
 
 
-def _ends_of(token: bytes) -> tuple[int, int]:
-    """The end of the continuation bytes at the start of `token`, and the start of a partial character at its end."""
-    head = 0
-    while head < len(token) and 0x80 <= token[head] < 0xC0:
-        head += 1
-    last = len(token) - 1
-    while last > head and 0x80 <= token[last] < 0xC0:
-        last -= 1
-    finished = last < head or last + _length(token[last]) <= len(token)
-    return head, len(token) if finished else last
-
-
-def _length(lead: int) -> int:
-    return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-
-
-def _bits(continuation: bytes) -> int:
-    """The number that continuation bytes hold, six bits each."""
-    return functools.reduce(lambda bits, byte: bits << 6 | byte & 63, continuation, 0)
-
-
-@lru_cache(maxsize=1024)
-def _with_end(end: bytes, after: int = 0) -> list[int]:
-    """The code points of characters that have these continuation bytes before their last `after` bytes."""
-    size = len(end) + after
-    if size > 3:
-        return []
-    codes = np.arange(_bits(end) << 6 * after, 0x110000, 1 << 6 * size)[:, None] + np.arange(1 << 6 * after)
-    return _codes(codes[codes >= LOWEST[size]])
-
-
-@lru_cache(maxsize=1024)
-def _with_start(start: bytes) -> list[int]:
-    """The code points of characters that begin with these bytes."""
-    if start[0] in (0xC0, 0xC1) or start[0] >= 0xF5:
-        return []
-    length = _length(start[0])
-    shift = 6 * (length - len(start))
-    first = (start[0] & (0xFF >> (length + 1))) << 6 * (len(start) - 1) | _bits(start[1:])
-    return _codes(np.arange(max(first << shift, LOWEST[length - 1]), first + 1 << shift))
-
-
-def _with_inside(inside: bytes) -> list[int]:
-    """The code points of characters that have these continuation bytes inside or at the end."""
-    return sorted({code for after in range(4 - len(inside)) for code in _with_end(inside, after)})
-
-
-def _codes(codes: np.ndarray) -> list[int]:
-    """The first of these that are characters of more than one byte, the assigned ones before the others."""
-    codes = codes[(codes >= 0x80) & (codes < 0x110000) & ((codes < 0xD800) | (codes >= 0xE000))]
-    assigned = _assigned()[codes]
-    return np.concatenate([codes[assigned], codes[~assigned]])[:TRIALS].tolist()
+def _characters_with(part: bytes, at_end: bool = False) -> Iterator[str]:
+    """The characters whose UTF-8 contains `part`, which is less than one character, or ends with it."""
+    text = _characters()
+    place = text.find(part)
+    while place >= 0:
+        end = place + len(part)
+        first = place
+        while text[first] in CONTINUATION:
+            first -= 1
+        last = end
+        while text[last] in CONTINUATION:
+            last += 1
+        if not at_end or last == end:
+            yield text[first:last].decode()
+        place = text.find(part, place + 1)
 
 
 @lru_cache(maxsize=1)
-def _assigned() -> np.ndarray:
-    """By code point, whether Unicode assigns it a character; private use does not count."""
+def _characters() -> bytes:
+    """All characters of more than one byte, those that Unicode assigns before the others and those for private use."""
     pages, categories = category_pages()
-    codes = np.arange(0x110000)
+    codes = np.arange(0x80, 0x110000)
+    codes = codes[(codes < 0xD800) | (codes >= 0xE000)]
     category = np.frombuffer(categories, np.uint8)[np.asarray(pages)[codes >> 7].astype(np.int64) * 128 + (codes & 127)]
-    return ~np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])
+    later = np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])
+    codes = codes[np.argsort(later, kind="stable")]
+    return codes.astype("<u4").tobytes().decode("utf-32-le").encode() + b"\n"
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:

@@ -10,19 +10,17 @@ import contextlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from importlib import resources
-from operator import add
 
-from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from .evaluation_text import EvaluationText, Texts, is_guest
-from .metrics import gini, ratio, used_tokens
-from .replay import replay, swallowed_tokens
+from .evaluation_text import count_texts, is_guest
+from .metrics import gini, ratio
+from .replay import Swallowed, replay, swallowed_tokens
 from .tables import Column, Table
-from .usage import Usage, ordinary_tokens
+from .usage import ordinary_tokens
 
 JUNK = 0.9  # the IoS from which a token counts as junk, here and in the verdict
 PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
@@ -76,20 +74,21 @@ class Figures:
 def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[str, str] | None = None) -> Figures:
     """The figures of a tokenizer on the shipped sample, or on other texts by domain."""
     text = sample() if text is None else text
-    usages: dict[str, Usage] = {}
-    counts = []
+    tokens: dict[str, int | None] = dict.fromkeys(text)
+    used: set[int] = set()
     for number, (name, of) in enumerate(text.items(), 1):
-        domain = EvaluationText({name: Texts([of])}, num_threads=1)
         with contextlib.suppress(UsageError):  # a character without a token
-            usages[name] = domain.usages(tok, words=False)[name]
-            counts += [] if is_guest(tok) else [domain.together(tok)]
+            ids = tok.encode(of, disallowed_special=())
+            tokens[name] = len(ids)
+            used.update(ids)
         if progress is not None:
             progress("sample", number, len(text))
-    swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(counts))) if counts else []
-    tokens = {domain: usages[domain].tokens if domain in usages else None for domain in text}
-    junk = sum(token.ios >= JUNK for token in swallowed)
-    used = used_tokens(tok, reduce(add, usages.values())) if usages else 0
-    return Figures(tok.n_vocab, len(ordinary_tokens(tok.vocabulary)), used, junk, tokens)
+    swallowed: list[Swallowed] = []
+    if not is_guest(tok):
+        counted = count_texts(tok, [text[name] for name, known in tokens.items() if known is not None], num_threads=1)
+        swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted.counts))
+    junk, ordinary = sum(token.ios >= JUNK for token in swallowed), ordinary_tokens(tok.vocabulary)
+    return Figures(tok.n_vocab, len(ordinary), len(used & ordinary.keys()), junk, tokens)
 
 
 @lru_cache(maxsize=1)

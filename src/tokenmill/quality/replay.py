@@ -44,7 +44,8 @@ class Replay:
 
     events: int32 (n, 3), as in Vocabulary; for a vocabulary of ranks the merges derived from them.
     happened: uint64 (n,), how often a merge happened, or how many occurrences a removal took apart.
-    left, right: uint64 (n,), f of the two parts of a merge before it; `left` is f of the token for a removal.
+    left, right: uint64 (n,), f of the two parts of a merge before it; `left` is f of the token for a removal. 0 for an event
+        that never happens.
     final: uint64, by id: f of each token at the end.
     alphabet: ids of the tokens that no event makes.
     """
@@ -56,15 +57,6 @@ class Replay:
     final: np.ndarray
     alphabet: frozenset[int]
 
-    def ios(self) -> tuple[np.ndarray, np.ndarray]:
-        """IoS of the left and of the right part for each event: float64, NaN for removals and where f is 0."""
-        merge = self.events[:, 1] >= 0
-        uses = np.where(self.events[:, 0] == self.events[:, 1], 2.0, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left = np.where(merge & (self.left > 0), uses * self.happened / self.left, np.nan)
-            right = np.where(merge & (self.right > 0), uses * self.happened / self.right, np.nan)
-        return left, right
-
 
 def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None = None) -> Replay:
     """Replay every event of `vocabulary` over `counts`, which must be split by its split pattern.
@@ -75,8 +67,8 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     >>> events = np.array([[111, 119, 256], [108, 256, 257]], np.int32)
     >>> vocabulary = Vocabulary(tokens, (), "merges", events)
     >>> result = replay(vocabulary, WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3}))
-    >>> result.happened.tolist(), result.right.tolist(), result.ios()[1].tolist()
-    ([10, 7], [10, 10], [1.0, 0.7])
+    >>> result.happened.tolist(), result.right.tolist()
+    ([10, 7], [10, 10])
     """
     events, table = _prepared(vocabulary)
     happened = np.zeros(len(events), np.uint64)
@@ -110,6 +102,7 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
     return merges
 
 
+@lru_cache(maxsize=1)  # it takes 200 bytes for each token
 def parts_by_token(vocabulary: Vocabulary) -> dict[int, set[int]]:
     """For each token the parts of all merges that make it."""
     parts: dict[int, set[int]] = defaultdict(set)
@@ -155,30 +148,21 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
 def _frequencies(
     events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """f of both tokens of each event before it, from f at the start and how often each event happened.
-
-    Each event changes f of a few tokens. The changes are sorted by token, then by event, and added up.
-    """
-    n, places = len(events), np.arange(len(events), dtype=np.int64)
-    a, b, new = events.astype(np.int64).T
-    merge = b >= 0
-    parts = [(part, n) for n in places[~merge].tolist() for part in table.parts_of(n)]  # that a removal sets free
-    again, when = np.array(parts, np.int64).reshape(-1, 2).T
-    ids = np.concatenate([a, b[merge], new[merge], again])
-    at = np.concatenate([places, places[merge], places[merge], when])
-    lost, won = np.uint64(0) - happened, happened  # modulo 2**64, as all that follows
-    changes = np.concatenate([lost, lost[merge], won[merge], won[when]])
-    changed = np.flatnonzero(changes)
-    keys, changes = (ids * n + at)[changed], changes[changed]
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(changes[order], dtype=np.uint64)])
-
-    def before(id: np.ndarray) -> np.ndarray:
-        first = id * n
-        return start[id] + sums[np.searchsorted(keys, first + places)] - sums[np.searchsorted(keys, first)]
-
-    return before(a), np.where(merge, before(np.where(merge, b, 0)), np.uint64(0))
+    """f of both tokens of each event that happened before it, from f at the start and how often each event happened."""
+    now = start.tolist()
+    left, right = np.zeros(len(events), np.uint64), np.zeros(len(events), np.uint64)
+    places = np.flatnonzero(happened)
+    rows = zip(places.tolist(), events[places].tolist(), happened[places].tolist(), strict=True)
+    for place, (a, b, new), times in rows:
+        left[place], right[place] = now[a], now[b] if b >= 0 else 0
+        now[a] -= times
+        if b >= 0:
+            now[b] -= times
+            now[new] += times
+        else:
+            for part in table.parts_of(place):  # which the removal sets free
+                now[part] += times
+    return left, right
 
 
 THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 1.0)
@@ -202,21 +186,16 @@ class Swallowed(NamedTuple):
 
 def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
     """Every remaining token that a merge used, with its highest IoS, the highest first; without the alphabet."""
-    happened = np.flatnonzero((replay.happened > 0) & (replay.events[:, 1] >= 0))
-    left, right, new = replay.events[happened].T
-    left_ios, right_ios = (side[happened] for side in replay.ios())
-    times = replay.happened[happened]
-    # The left and the right part of each merge in turn, so that of equals the earliest comes first.
-    ids, ios = np.stack([left, right]).T.ravel(), np.stack([left_ios, right_ios]).T.ravel()
-    before = np.stack([replay.left[happened], replay.right[happened]]).T.ravel()
-    taken = np.repeat(np.where(left == right, 2 * times, times), 2)
-    skip = np.zeros(len(replay.final), bool)
-    skip[list(replay.alphabet | vocabulary.removed)] = True
-    order = np.lexsort((-ios, ids))
-    order = order[np.concatenate([[True], np.diff(ids[order]) != 0])[: len(order)] & ~skip[ids[order]]]
-    order = order[np.lexsort((ids[order], np.invert(before[order]), -ios[order]))]
-    columns = (ids[order], ios[order], np.repeat(new, 2)[order], before[order], taken[order], replay.final[ids[order]])
-    return [Swallowed(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    merges = np.flatnonzero((replay.happened > 0) & (replay.events[:, 1] >= 0))
+    columns = (each[merges].tolist() for each in (replay.events, replay.happened, replay.left, replay.right))
+    skip, final = replay.alphabet | vocabulary.removed, replay.final.tolist()
+    found: dict[int, Swallowed] = {}
+    for (left, right, new), times, *before in zip(*columns, strict=True):
+        merged = 2 * times if left == right else times
+        for id, whole in zip((left, right), before, strict=True):
+            if id not in skip and (id not in found or merged / whole > found[id].ios):
+                found[id] = Swallowed(id, merged / whole, new, whole, merged, final[id])
+    return sorted(found.values(), key=lambda token: (-token.ios, -token.before, token.id))
 
 
 def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence[float] = THRESHOLDS) -> Table:

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from html import escape
@@ -19,7 +19,7 @@ from ..jobs.outputs import atomic_file, refuse_existing
 from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
-from .evaluation_text import EvaluationText, Source, Texts
+from .evaluation_text import EvaluationText, Source
 from .page import render
 from .tables import Column, Table, escape_markdown
 
@@ -90,63 +90,57 @@ class Provenance:
         ]
 
 
-class Reading:
-    """Counts words and hashes the texts in a thread of its own, while they are judged."""
+def start_provenance(text: EvaluationText | None) -> Callable[[Mapping[str, Tokenizer]], Provenance]:
+    """Count words and hash the text in a thread of its own, while it is judged.
 
-    def __init__(self, text: EvaluationText | None) -> None:
-        self._text = text
-        self._found: list[Measured] = []
-        self._stopped = False
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
+    Returns a function that waits for this, and gives the provenance of a report on some tokenizers.
+    """
+    found: list[Measured] = []
 
-    def __enter__(self) -> Reading:
-        return self
+    def read(text: EvaluationText) -> None:
+        with contextlib.suppress(Exception):  # judging the text raises it again
+            text.sample()
+        found.extend(_measured(name, source) for name, source in text.sources.items())
 
-    def __exit__(self, *error: object) -> None:
-        self._stopped = True
+    thread = threading.Thread(target=read, args=(text,), daemon=True)
+    if text is not None:
+        thread.start()
 
-    def provenance(self, tokenizers: Mapping[str, Tokenizer]) -> Provenance:
-        """All of it; waits for the hashes."""
+    def provenance(tokenizers: Mapping[str, Tokenizer]) -> Provenance:
         from .. import __version__
 
-        self._thread.join()
+        if text is not None:
+            thread.join()
         epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
         now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
         hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
-        return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(self._found))
+        return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(found))
 
-    def _work(self) -> None:
-        if self._text is None:
-            return
-        with contextlib.suppress(Exception):  # judging the text raises it again
-            self._text.sample()
-        for name, part in self._text.sources.items():
-            try:
-                self._found.append(self._measure(name, part))
-            except OSError:
-                self._found.append(Measured(name, 1, 0, ""))
+    return provenance
 
-    def _measure(self, name: str, part: Source) -> Measured:
-        hash, nbytes, files = hashlib.sha256(), 0, 1
-        chunks: Iterable[Any]
-        if isinstance(part, WordCounts):
-            chunks = (memoryview(column).cast("B") for column in (part.arena, part.offsets, part.counts))  # type: ignore[arg-type]
-        elif isinstance(part, Texts):
-            chunks = ["".join(part).encode("utf-8", "replace")]
-        elif all(can_read_again(path) and not is_url(path) for path in part):
-            chunks, files = self._chunks(part), len(part)
-        else:
-            return Measured(name, len(part), 0, "")
-        for chunk in chunks:
+
+def _measured(name: str, source: Source) -> Measured:
+    files = len(source) if isinstance(source, list) else 1
+    unread = Measured(name, files, 0, "")
+    if isinstance(source, list) and not all(can_read_again(path) and not is_url(path) for path in source):
+        return unread
+    hash, nbytes = hashlib.sha256(), 0
+    try:
+        for chunk in _bytes_of(source):
             hash.update(chunk)
             nbytes += len(chunk)
-        return Measured(name, files, nbytes, hash.hexdigest())
+    except OSError:
+        return unread
+    return Measured(name, files, nbytes, hash.hexdigest())
 
-    def _chunks(self, paths: Sequence[Path | str]) -> Iterator[bytes]:
-        for path in paths:
+
+def _bytes_of(source: Source) -> Iterator[Any]:
+    if isinstance(source, WordCounts):
+        yield from (memoryview(column).cast("B") for column in (source.arena, source.offsets, source.counts))  # type: ignore[arg-type]
+    else:
+        for path in source:
             with open(path, "rb") as file:
-                while not self._stopped and (data := file.read(CHUNK)):
+                while data := file.read(CHUNK):
                     yield data
 
 
@@ -174,11 +168,11 @@ class Report:
 
     def table(self, key: str) -> Table:
         """The table named `key`; KeyError if there is none."""
-        return by_key(self.tables, key, "table")
+        return _by_key(self.tables, key, "table")
 
     def chart(self, key: str) -> Chart:
         """The chart named `key`; KeyError if there is none."""
-        return by_key(self.charts, key, "chart")
+        return _by_key(self.charts, key, "chart")
 
     def svg(self, key: str) -> str:
         """The chart named `key` as an SVG file that needs no page.
@@ -246,8 +240,7 @@ def _escape_but_code(text: str) -> str:
     return "`".join(part if place % 2 else escape_markdown(part) for place, part in enumerate(text.split("`")))
 
 
-def by_key(items: Sequence[Item], key: str, kind: str) -> Item:
-    """The table or chart named `key`; KeyError if there is none."""
+def _by_key(items: Sequence[Item], key: str, kind: str) -> Item:
     for item in items:
         if item.key == key:
             return item

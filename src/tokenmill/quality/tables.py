@@ -201,20 +201,16 @@ def quoted(data: bytes) -> str:
     >>> print(quoted(b' "\n\xff'))
     " \"\n\xff"
     """
-    out = []
-    for character in data.decode("utf-8", "surrogateescape"):
+
+    def shown(character: str) -> str:
         code = ord(character)
-        if 0xDC80 <= code <= 0xDCFF:
-            out.append(f"\\x{code - 0xDC00:02x}")
-        elif character in '"\\':
-            out.append("\\" + character)
-        elif character.isprintable():
-            out.append(character)
-        elif 0x80 <= code <= 0xFF:
-            out.append(f"\\u{code:04x}")  # \xHH is for bytes
-        else:
-            out.append(repr(character)[1:-1])
-    return '"' + "".join(out) + '"'
+        if character.isprintable():
+            return "\\" + character if character in '"\\' else character
+        if 0xDC80 <= code <= 0xDCFF:  # a byte
+            return f"\\x{code - 0xDC00:02x}"
+        return f"\\u{code:04x}" if 0x80 <= code <= 0xFF else repr(character)[1:-1]
+
+    return f'"{"".join(map(shown, data.decode("utf-8", "surrogateescape")))}"'
 
 
 def _plain_cell(value: Any) -> Any:

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain, repeat, zip_longest
 
-import numpy as np
-
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
@@ -108,10 +106,9 @@ def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """The longest tokens: long runs of one character or of white space show here."""
     texts, uses = texts_of_tokens(tok.vocabulary), None if usage is None else usage.by_id
     rows: list[tuple[Cell, ...]] = []
-    tokens = ordinary_tokens(tok.vocabulary)
-    by_length = np.argsort([-len(token) for token in tokens.values()], kind="stable")  # by id where equally long
-    for id in np.array(list(tokens), np.int64)[by_length[:MOST_LONGEST]].tolist():
-        token, used = tokens[id], None if uses is None else int(uses[id])
+    by_length = sorted(ordinary_tokens(tok.vocabulary).items(), key=lambda item: -len(item[1]))
+    for id, token in by_length[:MOST_LONGEST]:
+        used = None if uses is None else int(uses[id])
         rows.append((Token(id, token), len(token), len(texts[id]) if id in texts else None, used))
     columns = (Column("token", "token"), *(Column(name, "count") for name in ("bytes", "characters", "used")))
     return Table("longest", "Longest tokens", columns, rows, listing=True)
@@ -124,9 +121,7 @@ def superwords_of(tok: Tokenizer) -> list[Token]:
     """
     if not joins_words(tok.vocabulary):
         return []
-    texts = texts_of_tokens(tok.vocabulary)
-    one = {id for id, text in texts.items() if len(text.split(None, 1)) < 2}  # most tokens
-    return [token for token in token_cells(tok.vocabulary) if token.id not in one and words_in(token) > 1]
+    return [token for token in token_cells(tok.vocabulary) if words_in(token) > 1]
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,6 @@ from ..counting import WordCounts
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from ..tokenizer.core import Core
 from ..vocabulary import Normalization, Vocabulary
 from .tables import Token
 
@@ -131,17 +130,15 @@ def without_added(vocabulary: Vocabulary) -> Vocabulary:
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64)."""
-    at_once = tok.vocabulary.alphabet == "bytes"
-    encode = _by_sizes if at_once else _by_documents
-    core = tok._core if at_once else one_pretoken(tok.vocabulary)._core
-    sizes = _sizes(tok.vocabulary)
-    numbers = np.zeros(len(counts), np.int64)
-    offsets = counts.offsets.astype(np.int64)
+    core = (tok if tok.vocabulary.has_superwords else one_pretoken(tok.vocabulary))._core
+    plan = core.plan((), ())
+    numbers, offsets = np.zeros(len(counts), np.int64), counts.offsets.astype(np.uint64)
     segments = [np.zeros(0, np.uint32)]
-    for first, stop in slices(counts, SLICE):
+    for first, stop in slices(counts, SLICE):  # each pretoken is a document
         data = counts.arena[offsets[first] : offsets[stop]].tobytes()
-        ids, numbers[first:stop] = encode(core, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
-        segments.append(ids)
+        ids, ends = core.encode_documents(data, offsets[first + 1 : stop + 1] - offsets[first], plan)
+        segments.append(np.frombuffer(ids, np.uint32))
+        numbers[first:stop] = np.diff(np.asarray(ends, np.int64), prepend=0)
         if progress is not None:
             progress("segment", stop, len(counts))
     return np.concatenate(segments), numbers
@@ -155,20 +152,6 @@ def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
         stop = min(max(stop, first + 1), len(counts))
         yield first, stop
         first = stop
-
-
-def _by_sizes(core: Core, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Encode pretokens whose tokens add up to their own bytes: the sizes of the tokens tell which pretoken they belong to."""
-    ids = np.frombuffer(core.encode_pretokens(data, np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
-    last = np.searchsorted(np.cumsum(sizes[ids]), ends, "right")
-    return ids, np.diff(last, prepend=0)
-
-
-def _by_documents(core: Core, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Encode pretokens whose tokens may stand for other bytes (an unknown token), each as a document of its own."""
-    plan = core.plan((), ())
-    ids, last = core.encode_documents(data, ends.astype(np.uint64), plan)
-    return np.frombuffer(ids, np.uint32), np.diff(np.asarray(last, np.int64), prepend=0)
 
 
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
@@ -201,11 +184,6 @@ def ordinary_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
 def token_cells(vocabulary: Vocabulary) -> list[Token]:
     """The ordinary tokens as cells of a table, by id."""
     return [Token(id, content) for id, content in ordinary_tokens(vocabulary).items()]
-
-
-@lru_cache(maxsize=4)
-def _sizes(vocabulary: Vocabulary) -> np.ndarray:
-    return np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
 
 
 @lru_cache(maxsize=4)
