@@ -337,16 +337,11 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
         if row & CHECK == 0:
             PyErr_CheckSignals()
         if row + AHEAD < n:
-            _fetch(merger, tokens, origins, events, row + AHEAD)
+            _fetch(merger, origins, events, row + AHEAD)
         left = events[3 * row]
         right = events[3 * row + 1]
         id = events[3 * row + 2]
-        if rising:
-            rank = id
-        elif not scores or row == 0 or events[3 * row - 1] != events[3 * row + 2]:
-            rank = row
-        if merger.byte_pairs != cython.NULL:
-            _note(merger, tokens, left, right, rank, id)
+        rank = _rank_of(events, row, rank, rising, scores)
         if origins is None:
             if not merger.add_pair(left, right, rank):  # of a pair listed twice, the first rank counts
                 raise MemoryError
@@ -369,7 +364,22 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
     if origins is not None:
         merger.built = origins.built()
         merger.late = tuple(late)
+    rank = 0
+    for row in range(n if merger.byte_pairs != cython.NULL else 0):
+        rank = _rank_of(events, row, rank, rising, scores)
+        if is_passed[row] != PASSED:
+            _note(merger, tokens, events[3 * row], events[3 * row + 1], rank, events[3 * row + 2])
     return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _rank_of(events: cython.const[int32_t][::1], row: uint32_t, before: uint32_t, rising: cython.bint, scores: cython.bint) -> uint32_t:
+    """The rank of a merge: its row, or the id that it makes where these rise. All merges to a token of a score have one rank."""
+    if rising:
+        return events[3 * row + 2]
+    return before if scores and row > 0 and events[3 * row - 1] == events[3 * row + 2] else row
 
 
 @cython.cfunc
@@ -401,18 +411,15 @@ def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _fetch(merger: Merger, tokens: Tokens, origins: Origins | None, events: cython.const[int32_t][::1], row: uint32_t) -> cython.void:
+def _fetch(merger: Merger, origins: Origins | None, events: cython.const[int32_t][::1], row: uint32_t) -> cython.void:
     """Fetch what the merges from `row` on will read, near and far ones."""
-    left: uint32_t = events[3 * row]
-    right: uint32_t = events[3 * row + 1]
     far: cython.size_t
     if origins is not None:
         far = 3 * cython.cast(cython.size_t, min(row + AHEAD, cython.cast(uint32_t, events.shape[0] // 3 - 1)))
         tm_prefetch(origins.of + events[far])
         tm_prefetch(origins.of + events[far + 1])
-        tm_prefetch(tokens.starts + events[far + 1])
-    if origins is None or (origins.of[left].size > 0 and tokens.starts[right] != cython.NULL):
-        tm_pair_ranks_add_prefetch(cython.address(merger.pairs), left, right)
+    if origins is None or (origins.of[events[3 * row]].size > 0 and origins.of[events[3 * row + 2]].size == 0):
+        tm_pair_ranks_add_prefetch(cython.address(merger.pairs), events[3 * row], events[3 * row + 1])
 
 
 @cython.cfunc
