@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import time
@@ -128,6 +129,13 @@ class Train(Options, Parity):
 
         return self.counts is not None or (len(self.sources) == 1 and WordCounts.is_saved(self.sources[0]))
 
+    @property
+    def everything_read(self) -> list[Any]:
+        """The sources of every kind, by name or loaded."""
+        languages = [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
+        each = [[of] if isinstance(of, str | os.PathLike) else of for of in languages]
+        return [*self.sources, *self.text, *itertools.chain(*(of for of in each if isinstance(of, Sequence)))]
+
     def folders(self) -> dict[int, Path]:
         """The folder of each size, or the file for sentencepiece; none without an output."""
         if self.output is None:
@@ -181,7 +189,7 @@ class Train(Options, Parity):
             if os.path.lexists(folder):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
-                check_output(folder, self._format, overwrite=self.overwrite)
+                check_output(folder, self._format, overwrite=self.overwrite, sources=self.everything_read)
 
     def _check_target(self, target: str) -> None:
         """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""

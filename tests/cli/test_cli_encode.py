@@ -45,7 +45,7 @@ def test_there_and_back_through_files(folder, tmp_path):
 def test_decode_does_not_replace_its_source(folder, tmp_path):
     (tmp_path / "ids").write_text("1 2 3\n")
     result = run("decode", tmp_path / "ids", "--tokenizer", folder, "-o", tmp_path / "ids", "--force")
-    assert result.returncode == 2 and b"one of the sources" in result.stderr
+    assert result.returncode == 2 and b"this command reads" in result.stderr
     assert (tmp_path / "ids").read_text() == "1 2 3\n"
 
 

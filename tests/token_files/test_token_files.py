@@ -300,7 +300,7 @@ def test_damaged_metadata(tok, tmp_path, change):
 
 def test_the_output_may_not_be_a_source(tok, tmp_path):
     (tmp_path / "a.txt").write_text("a")
-    with pytest.raises(UsageError, match="one of the sources"):
+    with pytest.raises(UsageError, match="this command reads"):
         tokenmill.encode_files(tok, tmp_path, tmp_path / "a.txt")
 
 

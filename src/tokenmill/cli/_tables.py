@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError, printable
 from ..jobs.work import OUTPUT, Overwrite
@@ -30,14 +30,14 @@ class Forms(Options):
     markdown: Annotated[bool, Option("Print the tables as Markdown.", section=OUTPUT)] = False
     overwrite: Overwrite = False
 
-    def check(self) -> None:
-        """Raise an error now, not after an hour of counting, for forms that cannot be made."""
+    def check(self, sources: Iterable[Any]) -> None:
+        """Raise an error now, not after an hour of counting, for forms that cannot be made. sources: what the command reads."""
         from ..jobs.outputs import refuse_existing
 
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
-            refuse_existing(self.html, overwrite=self.overwrite)
+            refuse_existing(self.html, overwrite=self.overwrite, sources=sources)
 
     def show(self, report: Report, top: int | None = None, first: Sequence[str] | None = None) -> None:
         """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all.

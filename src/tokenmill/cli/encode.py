@@ -76,14 +76,14 @@ def decode(
     """
     import json
 
-    from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
+    from ..formats.finding import files_read
+    from ..jobs.outputs import atomic_file, refuse_existing
     from ..token_files.reading import is_token_file, load_tokens
 
     if source == Path("-"):
         source = None
     if output is not None:
-        refuse_existing(output, overwrite=overwrite)
-        refuse_source([source], output)
+        refuse_existing(output, overwrite=overwrite, sources=[source, *files_read(tokenizer)])
     tok = opening.load(tokenizer)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:

@@ -55,10 +55,11 @@ def train(
         )
     if job.parity and sample:
         raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
+    read = [*job.everything_read, *sample, *held_out]
     if log is not None:
-        refuse_existing(log, overwrite=job.overwrite)
+        refuse_existing(log, overwrite=job.overwrite, sources=read)
     forms = Forms(html=html, overwrite=job.overwrite)
-    forms.check()
+    forms.check(read)
     check_sample([*sample, *held_out])
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)

@@ -68,7 +68,7 @@ def clean(
     refuse_text(files, options.read)
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
-    refuse_source(files, folder)
+    refuse_source(files, folder, report_path(folder))
     sized: Part = [(file, size_of(file), None) for file in files]
     parts = group_by_size(sized, PART_BYTES)
     settings = _settings(kind, options, parts)

@@ -16,7 +16,7 @@ from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
 from ..tokenizer.opening import EncoderOpening
 from .formats import FORMAT_OF
-from .settings import EncodeOptions, EncodeSummary, output_path
+from .settings import EncodeOptions, EncodeSummary, metadata_path, output_path
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
@@ -71,7 +71,13 @@ class Encode(Options):
         self, *, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
     ) -> EncodeSummary | None:
         """Encode. Returns the summary, or None for lines of ids. out: where lines of ids go without an output, by default stdout."""
+        from ..formats.finding import files_read
+        from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
+
         self.check()
+        if self.output is not None:
+            path = output_path(self.output, self.chosen_format, self.options.part_number)
+            refuse_source(files_read(self.tokenizer), path, metadata_path(path))
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()
         read = self.options.read
         skip = on_skip if read.skip_damaged else None
@@ -84,12 +90,11 @@ class Encode(Options):
                 tok, self.sources, output, format=format, options=options, on_skip=skip, job=job, progress=progress
             )
             return replace(summary, seconds=time.perf_counter() - start)
-        from ..jobs.outputs import atomic_file, refuse_existing
         from ..sources.documents import read_documents
 
         allowed = "all" if self.options.special else frozenset()
         if self.output is not None:
-            refuse_existing(self.output, overwrite=self.job.overwrite)
+            refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
         with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out or sys.stdout) as file:
             dropped = 0
             for document in read_documents(self.sources or ["-"], **asdict(read), on_skip=skip):
