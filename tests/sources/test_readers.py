@@ -196,8 +196,9 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
 def test_parquet_whose_texts_are_all_null(tmp_path):
     """A shard whose first rows had no text may have no type of strings either."""
     pq.write_table(pa.table({"text": pa.nulls(5), "title": ["a", None, "b", "c", "d"]}), tmp_path / "a.parquet")
-    assert read(tmp_path / "a.parquet") == ([], [])
-    assert read(tmp_path / "a.parquet", field=("text", "title")) == (["a", "b", "c", "d"], [])
+    assert read(tmp_path / "a.parquet") == ([], ["a.parquet: left out 5 rows without a text (null)"])
+    texts, notes = read(tmp_path / "a.parquet", field=("text", "title"))
+    assert (texts, notes) == (["a", "b", "c", "d"], ["a.parquet: left out 1 row without a text (null)"])
 
 
 def test_parquet_with_two_columns_of_one_name(tmp_path):
@@ -227,8 +228,9 @@ def test_parquet_that_is_cut_off_or_not_utf8(tmp_path):
     assert "not a readable Parquet file" in read(file)[1][0]
     pq.write_table(pa.table({"text": [b"good", b"b\xff\xffd", None]}), tmp_path / "b.parquet")
     texts, skipped = read(tmp_path / "b.parquet")
+    nulls = "b.parquet: left out 1 row without a text (null)"
     assert texts == ["good"]
-    assert skipped == ["b.parquet, row 2: not UTF-8: the byte 0xff at 1 (invalid start byte)"]
+    assert skipped == ["b.parquet, row 2: not UTF-8: the byte 0xff at 1 (invalid start byte)", nulls]
 
 
 def test_the_fineweb_sample(shared):

@@ -202,7 +202,7 @@ def _count(skip_damaged: bool, tally: Tally, answers: Answers) -> bytes:
             counted = Tally(bytes_in=block.nbytes)
             counted.skip(Skip(block.source, block.position(0), answer))
         if not skip_damaged:
-            report_skips(counted.skipped, None)
+            report_skips((skip for skip in counted.skipped if skip.left_out), None)
         tally.add(counted)
     return b"".join(lines)
 

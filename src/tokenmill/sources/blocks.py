@@ -131,7 +131,6 @@ class Block:
     goes_on: whether the last document goes on in the next one.
     utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it.
-    nulls: how many rows without a text there are between the documents.
     place: where to resume after this block; a list that JSON can hold.
     """
 
@@ -152,7 +151,6 @@ class Block:
         self.continued = self.goes_on = False
         self.utf8 = True
         self.skips: list[Skip] = []
-        self.nulls = 0
         self._skipped: list[int] = []  # the numbers of what was left out
         self.place: list[int] = []
         self.parse: Callable[[Block], None] | None = None

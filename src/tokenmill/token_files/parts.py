@@ -40,7 +40,7 @@ class Counts:
     """The totals of a part.
 
     text_bytes: of the documents as UTF-8.
-    skipped: how many things could not be read and were left out; and the rows of Parquet without a text.
+    skipped: how many things could not be read and were left out.
     dropped: characters without a token; see `Tokenizer.count_dropped`.
     begun: the ids of a document that has not ended yet.
     """
@@ -98,7 +98,6 @@ class Encoded(NamedTuple):
     names: bytes
     text_bytes: int
     skipped: list[Skip]
-    nulls: int = 0
     dropped: int = 0
 
 
@@ -112,7 +111,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
     dropped = sum(tok.count_dropped(text.decode()) for text in block.texts()) if tok.vocabulary.library else 0
-    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, block.nulls, dropped)
+    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips, dropped)
 
 
 def names_schema() -> Any:
@@ -185,7 +184,7 @@ class PartWriter:
         counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
         counts.dropped += encoded.dropped
-        counts.skipped += encoded.nulls + sum(skip.left_out for skip in encoded.skipped)
+        counts.skipped += sum(skip.left_out for skip in encoded.skipped)
         self.write_ids(encoded.ids)
         self.write_lengths(lengths)
         self.write_names(encoded.names)
