@@ -1,6 +1,7 @@
 """Every command refuses an output that exists, says what is there, and writes over it with --force."""
 
 import contextlib
+import gzip
 import re
 from pathlib import Path
 
@@ -303,6 +304,32 @@ def test_no_output_replaces_what_the_command_reads(folder, command):
         result = run(folder, *re.sub("{.*}", name, command).split(), "--force")
         assert result.exit_code == 2 and "this command reads. Name another output." in result.stderr, result.output
         assert contents(folder) == before, command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "count bad.txt bad.gz -o out",
+        "train bad.txt bad.gz --vocab-size 260 -o out",
+        "clean text bad.txt -o out",
+        "encode bad.txt bad.gz --tokenizer tok -o out",
+        "encode bad.txt bad.gz --tokenizer tok",
+        "encode bad.txt bad.gz --tokenizer tok --no-end-of-text -o out.bin",
+        "prune tok bad.txt bad.gz -o out",
+        "extend tok bad.txt bad.gz --vocab-size 270 -o out",
+        "inspect tok bad.txt bad.gz --html out",
+        "compare tok --on bad.txt bad.gz --html out",
+    ],
+)
+def test_damaged_sources_alone_are_an_error(folder, command):
+    """With --skip-damaged too. Each is named, and nothing is written."""
+    (folder / "bad.txt").write_bytes(b"bad \xff")
+    (folder / "bad.gz").write_bytes(gzip.compress(TEXT.encode())[:20])
+    before = set(folder.rglob("*"))
+    result = run(folder, *command.split(), "--skip-damaged")
+    assert result.exit_code and result.stdout == "" and "error: " in result.stderr, result.output
+    assert "bad.txt: not UTF-8" in result.stderr
+    assert set(folder.rglob("*")) == before
 
 
 def test_clean_replaces_its_own_shards_only(folder):

@@ -68,6 +68,15 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
         say(f"left out or changed: {more:,} more{where or '; --verbose lists all'}")
 
 
+@contextlib.contextmanager
+def listed(skips: Sequence[Skip]) -> Iterator[None]:
+    """Say at the end, also of a job that fails, what it left out or changed."""
+    try:
+        yield
+    finally:
+        say_skips(skips)
+
+
 def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one document") -> None:
     """Say which text files of more than 10 MB are going to be one document each."""
     from ..sources.documents import SUFFIXES

@@ -15,7 +15,7 @@ from ..token_files.job import Encode
 from ..token_files.settings import IdType
 from ..tokenizer.opening import Opening
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips, speed
+from ._console import listed, progress_bar, report, resumable, say_long_documents, speed
 
 if TYPE_CHECKING:
     from ..sources.find import Skip
@@ -30,15 +30,16 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
             raise UsageError(OptionName("json"), " is not used by encoding to lines of ids: leave it out")
         if not job.sources and sys.stdin.isatty():
             return _converse(job.opening.load(job.tokenizer), job.options.special)
-        job.run(on_skip=skips.append)
-        return say_skips(skips)
+        with listed(skips):
+            job.run(on_skip=skips.append)
+        return
     from ..token_files.settings import output_path
 
     assert job.output is not None
     say_long_documents(job.sources, job.options.read.unit)
-    with resumable(output_path(job.output, job.chosen_format, job.options.part_number)), progress_bar() as progress:
+    path = output_path(job.output, job.chosen_format, job.options.part_number)
+    with listed(skips), resumable(path), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
-    say_skips(skips)
     assert summary is not None
     rows: dict[str, Any] = {
         "token_file": str(summary.path),

@@ -76,6 +76,7 @@ def count_to_folder(
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
+        folder.refuse_nothing(summary.documents, summary.skipped)
         refuse_folder(output, is_own, overwrite=True)
         folder.publish([("output", output)])
     return replace(summary, skipped=summary.skipped + left_out)

@@ -64,7 +64,10 @@ class Change(Options):
     def _count(self, tok: Tokenizer, progress: Progress | None, special: Collection[str] = ()) -> WordCounts:
         from .evaluation_text import EvaluationText
 
-        return EvaluationText(self.sources, self.num_threads, self.read, special).together(tok, progress)
+        text = EvaluationText(self.sources, self.num_threads, self.read, special)
+        counts = text.together(tok, progress)
+        text.refuse_empty(len(counts))
+        return counts
 
     def _save(
         self,

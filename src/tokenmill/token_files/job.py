@@ -20,7 +20,7 @@ from .settings import EncodeOptions, EncodeSummary, metadata_path, output_path
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
-    from ..sources.find import OnSkip
+    from ..sources.find import OnSkip, Skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,16 +91,26 @@ class Encode(Options):
             )
             return replace(summary, seconds=time.perf_counter() - start)
         from ..sources.documents import read_documents
+        from ..sources.find import refuse_nothing, warn_of_skip
+
+        skips: list[Skip] = []
+
+        def note(skip: Skip) -> None:
+            skips.extend([skip] * skip.left_out)
+            (on_skip or warn_of_skip)(skip)
 
         allowed = "all" if self.options.special else frozenset()
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
         with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out or sys.stdout) as file:
-            dropped = 0
-            for document in read_documents(self.sources or ["-"], **asdict(read), on_skip=skip):
+            dropped = documents = 0
+            how = {**asdict(read), "on_skip": note if read.skip_damaged else None}
+            for document in read_documents(self.sources or ["-"], **how):
                 ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
                 file.write(" ".join(map(str, ids)) + "\n")
                 dropped += tok.count_dropped(document.text)
+                documents += 1
+            refuse_nothing(documents, len(skips))
         if dropped:
             warnings.warn(f"{dropped:,} characters without a token were dropped", stacklevel=2)
         return None
