@@ -285,8 +285,10 @@ def measure_sizes(
 
     note: which text is measured.
     The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
-    sizes that are not doublings of each other compare too.
+    sizes that are not doublings of each other compare too. A size for which the training text had too few pairs has none.
     """
+    if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
+        note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):
         usage = reduce(add, text.usages(tok, progress, words=False).values())
@@ -294,7 +296,8 @@ def measure_sizes(
         gain = doubling = None
         if rows and density and rows[-1][2]:
             quotient = density / rows[-1][2]
-            gain, doubling = quotient - 1, quotient ** (1 / log2(size / rows[-1][0])) - 1
+            gain = quotient - 1
+            doubling = quotient ** (1 / log2(size / rows[-1][0])) - 1 if tok.n_vocab == size else None
         rows.append((size, usage.tokens, density, gain, doubling))
     columns = (
         Column("vocabulary size", "count"),
