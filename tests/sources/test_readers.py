@@ -1,12 +1,18 @@
 """Text, JSON lines and Parquet as documents, and everything that can be wrong with them."""
 
+import bz2
+import gzip
 import json
+import lzma
+import os
 import subprocess
 import sys
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -251,3 +257,24 @@ def test_wrong_options_are_told(tmp_path):
     ):
         with pytest.raises(UsageError):
             list(read_documents(file, **options))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress])
+@pytest.mark.parametrize("text", ["", "a text of some bytes\n" * 3])
+def test_compressed_data_are_told_by_their_first_bytes(tmp_path, pack, text):
+    """In a file of any name, and in a pipe that begins with less than those bytes."""
+    data = pack(text.encode()) + pack(b"another member")
+    (tmp_path / "a.txt").write_bytes(data)
+    reader, writer = os.pipe()
+    os.write(writer, data[:1])
+    threading.Timer(0.05, lambda: (os.write(writer, data[1:]), os.close(writer))).start()
+    try:
+        for source in (tmp_path / "a.txt", f"/dev/fd/{reader}"):
+            assert [document.text for document in read_documents(source)] == [text + "another member"]
+    finally:
+        os.close(reader)
+
+
+def test_text_that_begins_almost_like_compressed_data(tmp_path):
+    for text in ("BZh9 is not bzip2", "BZ", "\x1f"):
+        assert read(write(tmp_path / "a.txt", text)) == ([text], [])
