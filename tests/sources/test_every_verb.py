@@ -318,7 +318,7 @@ def test_lone_surrogates(tmp_path, tok):
     path = write(tmp_path / "a.jsonl", '{"text": "a\\ud800b"}\n{"text": "\\ud83d\\ude00"}\n')
     skips = []
     assert_alike(path, tok, tmp_path, ReadOptions("line"), ["a\ufffdb", "\U0001f600"], skips.append)
-    assert {"1 lone surrogates in JSON became U+FFFD" in str(skip) for skip in skips} == {True}
+    assert {"1 lone surrogate in JSON became U+FFFD" in str(skip) for skip in skips} == {True}
     assert not any(skip.left_out for skip in skips)
     with pytest.warns(UnicodeWarning, match="line 1: 1 lone surrogates"):
         assert count(path, split=WHOLE).documents == 2

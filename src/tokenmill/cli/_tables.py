@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import UsageError, printable
+from ..errors import UsageError, plural, printable
 from ..jobs.work import OUTPUT, Overwrite
 from ..options import Option, Options
 from . import _options as opt
@@ -79,7 +79,7 @@ def print_report(report: Report, length: int | None = 10, first: Sequence[str] |
     for table in tables:
         print_table(table.head(length))
     if more := len(report.tables) - len(tables):
-        say(f"\n{more} more tables: --all prints them, --html writes them all as a page.")
+        say(f"\n{plural(more, 'more table')}: --all prints all, --html writes all as a page.")
 
 
 def print_table(table: Table) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import InputError, OptionName, UnknownTokenError, UsageError
+from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plural
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..token_files.job import Encode
@@ -124,7 +124,9 @@ def _converse(tok: Tokenizer, special: bool) -> None:
         for line in view.lines(width=min(out.width, 110)):
             out.print(line, soft_wrap=True)
         size = len(text.encode(errors="replace"))
-        out.print(f"{len(text)} characters, {size} bytes, {len(view.ids)} tokens", style="dim")
+        out.print(
+            f"{plural(len(text), 'character')}, {plural(size, 'byte')}, {plural(len(view.ids), 'token')}", style="dim"
+        )
 
 
 def _ids(line: str, where: str, n_vocab: int) -> list[int]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import InputError, OptionName, OutputError, UsageError
+from ..errors import InputError, OptionName, OutputError, UsageError, plural
 from ..kernels.machine import exchange_paths, sync_path
 from ..sources.find import STDIN, find_sources, ignore_skip, is_url
 
@@ -210,7 +210,7 @@ def refuse_existing(*paths: StrPath, overwrite: bool = False, sources: Iterable[
         if path.is_dir():
             raise OutputError(f"cannot write the file {path}: a folder has that name. Choose another output.")
         if not overwrite and os.path.lexists(path) and not is_device(path):
-            size = f"a file of {path.stat().st_size:,} bytes" if path.exists() else "a broken link"
+            size = f"a file of {plural(path.stat().st_size, 'byte')}" if path.exists() else "a broken link"
             raise OutputError(f"{path} exists: {size}. Choose another output, or pass ", OVERWRITE, ".")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError, suggests_options
+from ..errors import UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -114,7 +114,7 @@ def compare(
         return Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
-            lead=f"Judged on {', '.join(domains.names)}: {judged[base].usage.bytes:,} bytes. Relative figures compare with the first tokenizer.",
+            lead=f"Judged on {', '.join(domains.names)}: {plural(judged[base].usage.bytes, 'byte')}. Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
             tiles=[_tile(key, heading, tables, len(named)) for key, heading in TILES],
             sections=SECTIONS,

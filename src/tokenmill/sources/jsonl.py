@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, plural
 from ._cut_cy import value_end
 from ._json_cy import field_columns
 from .blocks import BLOCK, FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
@@ -229,7 +229,7 @@ def _join_and_parse_odd(
     block.names = names
     block.keep_others(damaged)
     if changed:
-        reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
+        reason = f"{plural(changed, 'lone surrogate')} in JSON became U+FFFD, from here on"
         block.skips.append(Skip(block.source, first, reason, left_out=False))
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, UsageError, plural
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
 from ..tokenizer.opening import EncoderOpening
@@ -112,5 +112,5 @@ class Encode(Options):
                 documents += 1
             refuse_nothing(documents, len(skips))
         if dropped:
-            warnings.warn(f"{dropped:,} characters without a token were dropped", stacklevel=2)
+            warnings.warn(f"dropped {plural(dropped, 'character')} without a token", stacklevel=2)
         return None
