@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
+from .jobs.outputs import named
 from .jobs.progress import Progress, drawn
 from .jobs.work import Overwrite
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
@@ -186,7 +187,7 @@ class Train(Options, Parity):
         if self.target is not None:
             self._check_target(self.target)
         for folder in self.folders().values():
-            if os.path.lexists(folder):
+            if os.path.lexists(named(folder)):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
                 check_output(folder, self._format, overwrite=self.overwrite, sources=self.everything_read)

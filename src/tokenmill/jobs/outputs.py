@@ -269,7 +269,9 @@ def refuse_source(sources: Iterable[Any], *outputs: StrPath) -> None:
 
 
 def named(path: StrPath) -> Path:
-    """The path of an output. UsageError for an empty name, which would be that of the current folder."""
+    """The path of an output. UsageError for an empty name, which would be that of the current folder, and for -."""
     if not os.fspath(path):
         raise UsageError("the name of the output is empty. Name a file or a folder.")
+    if os.fspath(path) == STDIN:
+        raise UsageError("the name of the output is -. Name a file or a folder; standard output is /dev/stdout.")
     return Path(path)

@@ -207,7 +207,7 @@ class ByteStream:
             why = str(error) or type(error).__name__
             raise InputError(
                 f"{self.name}: damaged or cut off after {self.position:,} bytes of plain data ({why}). "
-                "Fetch the file again, or leave it out."
+                "Fetch the file again."
             ) from error
 
 
