@@ -320,7 +320,7 @@ def test_lone_surrogates(tmp_path, tok):
     assert_alike(path, tok, tmp_path, ReadOptions("line"), ["a\ufffdb", "\U0001f600"], skips.append)
     assert {"1 lone surrogate in JSON became U+FFFD" in str(skip) for skip in skips} == {True}
     assert not any(skip.left_out for skip in skips)
-    with pytest.warns(UnicodeWarning, match="line 1: 1 lone surrogates"):
+    with pytest.warns(UnicodeWarning, match="line 1: 1 lone surrogate"):
         assert count(path, split=WHOLE).documents == 2
     report = clean("text", path, tmp_path / "out", options=CleanOptions(min_chars=0))
     assert report.removed_by_kind == {"lone surrogate": 1}
