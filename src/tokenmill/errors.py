@@ -137,6 +137,15 @@ def lazy_names(package: str, **modules: str) -> Callable[[str], Any]:
     return get
 
 
+def plural(number: int, word: str) -> str:
+    """A number of things.
+
+    >>> plural(1, "row"), plural(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {word}" + "s" * (number != 1)
+
+
 def printable(path: str | os.PathLike[str]) -> str:
     """A path as text that can be printed and written as UTF-8: other bytes of a file name become U+FFFD."""
     return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")

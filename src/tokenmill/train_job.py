@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import time
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
+from .jobs.outputs import named
 from .jobs.progress import Progress, drawn
 from .jobs.work import Overwrite
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
@@ -128,6 +130,13 @@ class Train(Options, Parity):
 
         return self.counts is not None or (len(self.sources) == 1 and WordCounts.is_saved(self.sources[0]))
 
+    @property
+    def everything_read(self) -> list[Any]:
+        """The sources of every kind, by name or loaded."""
+        languages = [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
+        each = [[of] if isinstance(of, str | os.PathLike) else of for of in languages]
+        return [*self.sources, *self.text, *itertools.chain(*(of for of in each if isinstance(of, Sequence)))]
+
     def folders(self) -> dict[int, Path]:
         """The folder of each size, or the file for sentencepiece; none without an output."""
         if self.output is None:
@@ -178,10 +187,10 @@ class Train(Options, Parity):
         if self.target is not None:
             self._check_target(self.target)
         for folder in self.folders().values():
-            if os.path.lexists(folder):
+            if os.path.lexists(named(folder)):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
-                check_output(folder, self._format, overwrite=self.overwrite)
+                check_output(folder, self._format, overwrite=self.overwrite, sources=self.everything_read)
 
     def _check_target(self, target: str) -> None:
         """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""

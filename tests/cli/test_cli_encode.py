@@ -45,7 +45,7 @@ def test_there_and_back_through_files(folder, tmp_path):
 def test_decode_does_not_replace_its_source(folder, tmp_path):
     (tmp_path / "ids").write_text("1 2 3\n")
     result = run("decode", tmp_path / "ids", "--tokenizer", folder, "-o", tmp_path / "ids", "--force")
-    assert result.returncode == 2 and b"one of the sources" in result.stderr
+    assert result.returncode == 2 and b"this command reads" in result.stderr
     assert (tmp_path / "ids").read_text() == "1 2 3\n"
 
 
@@ -215,7 +215,7 @@ def test_characters_without_a_token_are_dropped_on_request(tmp_path):
     assert b"no token for b'c'" in run(*command, stdin=b"abcab").stderr
     dropped = run(*command, "--drop-unknown", stdin=b"abcab\xc3\xa9c")
     assert dropped.stdout.split() == [b"2", b"2"]
-    assert dropped.stderr.count(b"3 characters without a token were dropped") == 1
+    assert dropped.stderr.count(b"dropped 3 characters without a token") == 1
     (tmp_path / "a.txt").write_text("abcab\u00e9c")
     to_file = run(
         *command, "--drop-unknown", tmp_path / "a.txt", "-o", tmp_path / "a.bin", "--no-end-of-text", "--json"

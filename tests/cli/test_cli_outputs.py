@@ -1,6 +1,8 @@
 """Every command refuses an output that exists, says what is there, and writes over it with --force."""
 
 import contextlib
+import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +66,6 @@ def contents(path):
         ("train a.txt --vocab-size 260 -o out", "out"),
         ("extend tok a.txt --vocab-size 267 -o out", "out"),
         ("prune tok --ids ids -o out", "out"),
-        ("prune tok --ids ids -o tok", "tok"),
         ("prune tok a.txt -o out", "out"),
         ("extend tok a.txt --reuse 0 -o out", "out"),
         ("convert tok out --to huggingface", "out"),
@@ -84,11 +85,10 @@ def contents(path):
 )
 def test_an_output_that_exists_is_refused_without_force(folder, arguments, output):
     place = folder / output
-    if output != "tok":
+    assert run(folder, *arguments.split()).exit_code == 0
+    if arguments.startswith("clean"):  # the same command is not refused: it is finished
         assert run(folder, *arguments.split()).exit_code == 0
-        if arguments.startswith("clean"):  # the same command is not refused: it is finished
-            assert run(folder, *arguments.split()).exit_code == 0
-            arguments += " --min-chars 3"
+        arguments += " --min-chars 3"
     before = contents(place)
     refused = run(folder, *arguments.split())
     assert refused.exit_code == 1 and "--force" in refused.stderr and output in refused.stderr, refused.output
@@ -161,9 +161,9 @@ def test_resuming_is_not_overwriting(folder):
     with pytest.raises(KeyError), working_folder(path_beside(output), output, {}) as job:
         job.save("state", 1)
         raise KeyError
-    JobOptions().check_output(output, Path.is_file)
+    JobOptions().check_output(output, Path.is_file, [])
     with pytest.raises(OutputError):
-        JobOptions(resume=False).check_output(output, Path.is_file)
+        JobOptions(resume=False).check_output(output, Path.is_file, [])
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
@@ -223,7 +223,7 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
     (folder / "model").mkdir()
     (folder / "model" / "weights").write_text("w")
     commands = {
-        "count cp -o cp --force": "cp is one of the sources, or contains",
+        "count cp -o cp --force": "cp contains cp/a.txt, which this command reads",
         "count a.txt -o cp --force": "cp is a folder with other files: a.txt",
         "count --merge counts -o . --force": "is the current folder",
         "count a.txt -o link --force": "link is a symbolic link",
@@ -233,9 +233,14 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
         "clean text a.txt -o cp --force": "cp is a folder with other files: a.txt",
         "clean text cp -o cp --force": "cp is",
         "play tok --export cp --force": "cp is a folder with other files: a.txt",
-        "encode a.txt --tokenizer tok --no-end-of-text -o a.txt --format bin --force": "one of the sources",
+        "encode a.txt --tokenizer tok --no-end-of-text -o a.txt --format bin --force": "this command reads",
         "encode a.txt --tokenizer tok -o cp --force": "is a folder, and lines of ids go to one file",
         "train a.txt --vocab-size 260 -o ": "--output is empty",
+        "encode a.txt --tokenizer tok -o -": "standard output is /dev/stdout",
+        "decode ids --tokenizer tok -o -": "standard output is /dev/stdout",
+        "inspect tok --html -": "standard output is /dev/stdout",
+        "train a.txt --vocab-size 260 -o -": "standard output is /dev/stdout",
+        "count a.txt -o -": "standard output is /dev/stdout",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.npy --format bin": "suffix of another format",
         "encode a.txt --tokenizer tok --no-end-of-text -o x.idx --format bin": "suffix of another format",
         "encode a.txt --tokenizer tok -o x.npy --format text": "suffix of another format",
@@ -251,6 +256,87 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
     assert (folder / "model" / "weights").read_text() == "w"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "inspect tok a.txt --html {a.txt}",
+        "inspect tok en=a.txt --html {a.txt}",
+        "inspect tok texts --html {texts/b.txt}",
+        "inspect tok --html {tok/tokenizer.json}",
+        "inspect tok/tokenizer.json --html {tok/tokenizer_config.json}",
+        "inspect tok counts --html {counts/counts-00000-of-00001.parquet}",
+        "compare tok mine=tok --on texts/*.txt --html {texts/b.txt}",
+        "compare tok cl=tok/tokenizer.json --on texts --html {tok/tokenizer.json}",
+        "train a.txt --vocab-size 260 -o out --log {a.txt}",
+        "train a.txt --vocab-size 260,262 -o out --html {a.txt}",
+        "train a.txt --vocab-size 260 --held-out texts -o out --html {texts/b.txt}",
+        "train a.txt --vocab-size 260 --held-out texts -o out --log {texts/b.txt}",
+        "train --parity --language en=a.txt b=texts --ratio en=1 b=1 --vocab-size 260 -o out --log {texts/b.txt}",
+        "train tok/tokenizer.json --vocab-size 260 -o tok",
+        "train tok --vocab-size 260 -o tok",
+        "count --merge counts -o counts",
+        "count --merge a.ddfreq -o a.ddfreq",
+        "clean text out.report.json -o out",
+        "encode a.txt --tokenizer tok -o {a.txt} --format text",
+        "encode a.txt --tokenizer tok -o {tok/tokenizer.json} --format text",
+        "encode x.bin.json --tokenizer tok --no-end-of-text -o x.bin",
+        "encode a.txt --tokenizer x.bin.json --no-end-of-text -o x.bin",
+        "encode x.idx --tokenizer tok --no-end-of-text -o x.bin --format megatron",
+        "decode ids --tokenizer tok -o {ids}",
+        "decode ids --tokenizer tok -o {tok/tokenizer.json}",
+        "prune tok --ids ids -o tok",
+        "extend tok a.txt --vocab-size 267 -o tok",
+        "convert tok tok --to huggingface",
+        "convert x.bin.json {x.bin.json} --to tiktoken",
+        "play page.html --export {page.html}",
+    ],
+)
+def test_no_output_replaces_what_the_command_reads(folder, command):
+    """Whatever the output is called: {} is the file, a symbolic link to it, or another name of it."""
+    (folder / "texts").mkdir()
+    (folder / "texts" / "b.txt").write_text(TEXT)
+    for name in ("out.report.json", "x.idx"):
+        (folder / name).write_text(TEXT)
+    for name in ("x.bin.json", "page.html"):
+        (folder / name).write_bytes((folder / "tok" / "tokenizer.json").read_bytes())
+    assert run(folder, *"count --merge counts -o a.ddfreq".split()).exit_code == 0
+    if match := re.search("{(.*)}", command):
+        (folder / "hard.txt").hardlink_to(folder / match[1])
+        (folder / "soft.txt").symlink_to(match[1])
+    names = [match[1], "hard.txt", "soft.txt"] if match else [""]
+    before = contents(folder)
+    for name in names:
+        result = run(folder, *re.sub("{.*}", name, command).split(), "--force")
+        assert result.exit_code == 2 and "this command reads. Name another output." in result.stderr, result.output
+        assert contents(folder) == before, command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "count bad.txt bad.gz -o out",
+        "train bad.txt bad.gz --vocab-size 260 -o out",
+        "clean text bad.txt -o out",
+        "encode bad.txt bad.gz --tokenizer tok -o out",
+        "encode bad.txt bad.gz --tokenizer tok",
+        "encode bad.txt bad.gz --tokenizer tok --no-end-of-text -o out.bin",
+        "prune tok bad.txt bad.gz -o out",
+        "extend tok bad.txt bad.gz --vocab-size 270 -o out",
+        "inspect tok bad.txt bad.gz --html out",
+        "compare tok --on bad.txt bad.gz --html out",
+    ],
+)
+def test_damaged_sources_alone_are_an_error(folder, command):
+    """With --skip-damaged too. Each is named, and nothing is written."""
+    (folder / "bad.txt").write_bytes(b"bad \xff")
+    (folder / "bad.gz").write_bytes(gzip.compress(TEXT.encode())[:20])
+    before = set(folder.rglob("*"))
+    result = run(folder, *command.split(), "--skip-damaged")
+    assert result.exit_code and result.stdout == "" and "error: " in result.stderr, result.output
+    assert "bad.txt: not UTF-8" in result.stderr
+    assert set(folder.rglob("*")) == before
+
+
 def test_clean_replaces_its_own_shards_only(folder):
     command = "clean text a.txt -o out --format text"
     assert run(folder, *command.split()).exit_code == 0
@@ -258,7 +344,7 @@ def test_clean_replaces_its_own_shards_only(folder):
     again = run(folder, *command.split(), *"--min-chars 3 --force".split())
     assert again.exit_code == 0 and contents(folder / "out") == shards
     refused = run(folder, "clean", "text", *map(str, (folder / "out").glob("shard*")), "-o", "out", "--force")
-    assert refused.exit_code == 2 and "one of the sources" in refused.stderr
+    assert refused.exit_code == 2 and "this command reads" in refused.stderr
     (folder / "out" / "notes").write_text("mine")
     refused = run(folder, *command.split(), *"--min-chars 4 --force".split())
     assert refused.exit_code == 1 and "other files: notes" in refused.stderr

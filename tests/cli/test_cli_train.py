@@ -128,6 +128,28 @@ def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is
     assert "Lower min_count" in result.stderr
 
 
+def test_the_need_of_memory_includes_that_of_saving_many_tokens(corpus, tmp_path):
+    rng = random.Random(5)
+    (tmp_path / "words.txt").write_text(" ".join("".join(rng.choices("abcdefghij", k=9)) for _ in range(90_000)))
+    result = run("train", tmp_path / "words.txt", "--vocab-size", "120k", "-o", tmp_path / "t", "--json")
+    assert result.returncode == 0, result.stderr
+    announced = int(re.match(r"training will need up to (\d+) MiB of memory\n", result.stderr)[1])
+    assert 0.6 * announced <= json.loads(result.stdout)["peak_memory_mib"] <= 1.05 * announced
+    few = run("train", corpus, "--vocab-size", "2m", "-o", tmp_path / "u")
+    assert int(re.match(r"training will need up to (\d+) MiB", few.stderr)[1]) < 100
+
+
+def test_a_size_that_the_text_does_not_reach_has_no_gain_of_a_doubling(corpus, tmp_path):
+    page = tmp_path / "sizes.html"
+    result = run("train", corpus, "--vocab-size", "300,600,9000", "-o", tmp_path / "t", "--json", "--html", page)
+    assert result.returncode == 0, result.stderr
+    sizes = json.loads(result.stdout)["sizes"]
+    ids = json.loads(result.stdout)["ids"]
+    assert (ids < 9000 and sizes[1]["gain_of_a_doubling_share"] is not None) or ids < 600
+    assert sizes[2]["gain_of_a_doubling_share"] is None
+    assert f"ran out of pairs at {ids:,} ids" in page.read_text()
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_memory_is_free_when_it_is_needed(corpus, tmp_path, packed):
     """No word counts while plain BPE trains; no NumPy beside a decompressor, which may hold 128 MiB."""

@@ -285,6 +285,7 @@ def test_a_mixed_bag(tmp_path):
         "b.jsonl, line 2: not JSON: Expecting v",
         "b.jsonl, line 3: JSON, but an array; e",
         "c.parquet: not a readable Parquet file",
+        "d.parquet: left out 1 row without a te",
         "e.parquet: no column 'text'; the colum",
         "f.txt.gz: damaged or cut off after 0 b",
         "g.7z: a 7z archive. Unpack it (7z x), ",

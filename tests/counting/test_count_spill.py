@@ -222,7 +222,7 @@ def test_an_output_that_cannot_be_written_is_ignore_skip_counting(tmp_path):
     (tmp_path / "b.txt").write_text("b")
     with pytest.raises(OutputError, match="a file has that name"):
         count_to_folder(tmp_path / "a.txt", tmp_path / "b.txt", split=WORDS)
-    with pytest.raises(UsageError, match="one of the sources"):
+    with pytest.raises(UsageError, match="this command reads"):
         count_to_folder(tmp_path / "a.txt", tmp_path / "a.txt", split=WORDS)
     with pytest.raises(OutputError, match="cannot write"):
         count_to_folder(tmp_path / "a.txt", "/proc/nowhere/c", split=WORDS)

@@ -220,7 +220,7 @@ def test_characters_that_are_none_are_left_out(characters, tmp_path):
     tokens = (*characters.tokens, b"\xff", b"a\xff")
     rows = np.array([*characters.events.tolist(), (1, count, count + 1)], np.int32)
     odd = characters.replace(tokens=tokens, events=rows)
-    assert write(odd, tmp_path) == [f"2 tokens that are not UTF-8 are left out, such as b'\\xff' (id {count})"]
+    assert write(odd, tmp_path) == [f"left out 2 tokens that are not UTF-8, such as b'\\xff' (id {count})"]
     agree(odd, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), ["abc ab\u00e9abc", "zzabz \u6f22"])
     assert read(tmp_path).fingerprint() == characters.fingerprint()
 

@@ -88,7 +88,7 @@ def test_tokens_that_no_merge_makes_are_left_out_and_told(plain):
     extended = plain.replace(tokens=(*plain.tokens, None, b"<unk>"))
     tokens, notes = ranks_of(extended, "it")
     assert tokens == [*plain.tokens, None, None]
-    assert notes == [f"1 tokens that no merge makes are left out, such as b'<unk>' (id {len(plain.tokens) + 1})"]
+    assert notes == [f"left out 1 token that no merge makes, such as b'<unk>' (id {len(plain.tokens) + 1})"]
 
 
 def vocabulary_of(extra, rows, **fields):

@@ -173,7 +173,7 @@ def test_a_source_is_not_an_output(tmp_path):
     (tmp_path / "a" / "b").touch()
     (tmp_path / "link").symlink_to(tmp_path / "a" / "b")
     for source in (tmp_path / "a" / "b", tmp_path / "link"):
-        with pytest.raises(UsageError, match="one of the sources"):
+        with pytest.raises(UsageError, match="this command reads"):
             refuse_source([source], tmp_path / "a")
     refuse_source([tmp_path / "a" / "b", "-", "https://x/a"], tmp_path / "a" / "c")
 

@@ -109,19 +109,20 @@ def test_a_job_that_another_process_does_is_left_alone(tmp_path):
 
 def test_the_rest_of_a_job_that_was_killed_at_its_end_is_deleted(tmp_path):
     out, folder = tmp_path / "out", path_beside(tmp_path / "out")
-    out.touch()
+    out.mkdir()
+    (out / "a").touch()
     for left in ((), ("lock",), ("lock", "ids")):
         folder.mkdir()
         for name in left:
             (folder / name).touch()
         with pytest.raises(OutputError, match="exists"):
-            LOCAL.check_output(out, None)
+            LOCAL.check_output(out, Path.is_file, [])
         assert os.listdir(tmp_path) == ["out"]
     folder.mkdir()
     with open(folder / "lock", "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(OutputError, match="exists"):
-            LOCAL.check_output(out, None)
+            LOCAL.check_output(out, Path.is_file, [])
         assert folder.exists()
 
 

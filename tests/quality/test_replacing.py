@@ -151,7 +151,7 @@ def test_wrong_calls():
     text = WordCounts.from_mapping({b"aaaa": 5})
     special = (AddedToken("<end>", 257),)
     tok = Tokenizer(make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)], added_tokens=special))
-    with pytest.raises(UsageError, match="only 1 tokens"):
+    with pytest.raises(UsageError, match="only 1 token "):
         replace(tok, text, number=9)
     for wrong in (0, 1.5, "2"):
         with pytest.raises(UsageError, match="at least 1"):

@@ -128,7 +128,7 @@ def test_unreachable_tokens():
     vocabulary = make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))
     more = finding(tokenmill.inspect(Tokenizer(vocabulary)), "unreachable")
     assert more.level == "look" and more.statement.startswith("14 tokens") and "1 of them not in" in more.statement
-    assert more.advice == "`tokenmill prune TOKENIZER --unreachable -o smaller` drops 1 tokens."
+    assert more.advice == "`tokenmill prune TOKENIZER --unreachable -o smaller` drops 1 token."
 
 
 def test_prune_unreachable(tmp_path):

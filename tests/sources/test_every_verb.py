@@ -3,6 +3,7 @@
 import bz2
 import codecs
 import collections
+import contextlib
 import gzip
 import json
 import lzma
@@ -145,6 +146,30 @@ def test_the_texts_of_several_fields_are_one_document(tmp_path, tok, name, field
     made = CliRunner().invoke(app, ["count", *words, "-o", str(tmp_path / "c"), "--json"])
     assert made.exit_code == 0, made.stderr
     assert json.loads(made.stdout)["documents"] == len(texts)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train {} --vocab-size 300 -o out",
+        "count {} -o out",
+        "clean fineweb {} --min-chars 1 -o out",
+        "encode {} --tokenizer tok -o out",
+        "encode {} --tokenizer tok --no-end-of-text -o out.bin",
+        "inspect tok {}",
+        "compare tok --on {}",
+        "prune tok {} -o out",
+        "check tok --against tok {}",
+    ],
+)
+@pytest.mark.parametrize("skip", [[], ["--skip-damaged"]])
+def test_every_command_says_once_how_many_rows_of_parquet_are_null(tmp_path, tok, command, skip):
+    tok.save(tmp_path / "tok")
+    pq.write_table(pa.table({"text": ["a text", None, "another", None]}), tmp_path / "a.parquet", row_group_size=1)
+    with contextlib.chdir(tmp_path):
+        made = CliRunner().invoke(app, [*command.format("a.parquet").split(), *skip])
+    assert made.exit_code == 0, made.stderr
+    assert made.stderr.count("note: a.parquet: left out 2 rows without a text (null)\n") == 1, made.stderr
 
 
 @pytest.mark.parametrize("title", ['"title": 3,', '"title": ["x"],', ""])
@@ -293,9 +318,9 @@ def test_lone_surrogates(tmp_path, tok):
     path = write(tmp_path / "a.jsonl", '{"text": "a\\ud800b"}\n{"text": "\\ud83d\\ude00"}\n')
     skips = []
     assert_alike(path, tok, tmp_path, ReadOptions("line"), ["a\ufffdb", "\U0001f600"], skips.append)
-    assert {"1 lone surrogates in JSON became U+FFFD" in str(skip) for skip in skips} == {True}
+    assert {"1 lone surrogate in JSON became U+FFFD" in str(skip) for skip in skips} == {True}
     assert not any(skip.left_out for skip in skips)
-    with pytest.warns(UnicodeWarning, match="line 1: 1 lone surrogates"):
+    with pytest.warns(UnicodeWarning, match="line 1: 1 lone surrogate"):
         assert count(path, split=WHOLE).documents == 2
     report = clean("text", path, tmp_path / "out", options=CleanOptions(min_chars=0))
     assert report.removed_by_kind == {"lone surrogate": 1}

@@ -1,12 +1,18 @@
 """Text, JSON lines and Parquet as documents, and everything that can be wrong with them."""
 
+import bz2
+import gzip
 import json
+import lzma
+import os
 import subprocess
 import sys
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -196,8 +202,9 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
 def test_parquet_whose_texts_are_all_null(tmp_path):
     """A shard whose first rows had no text may have no type of strings either."""
     pq.write_table(pa.table({"text": pa.nulls(5), "title": ["a", None, "b", "c", "d"]}), tmp_path / "a.parquet")
-    assert read(tmp_path / "a.parquet") == ([], [])
-    assert read(tmp_path / "a.parquet", field=("text", "title")) == (["a", "b", "c", "d"], [])
+    assert read(tmp_path / "a.parquet") == ([], ["a.parquet: left out 5 rows without a text (null)"])
+    texts, notes = read(tmp_path / "a.parquet", field=("text", "title"))
+    assert (texts, notes) == (["a", "b", "c", "d"], ["a.parquet: left out 1 row without a text (null)"])
 
 
 def test_parquet_with_two_columns_of_one_name(tmp_path):
@@ -227,8 +234,9 @@ def test_parquet_that_is_cut_off_or_not_utf8(tmp_path):
     assert "not a readable Parquet file" in read(file)[1][0]
     pq.write_table(pa.table({"text": [b"good", b"b\xff\xffd", None]}), tmp_path / "b.parquet")
     texts, skipped = read(tmp_path / "b.parquet")
+    nulls = "b.parquet: left out 1 row without a text (null)"
     assert texts == ["good"]
-    assert skipped == ["b.parquet, row 2: not UTF-8: the byte 0xff at 1 (invalid start byte)"]
+    assert skipped == ["b.parquet, row 2: not UTF-8: the byte 0xff at 1 (invalid start byte)", nulls]
 
 
 def test_the_fineweb_sample(shared):
@@ -249,3 +257,24 @@ def test_wrong_options_are_told(tmp_path):
     ):
         with pytest.raises(UsageError):
             list(read_documents(file, **options))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress])
+@pytest.mark.parametrize("text", ["", "a text of some bytes\n" * 3])
+def test_compressed_data_are_told_by_their_first_bytes(tmp_path, pack, text):
+    """In a file of any name, and in a pipe that begins with less than those bytes."""
+    data = pack(text.encode()) + pack(b"another member")
+    (tmp_path / "a.txt").write_bytes(data)
+    reader, writer = os.pipe()
+    os.write(writer, data[:1])
+    threading.Timer(0.05, lambda: (os.write(writer, data[1:]), os.close(writer))).start()
+    try:
+        for source in (tmp_path / "a.txt", f"/dev/fd/{reader}"):
+            assert [document.text for document in read_documents(source)] == [text + "another member"]
+    finally:
+        os.close(reader)
+
+
+def test_text_that_begins_almost_like_compressed_data(tmp_path):
+    for text in ("BZh9 is not bzip2", "BZ", "\x1f"):
+        assert read(write(tmp_path / "a.txt", text)) == ([text], [])

@@ -63,9 +63,18 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
     """Say what was left out or changed: the first of it, how much more, and `where` the rest is listed."""
     shown = len(skips) if verbosity.verbose else SHOWN_SKIPS
     for skip in skips[:shown]:
-        say(f"{'left out' if skip.left_out else 'changed'}: {skip}")
+        say(f"{'left out' if skip.left_out else 'note'}: {skip}")
     if (more := (len(skips) if total is None else total) - shown) > 0:
         say(f"left out or changed: {more:,} more{where or '; --verbose lists all'}")
+
+
+@contextlib.contextmanager
+def listed(skips: Sequence[Skip]) -> Iterator[None]:
+    """Say at the end, also of a job that fails, what it left out or changed."""
+    try:
+        yield
+    finally:
+        say_skips(skips)
 
 
 def say_long_documents(sources: Sequence[Any], unit: str, becomes: str = "is one document") -> None:

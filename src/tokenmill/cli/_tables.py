@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import UsageError, printable
+from ..errors import UsageError, plural, printable
 from ..jobs.work import OUTPUT, Overwrite
 from ..options import Option, Options
 from . import _options as opt
@@ -30,14 +30,14 @@ class Forms(Options):
     markdown: Annotated[bool, Option("Print the tables as Markdown.", section=OUTPUT)] = False
     overwrite: Overwrite = False
 
-    def check(self) -> None:
-        """Raise an error now, not after an hour of counting, for forms that cannot be made."""
+    def check(self, sources: Iterable[Any]) -> None:
+        """Raise an error now, not after an hour of counting, for forms that cannot be made. sources: what the command reads."""
         from ..jobs.outputs import refuse_existing
 
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
-            refuse_existing(self.html, overwrite=self.overwrite)
+            refuse_existing(self.html, overwrite=self.overwrite, sources=sources)
 
     def show(self, report: Report, top: int | None = None, first: Sequence[str] | None = None) -> None:
         """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all.
@@ -79,7 +79,7 @@ def print_report(report: Report, length: int | None = 10, first: Sequence[str] |
     for table in tables:
         print_table(table.head(length))
     if more := len(report.tables) - len(tables):
-        say(f"\n{more} more tables: --all prints them, --html writes them all as a page.")
+        say(f"\n{plural(more, 'more table')}: --all prints all, --html writes all as a page.")
 
 
 def print_table(table: Table) -> None:

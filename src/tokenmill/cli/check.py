@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import UsageError
+from ..errors import UsageError, plural
 from ..options import Argument, Option
 from ..quality.change_job import Convert
 from ..sources.blocks import ReadOptions
@@ -116,7 +116,7 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
                 show_difference(agreement.difference, result.tok, result.again, names)
             else:
                 proof = f"; proved: {agreement.proof}" if agreement.proof else ""
-                size = f"{agreement.texts:,} texts, {agreement.bytes:,} bytes, {agreement.tokens:,} tokens"
+                size = f"{plural(agreement.texts, 'text')}, {plural(agreement.bytes, 'byte')}, {plural(agreement.tokens, 'token')}"
                 say(f"read by {name}: the same ids on {size}{proof}")
     if result.tok.vocabulary.order == "events":
         certificate |= cost_of_export(result.tok, job.sample, json, read=job.read)

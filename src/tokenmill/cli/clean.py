@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..corpus.job import Clean
+from ..errors import plural
 from . import _options as opt
 from ._console import progress_bar, resumable, say, say_long_documents, say_skips
 from ._console import report as print_report
@@ -52,6 +53,6 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
     if 2 * sum(lost.values()) > report.documents_kept + sum(lost.values()):
         reason, count = max(lost.items(), key=lambda item: item[1])
         say(
-            f"more than half was left out: {count:,} documents, {reason}. See {report_path(output)}. To keep more, change "
+            f"more than half was left out: {plural(count, 'document')}, {reason}. See {report_path(output)}. To keep more, change "
             "what a document is (--unit, --max-document), how long it must be (--min-chars) or the filters (--filters)."
         )

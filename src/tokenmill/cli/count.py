@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..counting.job import Count
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row, speed
+from ._console import listed, progress_bar, report, resumable, say_long_documents, shares_row, speed
 
 if TYPE_CHECKING:
     from ..sources.find import Skip
@@ -17,9 +17,8 @@ def count(job: Count, *, json: opt.Json = False) -> None:
     if not job.merge:
         say_long_documents(job.sources, job.options.read.unit)
     skips: list[Skip] = []
-    with resumable(job.folder), progress_bar() as progress:
+    with listed(skips), resumable(job.folder), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
-    say_skips(skips)
     pruned = f"{summary.pruned:,} of {summary.pruned + summary.distinct:,}" if summary.pruned else None
     rows: dict[str, Any] = {
         "word_counts": str(job.output),

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import InputError, OptionName, UnknownTokenError, UsageError
+from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plural
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..token_files.job import Encode
 from ..token_files.settings import IdType
 from ..tokenizer.opening import Opening
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips, speed
+from ._console import listed, progress_bar, report, resumable, say_long_documents, speed
 
 if TYPE_CHECKING:
     from ..sources.find import Skip
@@ -30,15 +30,16 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
             raise UsageError(OptionName("json"), " is not used by encoding to lines of ids: leave it out")
         if not job.sources and sys.stdin.isatty():
             return _converse(job.opening.load(job.tokenizer), job.options.special)
-        job.run(on_skip=skips.append)
-        return say_skips(skips)
+        with listed(skips):
+            job.run(on_skip=skips.append)
+        return
     from ..token_files.settings import output_path
 
     assert job.output is not None
     say_long_documents(job.sources, job.options.read.unit)
-    with resumable(output_path(job.output, job.chosen_format, job.options.part_number)), progress_bar() as progress:
+    path = output_path(job.output, job.chosen_format, job.options.part_number)
+    with listed(skips), resumable(path), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
-    say_skips(skips)
     assert summary is not None
     rows: dict[str, Any] = {
         "token_file": str(summary.path),
@@ -76,14 +77,14 @@ def decode(
     """
     import json
 
-    from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
+    from ..formats.finding import files_read
+    from ..jobs.outputs import atomic_file, refuse_existing
     from ..token_files.reading import is_token_file, load_tokens
 
     if source == Path("-"):
         source = None
     if output is not None:
-        refuse_existing(output, overwrite=overwrite)
-        refuse_source([source], output)
+        refuse_existing(output, overwrite=overwrite, sources=[source, *files_read(tokenizer)])
     tok = opening.load(tokenizer)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
@@ -123,7 +124,9 @@ def _converse(tok: Tokenizer, special: bool) -> None:
         for line in view.lines(width=min(out.width, 110)):
             out.print(line, soft_wrap=True)
         size = len(text.encode(errors="replace"))
-        out.print(f"{len(text)} characters, {size} bytes, {len(view.ids)} tokens", style="dim")
+        out.print(
+            f"{plural(len(text), 'character')}, {plural(size, 'byte')}, {plural(len(view.ids), 'token')}", style="dim"
+        )
 
 
 def _ids(line: str, where: str, n_vocab: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -40,13 +41,14 @@ def inspect(
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
+    from ..formats.finding import files_read
     from ..quality.inspection import inspect as inspect_tokenizer
     from ..quality.names import given_name, tokenizer_name
 
-    forms.check()
+    named, path = given_name(tokenizer)
+    forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
     if everything and (forms.json or forms.markdown or forms.html is not None):
         raise UsageError(OptionName("everything"), " is not used by other forms, which have all tables: leave it out")
-    named, path = given_name(tokenizer)
     tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
         report = inspect_tokenizer(
@@ -68,11 +70,13 @@ def compare(
 
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
+    from ..formats.finding import files_read
     from ..quality.comparison import compare as compare_tokenizers
     from ..quality.names import given_name, tokenizer_name
 
-    forms.check()
     given = [given_name(argument) for argument in tokenizers]
+    read_too = itertools.chain(*(files_read(path) for _, path in given))
+    forms.check([*read_too, *(given_name(source)[1] for source in on)])
     names = [name or tokenizer_name(path) for name, path in given]
     if len(set(names)) < len(names):
         names = [name or printable(path) for name, path in given]

@@ -6,7 +6,6 @@ A verb is a function in a module of this folder, which is imported when the verb
 from __future__ import annotations
 
 import errno
-import itertools
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -43,8 +42,8 @@ def app(words: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
-            numbers = itertools.count(1)
-            warnings.showwarning = lambda message, *_: _note(str(message), next(numbers))
+            seen: set[str] = set()  # a source that is read twice is noted once
+            warnings.showwarning = lambda message, *_: _note(str(message), seen)
             verb = verb_of(words[0])
             return verb(words[1:]) or 0
     except TokenmillError as error:
@@ -69,9 +68,12 @@ def app(words: Sequence[str]) -> int:
         return 1
 
 
-def _note(message: str, number: int) -> None:
+def _note(message: str, seen: set[str]) -> None:
     """Print the first notes, or with --verbose all."""
-    if verbosity.verbose or number <= SHOWN_SKIPS:
+    if message in seen:
+        return
+    seen.add(message)
+    if verbosity.verbose or len(seen) <= SHOWN_SKIPS:
         say(f"note: {message}")
-    elif number == SHOWN_SKIPS + 1:
+    elif len(seen) == SHOWN_SKIPS + 1:
         say("note: and more; --verbose lists all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import sys
@@ -45,6 +46,11 @@ def play(
             raise UsageError(OptionName(name), " is not used by ", OptionName("export"), ": leave it out")
     if counts is not None and not tokenizers:
         raise UsageError(OptionName("counts"), " is not used without a tokenizer: name one")
+    if export is not None:
+        from ..formats.finding import files_read
+        from ..jobs.outputs import refuse_source
+
+        refuse_source([*itertools.chain(*map(files_read, tokenizers)), counts], export)
     from ..playground.server import serve, starter
     from ..quality.names import free_name, tokenizer_name
 

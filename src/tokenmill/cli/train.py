@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, UsageError, plural
 from ..options import Option
 from ..train_job import Train
 from . import _options as opt
@@ -55,10 +55,11 @@ def train(
         )
     if job.parity and sample:
         raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
+    read = [*job.everything_read, *sample, *held_out]
     if log is not None:
-        refuse_existing(log, overwrite=job.overwrite)
+        refuse_existing(log, overwrite=job.overwrite, sources=read)
     forms = Forms(html=html, overwrite=job.overwrite)
-    forms.check()
+    forms.check(read)
     check_sample([*sample, *held_out])
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
@@ -131,8 +132,8 @@ class _LatestEvents:
         from rich.table import Table
         from rich.text import Text
 
-        removals = f" and {self.removals:,} removals" if self.removals else ""
-        title = f"{self.merges:,} merges{removals}; the best pair occurs {self.last:,} times ({self.first:,} at first)"
+        removals = f" and {plural(self.removals, 'removal')}" if self.removals else ""
+        title = f"{plural(self.merges, 'merge')}{removals}; the best pair occurs {self.last:,} times ({self.first:,} at first)"
         table = Table(box=None, show_header=False)
         for justify in ("right", "left", "right", "left"):
             table.add_column(justify=justify, overflow="ellipsis", no_wrap=True)

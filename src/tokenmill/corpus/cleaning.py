@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError, OptionName, OutputError, require, suggests_options
+from ..errors import OptionName, OutputError, require, suggests_options
 from ..jobs.outputs import atomic_file, named, refuse_foreign, refuse_source, remove
 from ..jobs.progress import Meter, Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
@@ -68,7 +68,7 @@ def clean(
     refuse_text(files, options.read)
     folder = named(output).absolute()
     refuse_foreign(folder, _is_own, overwrite=True)
-    refuse_source(files, folder)
+    refuse_source(files, folder, report_path(folder))
     sized: Part = [(file, size_of(file), None) for file in files]
     parts = group_by_size(sized, PART_BYTES)
     settings = _settings(kind, options, parts)
@@ -80,7 +80,11 @@ def clean(
         if finished is not None:
             return finished
     key = {"sources": fingerprint(files), "options": settings}
-    with working_folder(working_path, folder, key, job.resumes(files)) as working, drawn(progress) as show:
+    with (
+        _removed_if_empty(folder),
+        working_folder(working_path, folder, key, job.resumes(files)) as working,
+        drawn(progress) as show,
+    ):
         if not working.has_states():
             _remove_output(folder)
         try:
@@ -97,6 +101,19 @@ def clean(
             json.dump(report.to_json(), file, indent=1, ensure_ascii=False)
             file.write("\n")
     return report
+
+
+@contextlib.contextmanager
+def _removed_if_empty(folder: Path) -> Iterator[None]:
+    """Remove a folder that a failed run has made and left empty."""
+    was_there = folder.exists()
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # it has files, or was not made
+            if not was_there:
+                folder.rmdir()
+        raise
 
 
 def _settings(kind: str, options: CleanOptions, parts: Sequence[Part]) -> dict[str, Any]:
@@ -202,7 +219,7 @@ def _count(skip_damaged: bool, tally: Tally, answers: Answers) -> bytes:
             counted = Tally(bytes_in=block.nbytes)
             counted.skip(Skip(block.source, block.position(0), answer))
         if not skip_damaged:
-            report_skips(counted.skipped, None)
+            report_skips((skip for skip in counted.skipped if skip.left_out), None)
         tally.add(counted)
     return b"".join(lines)
 
@@ -298,7 +315,5 @@ def _report(
             if state["name"]:
                 numbers = {"documents": shard.documents_kept, "text_bytes": shard.bytes_out}
                 shards.append({"name": state["name"], **numbers, "stored_bytes": state["stored_bytes"]})
-    if tally.skipped_count == tally.documents_in and tally.documents_in:
-        working.clear()
-        raise InputError(f"nothing could be read. {tally.skipped_count:,} times, the first: {tally.skipped[0]}")
+    working.refuse_nothing(tally.documents_in - tally.skipped_count, tally.skipped_count, *tally.skipped[:1])
     return CleaningReport.of(kind, tally, shards, settings)

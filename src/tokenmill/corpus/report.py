@@ -39,9 +39,9 @@ class Tally:
     skipped: list[Skip] = field(default_factory=list)
 
     def skip(self, skip: Skip) -> None:
-        """Count a document that could not be read."""
-        self.documents_in += 1
-        self.skipped_count += 1
+        """Count a document that could not be read. Of what was only changed, keep the note."""
+        self.documents_in += skip.left_out
+        self.skipped_count += skip.left_out
         if len(self.skipped) < LISTED_SKIPS:
             self.skipped.append(skip)
 
@@ -82,7 +82,7 @@ class CleaningReport:
 
     documents_in: all documents read; the sum of those kept, dropped and skipped.
     dropped: how many were left out on purpose, by reason.
-    skipped: the first 1,000 that could not be read, with their positions; skipped_count: how many could not be read.
+    skipped: the first 1,000 that could not be read, with their positions, and notes; skipped_count: how many could not be read.
     bytes_in: the bytes of all documents in their sources, after decompression; bytes_out: the bytes of the kept texts, as UTF-8.
     most_removed: the ten things most often removed from documents, with their counts.
     removed_by_kind: how often each kind of thing was removed.

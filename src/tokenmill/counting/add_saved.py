@@ -56,9 +56,9 @@ def add_up(
         if not path.is_dir() and path.suffix != SUFFIX:
             raise UsageError(f"{path} is neither a folder of word counts nor a {SUFFIX} file")
     if output.suffix == SUFFIX:
-        refuse_existing(output, overwrite=overwrite)
+        refuse_existing(output, overwrite=overwrite, sources=paths)
     else:
-        refuse_folder(output, is_own, overwrite=overwrite)
+        refuse_folder(output, is_own, overwrite=overwrite, sources=paths)
     weighing = Weighing(paths, checked_weights(weights))
     abouts: list[About] = []
     make_folder(output.parent)

@@ -74,7 +74,7 @@ class Count(Options):
 
             skip = on_skip if options.read.skip_damaged else None
             if as_file:
-                refuse_existing(self.output, overwrite=job.overwrite)
+                refuse_existing(self.output, overwrite=job.overwrite, sources=sources)
                 job = replace(job, overwrite=True)
             summary = count_to_folder(
                 sources, self.folder, split=splitter, options=options, on_skip=skip, job=job, progress=progress

@@ -96,8 +96,8 @@ class FileCount:
             if counter.source is not None:
                 block.finish()
                 counter.count(block, self.weighing.group(source.source))
-                if block.skips or block.nulls:
-                    self._report(block.skips, block.nulls)
+                if block.skips:
+                    self._report(block.skips)
             return True
 
         for counter in threads.counters:
@@ -176,10 +176,10 @@ class FileCount:
         with self._lock:
             return self._read + sum(source.stored_position() for source in self._open)
 
-    def _report(self, skips: list[Skip], nulls: int) -> None:
+    def _report(self, skips: list[Skip]) -> None:
         with self._lock:
             report_skips(skips, self._on_skip)
-            self.skipped += nulls + sum(skip.left_out for skip in skips)
+            self.skipped += sum(skip.left_out for skip in skips)
 
 
 def cut_of(splitter: Splitter) -> Cut | None:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, cast
 
 from ..errors import require, suggests_options
-from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, refuse_source, remove, sync_tree
+from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, remove, sync_tree
 from ..jobs.progress import Progress, drawn
 from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
@@ -62,8 +62,7 @@ def count_to_folder(
     require("pyarrow", "corpus", "writing word counts")
     splitter = make_splitter(split)
     found, left_out = found_sources(sources, options.read, on_skip)
-    refuse_source(found, output)
-    job.check_output(output, is_own)
+    job.check_output(output, is_own, found)
     told = asdict(replace(options, memory_limit=None))
     told |= {"split_patterns": splitter.patterns, "special_tokens": splitter.special_tokens}
     told |= {"skip": on_skip is not None, "engine": job.engine}
@@ -77,6 +76,7 @@ def count_to_folder(
             summary = CountSummary(**values)
             if resumed:
                 summary = replace(summary, resumed_bytes=summary.total_bytes)
+        folder.refuse_nothing(summary.documents, summary.skipped)
         refuse_folder(output, is_own, overwrite=True)
         folder.publish([("output", output)])
     return replace(summary, skipped=summary.skipped + left_out)

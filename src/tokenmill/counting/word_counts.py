@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, checks_methods, require
+from ..errors import UsageError, checks_methods, plural, require
 from ..jobs.outputs import atomic_folder, refuse_folder
 from . import store
 from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, sort_rows, text_bytes
@@ -162,7 +162,7 @@ class WordCounts:
         return self.arena, self.offsets, self.counts
 
     def __repr__(self) -> str:
-        return f"<WordCounts of {len(self):,} pretokens, {self.total_bytes:,} bytes in {self.documents:,} documents>"
+        return f"<WordCounts of {plural(len(self), 'pretoken')}, {plural(self.total_bytes, 'byte')} in {plural(self.documents, 'document')}>"
 
     def __len__(self) -> int:
         return len(self.counts)

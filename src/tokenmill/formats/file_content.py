@@ -19,9 +19,7 @@ BLANK = b"\xef\xbb\xbf \t\r\n"  # what may be before the content of a text file
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
-# By first bytes.
-_COMPRESSIONS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-
+_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")  # first bytes of gzip, bzip2, xz and Zstandard
 
 Token = TypeVar("Token", bytes, str)
 
@@ -38,11 +36,10 @@ def fail(file: str, where: str, what: str) -> NoReturn:
 def read_bytes(path: str | os.PathLike) -> bytes:
     """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
     name = os.fspath(path)
-    suffix, data = "", bytearray()
+    data = bytearray()
     with suppress(OSError), open(name, "rb") as file:  # the error of ByteStream says what to do
         head = file.read(6)
-        suffix = next((suffix for mark, suffix in _COMPRESSIONS.items() if head.startswith(mark)), "")
-        if not suffix and file.seekable():
+        if not head.startswith(_PACKED) and file.seekable():
             file.seek(0)
             most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
             # read() takes memory for all that it is asked for. The size is 0 where it is not known.
@@ -50,7 +47,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             return _checked_size(name, file.read(min(most, size or most)))
     from ..sources.streams import ByteStream  # late: it imports all decompressors
 
-    with ByteStream(name, text=False, suffix=suffix) as stream:
+    with ByteStream(name, text=False, suffix="") as stream:
         try:
             while len(data) <= _MAX_BYTES and (part := stream.read(_STEP)):
                 data += part

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import FormatError, InputError, OptionName
 from ..split.names import encoding_name, nearest
-from . import published_encodings
+from . import published_encodings, tokenmill_json
 from .file_content import read_bytes
+from .tiktoken_file import companion_path
 
 if TYPE_CHECKING:
     from .hub import HubName
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
+EVENTS = (tokenmill_json.EVENTS, tokenmill_json.EVENT_COUNTS)
+OWN_FILES = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *PAIRS[0], *PAIRS[2], *EVENTS)
 
 
 class Origin(NamedTuple):
@@ -93,6 +96,15 @@ _NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab,
 def _files_in(folder: Path) -> list[Path]:
     found = [folder / name for name in _NAMES if (folder / name).is_file()]
     return found or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
+
+
+def files_read(tokenizer: object) -> list[Path]:
+    """The files that a tokenizer may be read from, and those beside them; some may be missing. None for a Tokenizer."""
+    if not isinstance(tokenizer, str | os.PathLike):
+        return []
+    place = Path(tokenizer)
+    folder, files = (place, _files_in(place)) if place.is_dir() else (place.parent, [place, companion_path(place)])
+    return [*files, *(folder / name for name in OWN_FILES)]
 
 
 def _file_in(folder: Path) -> Path:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import ConversionError, FormatError
+from ..errors import ConversionError, FormatError, plural
 from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_tables
@@ -80,7 +80,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
             notes.append(
-                f"{len(lost)} tokens that are not UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})"
+                f"left out {plural(len(lost), 'token')} that are not UTF-8, such as {tokens[lost[0]]!r} (id {lost[0]})"
             )
         rows = [row for row in rows if texts[row[0]] is not None and texts[row[1]] is not None]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}

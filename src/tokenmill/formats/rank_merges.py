@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import ConversionError, OptionName
+from ..errors import ConversionError, OptionName, plural
 from ..split.patterns import SUPERWORDS
 from ..vocabulary import Vocabulary
 
@@ -128,7 +128,7 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
     longer = [id for id, token in enumerate(tokens) if token and len(token) > 1]
     if unreachable := [id for id in longer if id not in made and not vocabulary.whole_pretokens]:
         example = f"{tokens[unreachable[0]]!r} (id {unreachable[0]})"
-        notes.append(f"{len(unreachable)} tokens that no merge makes are left out, such as {example}")
+        notes.append(f"left out {plural(len(unreachable), 'token')} that no merge makes, such as {example}")
         for id in unreachable:
             tokens[id] = None
     instead = f"so {target}, which merges by rank, would give other ids. Write tokenizer.json instead."

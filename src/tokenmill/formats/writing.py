@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.library_model import library_call
 from . import ddtok, events_file, tokenmill_json
 from .file_content import MAX_ID
-from .finding import PAIRS
+from .finding import EVENTS, OWN_FILES, PAIRS
 from .huggingface import longest_match_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes
 from .rank_merges import present_by_rank
@@ -31,8 +31,6 @@ from .tiktoken_file import companion_path, tiktoken_bytes
 
 _ONE_FILE = ("gguf", "sentencepiece")
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
-_EVENTS = (tokenmill_json.EVENTS, tokenmill_json.EVENT_COUNTS)
-_OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *PAIRS[0], *PAIRS[2], *_EVENTS)
 _MORE = ("id_map.npy", "new_rows.json")  # which commands that change a tokenizer write with it
 _LONGEST = 200  # so many of the longest tokens, and of the added tokens, are in the texts of _check_ids
 _TEXTS = (
@@ -200,21 +198,27 @@ def _texts_of(vocabulary: Vocabulary) -> Iterator[str]:
         yield from (text, f"1{text}  {text}\n")
 
 
-def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:
-    """Raise an error if there is something at `path` that `write` must not replace; before long work."""
+def check_output(
+    path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False, sources: Iterable[Any] = ()
+) -> None:
+    """Raise an error if there is something at `path` that `write` must not replace; before long work.
+
+    sources: what the command reads, which is never replaced.
+    """
     target = named(path)
     if format in _ONE_FILE:
-        refuse_existing(path, overwrite=overwrite)
+        refuse_existing(path, overwrite=overwrite, sources=sources)
     elif format == "tiktoken":
-        refuse_existing(path, *([] if is_device(path) else [companion_path(target)]), overwrite=overwrite)
+        beside = [] if is_device(path) else [companion_path(target)]
+        refuse_existing(path, *beside, overwrite=overwrite, sources=sources)
     elif _stays(target):
-        refuse_existing(*(target / name for name in _OURS), overwrite=overwrite)
+        refuse_existing(*(target / name for name in OWN_FILES), overwrite=overwrite, sources=sources)
     else:
-        refuse_folder(path, _is_own, overwrite=overwrite)
+        refuse_folder(path, _is_own, overwrite=overwrite, sources=sources)
 
 
 def _is_own(path: Path) -> bool:
-    return path.name in (*_OURS, *_MORE) and path.is_file()
+    return path.name in (*OWN_FILES, *_MORE) and path.is_file()
 
 
 def _stays(target: Path) -> bool:
@@ -229,7 +233,7 @@ def _stays(target: Path) -> bool:
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
     if _stays(target):
-        old = {target / name for name in _EVENTS if "tokenizer.json" in files} - {target / name for name in files}
+        old = {target / name for name in EVENTS if "tokenizer.json" in files} - {target / name for name in files}
         atomic_files({target / name: content for name, content in files.items()}, old)
         return
     with atomic_folder(target, _is_own) as folder:

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import OptionName, OutputError, UsageError
+from ..errors import InputError, OptionName, OutputError, UsageError, plural
 from ..kernels.machine import exchange_paths, sync_path
+from ..sources.find import STDIN, find_sources, ignore_skip, is_url
 
 OVERWRITE = OptionName("overwrite", True)
 StrPath = str | os.PathLike[str]
@@ -199,21 +200,28 @@ def is_device(path: StrPath) -> bool:
     return system or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def refuse_existing(*paths: StrPath, overwrite: bool = False) -> None:
-    """Raise an error if one of the output files `paths` exists, or is a folder. A device or a pipe may be written to."""
+def refuse_existing(*paths: StrPath, overwrite: bool = False, sources: Iterable[Any] = ()) -> None:
+    """Raise an error if one of the output files `paths` exists, or is a folder. A device or a pipe may be written to.
+
+    sources: what the command reads, which is never replaced; see `refuse_source`.
+    """
+    refuse_source(sources, *paths)
     for path in map(named, paths):
         if path.is_dir():
             raise OutputError(f"cannot write the file {path}: a folder has that name. Choose another output.")
         if not overwrite and os.path.lexists(path) and not is_device(path):
-            size = f"a file of {path.stat().st_size:,} bytes" if path.exists() else "a broken link"
+            size = f"a file of {plural(path.stat().st_size, 'byte')}" if path.exists() else "a broken link"
             raise OutputError(f"{path} exists: {size}. Choose another output, or pass ", OVERWRITE, ".")
 
 
-def refuse_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: bool = False) -> None:
+def refuse_folder(
+    path: StrPath, is_own: Callable[[Path], bool], *, overwrite: bool = False, sources: Iterable[Any] = ()
+) -> None:
     """Raise an error unless an output folder can be made at `path`, before the work begins. It may be there, but empty.
 
     is_own: whether a file in it belongs to an earlier output of the same kind, which `overwrite` replaces. A folder that holds
         anything else is never replaced.
+    sources: what the command reads, which is never replaced; see `refuse_source`.
     """
     target = named(path)
     if not os.path.lexists(target):
@@ -225,6 +233,7 @@ def refuse_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: b
         raise OutputError(
             f"{target} is the current folder, one above it or the root of a disk, which cannot be replaced. Name a folder in it."
         )
+    refuse_source(sources, path)
     refuse_foreign(target, is_own, overwrite=overwrite)
 
 
@@ -241,18 +250,28 @@ def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: b
         raise OutputError(f"{folder} exists: a folder with {shown}. Choose another output, or pass ", OVERWRITE, ".")
 
 
-def refuse_source(sources: Iterable[Any], output: Path) -> None:
-    """Raise a UsageError if one of the sources is `output`, or in it."""
-    target = Path(os.path.realpath(output))
-    for source in sources:
-        if isinstance(source, Path) and os.path.exists(target):
-            path = Path(os.path.realpath(source))
-            if target in (path, *path.parents):
-                raise UsageError(f"{output} is one of the sources, or contains {source}. Name another output.")
+def refuse_source(sources: Iterable[Any], *outputs: StrPath) -> None:
+    """Raise a UsageError if an output is a file that a command reads, by whatever name, or a folder with one.
+
+    sources: files, folders and globs. What is no file of this machine, such as a URL or a tokenizer, is no output either.
+    """
+    targets = [(path, Path(os.path.realpath(path))) for path in outputs if os.path.exists(path) and not is_device(path)]
+    for source in sources if targets else ():
+        if not isinstance(source, str | os.PathLike) or source == STDIN or is_url(source):
+            continue
+        with contextlib.suppress(InputError):  # which the reader raises
+            for file in find_sources(source, ignore_skip):
+                folders = Path(os.path.realpath(file)).parents
+                for path, target in targets:
+                    if target in folders or os.path.samefile(file, path):
+                        what = f"contains {file}, which" if target in folders else "is a file that"
+                        raise UsageError(f"{path} {what} this command reads. Name another output.")
 
 
 def named(path: StrPath) -> Path:
-    """The path of an output. UsageError for an empty name, which would be that of the current folder."""
+    """The path of an output. UsageError for an empty name, which would be that of the current folder, and for -."""
     if not os.fspath(path):
         raise UsageError("the name of the output is empty. Name a file or a folder.")
+    if os.fspath(path) == STDIN:
+        raise UsageError("the name of the output is -. Name a file or a folder; standard output is /dev/stdout.")
     return Path(path)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 from ..errors import UsageError
 from ..options import Option, Options
 from ..sources.find import OnSkip, Skip, Source, can_read_again
-from .outputs import refuse_existing, refuse_folder
+from .outputs import refuse_folder
 from .progress import Meter, Progress
 
 if TYPE_CHECKING:
@@ -56,15 +56,12 @@ class JobOptions(Options):
         job = job or cls()
         return job if num_threads is None else replace(job, num_threads=num_threads)
 
-    def check_output(self, output: Path, is_own: Callable[[Path], bool] | None) -> None:
-        """Raise OutputError if `output` must not be written. is_own: for a folder, see `refuse_folder`."""
+    def check_output(self, output: Path, is_own: Callable[[Path], bool], sources: Iterable[Source]) -> None:
+        """Raise an error if the folder `output` must not be written: see `refuse_folder`."""
         from .working_folder import resumable
 
         overwrite = self.overwrite or (self.resume and resumable(output))
-        if is_own is None:
-            refuse_existing(output, overwrite=overwrite)
-        else:
-            refuse_folder(output, is_own, overwrite=overwrite)
+        refuse_folder(output, is_own, overwrite=overwrite, sources=sources)
 
     def resumes(self, sources: Iterable[Source]) -> bool:
         """Return whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""

@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import OptionName, OutputError, UsageError
+from ..errors import InputError, OptionName, OutputError, UsageError
 from ..kernels.machine import lock_file
-from ..sources.find import size_of
+from ..sources.find import Skip, refuse_nothing, size_of
 from .outputs import atomic_file, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
@@ -65,6 +65,14 @@ class WorkingFolder:
         for path in self.path.iterdir():
             if path.name != "lock":
                 remove(path)
+
+    def refuse_nothing(self, documents: int, left_out: int, first: Skip | None = None) -> None:
+        """Raise an error, and keep nothing, if all that the sources have was left out: see `find.refuse_nothing`."""
+        try:
+            refuse_nothing(documents, left_out, first)
+        except InputError:
+            self.clear()
+            raise
 
     def has_states(self) -> bool:
         """Return whether there is something to resume."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..counting import WordCounts
-from ..errors import TokenmillError
+from ..errors import TokenmillError, plural
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .usage import dot, ordinary_tokens, segment
@@ -38,8 +38,8 @@ class Certificate:
         if not self.tokens:
             return kept
         return (
-            f"{kept}. Of {self.pretokens:,} pretokens {self.alike:,} ({self.alike / self.pretokens:.3%}) keep their tokens; "
-            f"{self.new_tokens:,} tokens instead of {self.tokens:,} ({self.new_tokens / self.tokens - 1:+.3%})"
+            f"{kept}. Of {plural(self.pretokens, 'pretoken')} {self.alike:,} ({self.alike / self.pretokens:.3%}) keep their tokens; "
+            f"{plural(self.new_tokens, 'token')} instead of {self.tokens:,} ({self.new_tokens / self.tokens - 1:+.3%})"
         )
 
 

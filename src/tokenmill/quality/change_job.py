@@ -54,15 +54,20 @@ class Change(Options):
     def check(self) -> None:
         """Refuse options that do not go together, and an output that exists, before the work begins."""
         from ..formats import check_output
+        from ..formats.finding import files_read
 
         self._refuse_unused()
-        check_output(self.output, overwrite=self.overwrite)
-        refuse_existing(self.id_map_path, overwrite=self.overwrite)
+        sources = [*files_read(self.tokenizer), *self.sources]
+        check_output(self.output, overwrite=self.overwrite, sources=sources)
+        refuse_existing(self.id_map_path, overwrite=self.overwrite, sources=sources)
 
     def _count(self, tok: Tokenizer, progress: Progress | None, special: Collection[str] = ()) -> WordCounts:
         from .evaluation_text import EvaluationText
 
-        return EvaluationText(self.sources, self.num_threads, self.read, special).together(tok, progress)
+        text = EvaluationText(self.sources, self.num_threads, self.read, special)
+        counts = text.together(tok, progress)
+        text.refuse_empty(len(counts))
+        return counts
 
     def _save(
         self,
@@ -291,10 +296,13 @@ class Convert(Options):
     def run(self, *, progress: Progress | None = None) -> Converted:
         """Convert, read back, and compare."""
         from .. import formats
+        from ..formats.finding import files_read
         from ..tokenizer import Tokenizer
         from .checking import check, document_texts
 
         opening, output, specials = self.opening, self.output, dict(self.special_tokens)
+        sources = [*files_read(self.tokenizer), *self.sample]
+        formats.check_output(output, self.to, overwrite=self.overwrite, sources=sources)
         vocabulary = formats.read(self.tokenizer, opening.split, special_tokens=specials, download=opening.download)
         options: dict[str, Any] = {"lossy": self.lossy, "overwrite": self.overwrite, "tokenizer": Tokenizer}
         notes = formats.write(vocabulary, output, self.to, **options)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError, suggests_options
+from ..errors import UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
@@ -115,7 +115,7 @@ def compare(
         comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
-            lead=f"Judged on {', '.join(domains.names)}: {judged[base].usage.bytes:,} bytes. Relative figures compare with the first tokenizer.",
+            lead=f"Judged on {', '.join(domains.names)}: {plural(judged[base].usage.bytes, 'byte')}. Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
             sections=SECTIONS,
             tables=tables,
@@ -286,8 +286,10 @@ def measure_sizes(
 
     note: which text is measured.
     The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
-    sizes that are not doublings of each other compare too.
+    sizes that are not doublings of each other compare too. A size for which the training text had too few pairs has none.
     """
+    if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
+        note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):
         usage = reduce(add, text.usages(tok, progress, words=False).values())
@@ -295,7 +297,8 @@ def measure_sizes(
         gain = doubling = None
         if rows and density and rows[-1][2]:
             quotient = density / rows[-1][2]
-            gain, doubling = quotient - 1, quotient ** (1 / log2(size / rows[-1][0])) - 1
+            gain = quotient - 1
+            doubling = quotient ** (1 / log2(size / rows[-1][0])) - 1 if tok.n_vocab == size else None
         rows.append((size, usage.tokens, density, gain, doubling))
     columns = (
         Column("vocabulary size", "count"),

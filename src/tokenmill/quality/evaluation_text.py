@@ -140,6 +140,11 @@ class EvaluationText:
         """The word counts of all domains, split as `tok` splits, each pretoken apart."""
         return WordCounts.merge([text.counts for text in self._counted_for(tok, progress, apart=True)])
 
+    def refuse_empty(self, size: int) -> None:
+        """Raise UsageError for a text without a token."""
+        if not size:
+            raise UsageError(f"the text is empty ({', '.join(self.names)}): there is nothing to judge")
+
     def _counted_for(self, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> list[CountedText]:
         """Return the counted text of each domain. One progress covers all domains."""
         sizes = [stored_size(of) if isinstance(of, list) else 0 for of in self.sources.values()]
@@ -308,6 +313,5 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
     usages = text.usages(tok, None if counts else progress)
     scripts = scripts_table(zip(counts, usages.values(), strict=False))
     usage = reduce(add, usages.values())
-    if not usage.tokens:
-        raise UsageError(f"the text is empty ({', '.join(text.names)}): there is nothing to judge")
+    text.refuse_empty(usage.tokens)
     return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..counting import WordCounts
-from ..errors import suggests_options
+from ..errors import plural, suggests_options
 from ..formats.rank_merges import present_by_rank
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
@@ -48,8 +48,8 @@ class ExportLoss:
         def told(name: str, differing: int, tokens: int) -> str:
             share, more = differing / max(1, self.pretokens), tokens / max(1, self.tokens) - 1
             return (
-                f"{name}: {differing:,} of {self.pretokens:,} pretokens ({share:.3%}) get other ids than in event order; "
-                f"{tokens:,} tokens instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
+                f"{name}: {differing:,} of {plural(self.pretokens, 'pretoken')} ({share:.3%}) get other ids than in event order; "
+                f"{plural(tokens, 'token')} instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
             )
 
         by_rank = told("without events, merged by rank", self.differing, self.other_tokens)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..counting import WordCounts
-from ..errors import OptionName, UsageError, suggests_options
+from ..errors import OptionName, UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn
 from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
@@ -153,7 +153,7 @@ def replace(
         wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
         going = [id for id, _ in islice(least_used(tok, uses), wanted)]
         if len(going) < (number or 0):
-            raise UsageError(f"only {len(going):,} tokens can be replaced, not {number:,}")
+            raise UsageError(f"only {plural(len(going), 'token')} can be replaced, not {number:,}")
         return _with_new(tok, sorted(going), counts, show)
 
 

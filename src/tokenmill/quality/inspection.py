@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ..errors import UsageError, suggests_options
+from ..errors import UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
@@ -104,7 +104,9 @@ def inspect(
         if domains is not None:
             judged = judge(tok, domains, show)
             usage = judged.usage
-            lead = f"Judged on {', '.join(judged.usages)}: {usage.bytes:,} bytes, {usage.tokens:,} tokens."
+            lead = (
+                f"Judged on {', '.join(judged.usages)}: {plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}."
+            )
             tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
             tables += [

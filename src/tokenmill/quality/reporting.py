@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ..counting import WordCounts
-from ..errors import UsageError
+from ..errors import UsageError, plural
 from ..jobs.outputs import atomic_file, refuse_existing
 from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
@@ -225,7 +225,7 @@ class Report:
             file.write(forms[Path(path).suffix.lower()](top=top))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.title}; {len(self.findings)} findings, {len(self.tables)} tables>"
+        return f"<{type(self).__name__}: {self.title}; {plural(len(self.findings), 'finding')}, {plural(len(self.tables), 'table')}>"
 
     def _repr_html_(self) -> str:
         """The page for a notebook, in a frame of its own, so that its style and script stay inside."""

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter, methodcaller
 
 from ..counting import WordCounts
-from ..errors import UsageError
+from ..errors import UsageError, plural
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
@@ -98,7 +98,7 @@ class Subject:
         """The advice to call `prune` with these options, if it would change anything. It is not tried on too much text."""
         command = f"`tokenmill prune {self.path} {self.sources}{options}` drops"
         if change is not None:
-            return [f"{command} {change.dropped:,} tokens{change.cost}."] if change.dropped else []
+            return [f"{command} {plural(change.dropped, 'token')}{change.cost}."] if change.dropped else []
         if self.text is not None and self.counts is None and can_lose_tokens(self.tok.vocabulary):
             return [f"{command} them; for so much text it says the cost only when it runs."]
         return []
@@ -244,7 +244,8 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     statement = "No token was almost always swallowed by a longer one."
     if swallowed:
         statement = (
-            f"{len(swallowed):,} tokens ({percent(share)}) were almost always swallowed by a longer one; {sure:,} of them "
+            f"{plural(len(swallowed), 'token')} ({percent(share)}) {'was' if len(swallowed) == 1 else 'were'} almost always "
+            f"swallowed by a longer one; {sure:,} of them "
             f"occurred {ENOUGH} times or more."
         )
     return Finding(
@@ -276,8 +277,8 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     return Finding(
         "unused",
         "look" if look else "good",
-        f"{unused:,} tokens ({percent(ratio(unused, judged.size))}) never occur in this text of {judged.usage.tokens:,} "
-        f"tokens{stay}.",
+        f"This text of {plural(judged.usage.tokens, 'token')} does not use {plural(unused, 'token')} "
+        f"({percent(ratio(unused, judged.size))}) of the vocabulary{stay}.",
         f"{percent(UNUSED)} of the vocabulary can be removed, in a text of at least {SHORT} times as many tokens (here "
         f"{times:,.1f} times)",
         "If the model sees only text like this, their rows of the embedding table are never trained.",
@@ -354,7 +355,7 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     dropped = prune(of.tok, ids=set(unreachable) - alphabet).dropped if over and removable else 0
     if dropped:
         text = "" if of.text is None else f" {of.sources}"
-        advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` drops {dropped:,} tokens."
+        advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` drops {plural(dropped, 'token')}."
     elif over and removable:
         advice = "They stay, since other tokens are built from them."
     elif over:
@@ -363,7 +364,7 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     return Finding(
         "unreachable",
         "look" if over else "good",
-        f"{len(unreachable):,} tokens cannot be produced by any text that was tried{of_alphabet if unreachable else ''}.",
+        f"{plural(len(unreachable), 'token')} cannot be produced by any text that was tried{of_alphabet if unreachable else ''}.",
         f"{percent(UNREACHABLE)} of the vocabulary, without the alphabet: the single bytes or characters",
         "Their rows of the embedding table are never trained, and a model may still output them.",
         advice,

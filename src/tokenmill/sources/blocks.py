@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from ..errors import InputError, OptionName, UsageError
+from ..errors import InputError, OptionName, UsageError, plural
 from ..options import Option, Options
 from ._cut_cy import not_utf8
 from .find import OnSkip, Skip, Source, shown, warn_of_skip
@@ -131,7 +131,6 @@ class Block:
     goes_on: whether the last document goes on in the next one.
     utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it.
-    nulls: how many rows without a text there are between the documents.
     place: where to resume after this block; a list that JSON can hold.
     """
 
@@ -152,7 +151,6 @@ class Block:
         self.continued = self.goes_on = False
         self.utf8 = True
         self.skips: list[Skip] = []
-        self.nulls = 0
         self._skipped: list[int] = []  # the numbers of what was left out
         self.place: list[int] = []
         self.parse: Callable[[Block], None] | None = None
@@ -256,7 +254,7 @@ class Block:
         if gone:
             self.keep_others(gone)
         if replaced:
-            reason = f"{replaced:,} lone surrogates in JSON became U+FFFD, from here on"
+            reason = f"{plural(replaced, 'lone surrogate')} in JSON became U+FFFD, from here on"
             self.skips.append(Skip(self.source, first, reason, left_out=False))
 
     def items(self) -> list[Record | Skip]:

@@ -53,15 +53,20 @@ def _unlimited(member: Any, data: Any) -> Iterator[bytes]:
 class MemberReader:
     """An iterator of the plain bytes of all members of a compressed file. Zeros between members are padding.
 
+    begun: the first bytes, which were read from the file already.
     new: makes the decompressor of one member.
     pieces: what it makes of some stored bytes, in pieces.
     """
 
     def __init__(
-        self, file: Any, new: Callable[[], Any], pieces: Callable[[Any, Any], Iterator[bytes]] = _limited
+        self,
+        file: Any,
+        new: Callable[[], Any],
+        pieces: Callable[[Any, Any], Iterator[bytes]] = _limited,
+        begun: bytes = b"",
     ) -> None:
         self._file = file
-        self._stored = memoryview(b"")  # read, but not given to a decompressor
+        self._stored = memoryview(begun)  # read, but not given to a decompressor
         self._chunks = self._decompress(new, pieces)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -79,7 +84,7 @@ class MemberReader:
 
     def _decompress(self, new: Callable[[], Any], pieces: Callable[[Any, Any], Iterator[bytes]]) -> Iterator[bytes]:
         feed = SMALL_FEED
-        if not self._more():
+        if not self._stored and not self._more():
             raise EOFError("it is empty")
         while self._stored:
             member = new()
@@ -136,23 +141,28 @@ class ThreadedBzip2Reader(MemberReader):
             position = max(0, position - len(data))
 
 
-def decompressed(suffix: str, name: str, file: Any) -> MemberReader:
-    """The plain bytes of a .gz, .bz2, .xz or .zst, in chunks that are not empty."""
+def decompressed(suffix: str, name: str, file: Any, begun: bytes = b"") -> MemberReader:
+    """The plain bytes of a .gz, .bz2, .xz or .zst, in chunks that are not empty. begun: see `MemberReader`."""
     if suffix == ".zst":
         zstandard = require("zstandard", "corpus", f"reading {name}")
         frames = zstandard.ZstdDecompressor(max_window_size=max_window())
-        return MemberReader(file, frames.decompressobj, _unlimited)
+        return MemberReader(file, frames.decompressobj, _unlimited, begun)
     if suffix == ".gz":
         library: Any = zlib
         with contextlib.suppress(MissingExtraError):  # ISA-L takes 0.4 of zlib's time
             library = require("isal.isal_zlib", "corpus", "faster .gz")
-        return MemberReader(file, partial(library.decompressobj, 31), _zlib_limited)
+        return MemberReader(file, partial(library.decompressobj, 31), _zlib_limited, begun)
     if suffix == ".xz":
-        return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()))
-    if isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= THREADS_FROM and available_cores() > 1:
+        return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()), begun=begun)
+    if (
+        not begun
+        and isinstance(file, io.FileIO)
+        and os.fstat(file.fileno()).st_size >= THREADS_FROM
+        and available_cores() > 1
+    ):
         with contextlib.suppress(MissingExtraError):
             return ThreadedBzip2Reader(name, file)
-    return MemberReader(file, bz2.BZ2Decompressor)
+    return MemberReader(file, bz2.BZ2Decompressor, begun=begun)
 
 
 def max_window() -> int:

@@ -25,7 +25,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ..errors import InputError, OptionName, UsageError
+from ..errors import InputError, OptionName, UsageError, plural
 from .blocks import (
     MAX_DOCUMENT_BYTES,
     Binary,
@@ -286,7 +286,7 @@ def documents_of(
                 report_skips([document], on_skip)
             elif isinstance(document, Document):
                 if document.replaced:
-                    reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
+                    reason = f"{plural(document.replaced, 'lone surrogate')} in JSON became U+FFFD"
                     report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
                 yield document
         if read_on is not None:

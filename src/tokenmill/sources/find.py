@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError, OptionName, UsageError, reason_of
+from ..errors import InputError, OptionName, UsageError, plural, reason_of
 from .remote import files_at, size_at
 
 Source = Path | str
@@ -111,6 +111,13 @@ def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None) -> None:
                 str(skip).removesuffix("."), ". To leave it out, pass ", OptionName("skip_damaged", True), "."
             )
         (on_skip or warn_of_skip)(skip)
+
+
+def refuse_nothing(documents: int, left_out: int, first: Skip | None = None) -> None:
+    """Raise InputError if all that the sources have was left out as damaged. first: of what was left out."""
+    if left_out and not documents:
+        example = f", the first: {first}" if first else ""
+        raise InputError(f"nothing could be read: left out {plural(left_out, 'damaged document')}{example}")
 
 
 def warn_of_skip(skip: Skip) -> None:

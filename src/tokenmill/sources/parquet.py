@@ -12,9 +12,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, reason_of, require
+from ..errors import InputError, plural, reason_of, require
 from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span, too_long
-from .find import STDIN, Source, can_read_again, is_url, size_of
+from .find import STDIN, Skip, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
 from .streams import Pause
 from .text import document  # noqa: F401  a record of Parquet is a text
@@ -46,6 +46,7 @@ class ParquetSource(BlockSource):
         self._batches: Iterator[Any] | None = None
         self._given = 0  # rows
         self._was_read = 0
+        self._nulls = 0  # rows without a text
 
     @staticmethod
     def groups(source: Source) -> int:
@@ -122,6 +123,10 @@ class ParquetSource(BlockSource):
             self._group, self._row, self._batches = self._group + 1, 0, None
         if isinstance(getattr(self._url, "raw", None), RemoteFile):
             self._url.raw.check()
+        if self._nulls:
+            reason = f"left out {plural(self._nulls, 'row')} without a text (null)"
+            position = f"row groups {self._span[0]} to {last - 1}" if self._span else ""
+            block.skips.append(Skip(self.name, position, reason, left_out=False))
         self.done = True
 
     def _next_batch(self) -> Any:
@@ -181,7 +186,8 @@ class ParquetSource(BlockSource):
         if self._ids and "id" in batch.schema.names:
             block.names = batch.column("id").to_pylist()
         if texts.null_count:
-            block.nulls, valid = texts.null_count, texts.is_valid()
+            valid = texts.is_valid()
+            self._nulls += texts.null_count
             block.numbers = list(itertools.compress(block.numbers, valid.to_pylist()))
             block.names = block.names and list(itertools.compress(block.names, valid.to_pylist()))
             texts = texts.cast(pa.large_binary()).filter(valid)

@@ -1,7 +1,7 @@
 """Byte streams: the plain bytes of one source, whatever it is stored as.
 
 - Files, pipes, standard input ("-") and URLs read alike. Waiting for a pipe does not delay Ctrl-C.
-- .gz, .bz2, .xz and .zst are decompressed, with any number of members, streams or frames in a file.
+- What has the name or the first bytes of a .gz, .bz2, .xz or .zst is decompressed, with any number of members, streams or frames in a file.
 - Memory is bounded, also for a decompression bomb.
 - A byte order mark is dropped. UTF-16 and UTF-32 text that begins with one becomes UTF-8.
 - Damage raises InputError, after all bytes before it were given out. Where the bytes end does not depend on the sizes
@@ -16,6 +16,7 @@ import io
 import itertools
 import lzma
 import os
+import re
 import select
 import stat
 import sys
@@ -33,6 +34,10 @@ Pause = Callable[[], None]
 
 PIPE_WAIT = 0.1  # seconds
 
+_PACKED = re.compile(
+    rb"(?P<gz>\x1f\x8b\x08)|(?P<bz2>BZh[1-9](1AY&SY|\x17rE8P\x90))|(?P<xz>\xfd7zXZ\0)|(?P<zst>\x28\xb5\x2f\xfd)"
+)
+_PACKED_BYTES = 10  # that tell
 # The UTF-32 mark of little-endian text begins with that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF8: None,
@@ -48,7 +53,7 @@ class ByteStream:
 
     pause: called now and then while a pipe has nothing to read; may raise.
     text: whether to drop a byte order mark, and to turn text that has one into UTF-8.
-    suffix: how it is stored, such as ".gz"; without it, the name of the source tells.
+    suffix: how it is stored, such as ".gz"; without it, the name of the source tells, or the first bytes.
     position: how many bytes were given out, the mark not counted.
     """
 
@@ -64,7 +69,17 @@ class ByteStream:
         self._packed: MemberReader | None = None  # what decompresses the file
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
-            self._chunks = self._packed = _plain_chunks(os.fspath(source), self._file, suffix)
+            name = os.fspath(source)
+            suffix = Path(name).suffix.lower() if suffix is None else suffix
+            if suffix == ".7z":
+                raise InputError(
+                    f"{self.name}: a 7z archive. Unpack it (7z x), or read it as - after 7z e -so FILE Posts.xml |"
+                )
+            if suffix not in COMPRESSIONS:
+                suffix = self._look_ahead()
+            if suffix:
+                head, self._ahead = bytes(self._ahead), memoryview(b"")
+                self._chunks = self._packed = decompressed(suffix, name, self._file, head)
             self.seekable = self._chunks is None and self._file.seekable()
             if text:
                 self._read_mark()
@@ -149,6 +164,16 @@ class ByteStream:
             self._packed.close()
         self._file.close()
 
+    def _look_ahead(self) -> str:
+        """Read the first bytes, which are given out first. Returns the suffix of how the rest is stored, "" for plain bytes."""
+        with contextlib.suppress(InputError):  # it is raised again when the first bytes are read
+            self.peek(_PACKED_BYTES)
+        packed = _PACKED.match(self._ahead)
+        if packed and isinstance(self._file, io.FileIO) and self._file.seekable():
+            self._file.seek(0)  # several threads may decompress it
+            self._ahead = memoryview(b"")
+        return f".{packed.lastgroup}" if packed else ""
+
     def _read_mark(self) -> None:
         try:
             head = self.peek(4)
@@ -182,7 +207,7 @@ class ByteStream:
             why = str(error) or type(error).__name__
             raise InputError(
                 f"{self.name}: damaged or cut off after {self.position:,} bytes of plain data ({why}). "
-                "Fetch the file again, or leave it out."
+                "Fetch the file again."
             ) from error
 
 
@@ -240,13 +265,3 @@ class _Pipe(io.RawIOBase):
         if not self.closed:
             os.close(self._descriptor)
         super().close()
-
-
-def _plain_chunks(name: str, file: Any, suffix: str | None) -> MemberReader | None:
-    """Chunks of the plain bytes of `file`, none of them empty; None if it is not compressed."""
-    suffix = Path(name).suffix.lower() if suffix is None else suffix
-    if suffix == ".7z":
-        raise InputError(
-            f"{shown(name)}: a 7z archive. Unpack it (7z x), or read it as - after 7z e -so FILE Posts.xml |"
-        )
-    return decompressed(suffix, name, file) if suffix in COMPRESSIONS else None

@@ -110,6 +110,7 @@ def encode_files(
             for number, (value, _) in enumerate(results)
         ]
         counts = sum((part.counts for part in parts), Counts())
+        folder.refuse_nothing(counts.documents, counts.skipped)
         metadata = _metadata(tok, settings, inputs)
         paths = publish_files(
             folder, path, settings, lambda: (_joined(parts, folder.path / "joined", settings), metadata)

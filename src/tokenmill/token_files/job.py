@@ -11,16 +11,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName, UsageError, plural
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
 from ..tokenizer.opening import EncoderOpening
 from .formats import FORMAT_OF
-from .settings import EncodeOptions, EncodeSummary, output_path
+from .settings import EncodeOptions, EncodeSummary, metadata_path, output_path
 
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
-    from ..sources.find import OnSkip
+    from ..sources.find import OnSkip, Skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,13 @@ class Encode(Options):
         self, *, progress: Progress | None = None, on_skip: OnSkip | None = None, out: TextIO | None = None
     ) -> EncodeSummary | None:
         """Encode. Returns the summary, or None for lines of ids. out: where lines of ids go without an output, by default stdout."""
+        from ..formats.finding import files_read
+        from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
+
         self.check()
+        if self.output is not None:
+            path = output_path(self.output, self.chosen_format, self.options.part_number)
+            refuse_source(files_read(self.tokenizer), path, metadata_path(path))
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()
         read = self.options.read
         skip = on_skip if read.skip_damaged else None
@@ -84,18 +90,27 @@ class Encode(Options):
                 tok, self.sources, output, format=format, options=options, on_skip=skip, job=job, progress=progress
             )
             return replace(summary, seconds=time.perf_counter() - start)
-        from ..jobs.outputs import atomic_file, refuse_existing
         from ..sources.documents import read_documents
+        from ..sources.find import refuse_nothing, warn_of_skip
+
+        skips: list[Skip] = []
+
+        def note(skip: Skip) -> None:
+            skips.extend([skip] * skip.left_out)
+            (on_skip or warn_of_skip)(skip)
 
         allowed = "all" if self.options.special else frozenset()
         if self.output is not None:
-            refuse_existing(self.output, overwrite=self.job.overwrite)
+            refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
         with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out or sys.stdout) as file:
-            dropped = 0
-            for document in read_documents(self.sources or ["-"], **asdict(read), on_skip=skip):
+            dropped = documents = 0
+            how = {**asdict(read), "on_skip": note if read.skip_damaged else None}
+            for document in read_documents(self.sources or ["-"], **how):
                 ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
                 file.write(" ".join(map(str, ids)) + "\n")
                 dropped += tok.count_dropped(document.text)
+                documents += 1
+            refuse_nothing(documents, len(skips))
         if dropped:
-            warnings.warn(f"{dropped:,} characters without a token were dropped", stacklevel=2)
+            warnings.warn(f"dropped {plural(dropped, 'character')} without a token", stacklevel=2)
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionName, UsageError, require
-from ..jobs.outputs import open_output, refuse_existing, refuse_source, remove, sync
+from ..jobs.outputs import is_device, open_output, refuse_existing, remove, sync
 from ..jobs.working_folder import WorkingFolder, resumable
 from .formats import FORMATS
 from .parts import Counts, NamesReader, Part, PartWriter, names_schema
@@ -28,9 +28,9 @@ def checked_output(
     """The path of the output; an error if it is a source, or exists and is not to be overwritten or resumed."""
     path = output_path(output, settings.format, settings.options.part_number)
     existing = shards_of(path, settings.format) if settings.options.shard_tokens else [path]
-    for each in (path, *existing):
-        refuse_source(sources, each)
-    refuse_existing(*existing, overwrite=overwrite or (resume and resumable(path)))
+    if not is_device(path):
+        existing = [file for each in existing for file in (*FORMATS[settings.format].paths(each), metadata_path(each))]
+    refuse_existing(*existing, overwrite=overwrite or (resume and resumable(path)), sources=sources)
     return path
 
 

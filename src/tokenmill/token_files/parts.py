@@ -40,7 +40,7 @@ class Counts:
     """The totals of a part.
 
     text_bytes: of the documents as UTF-8.
-    skipped: how many things could not be read and were left out; and the rows of Parquet without a text.
+    skipped: how many things could not be read and were left out.
     dropped: characters without a token; see `Tokenizer.count_dropped`.
     begun: the ids of a document that has not ended yet.
     """
@@ -109,7 +109,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     )
     names = _names(block, len(ends)).serialize() if settings.format == "parquet" and len(ends) else b""
     dropped = sum(tok.count_dropped(text.decode()) for text in block.texts()) if tok.vocabulary.library else 0
-    left_out = block.nulls + sum(skip.left_out for skip in block.skips)
+    left_out = sum(skip.left_out for skip in block.skips)
     counts = Counts(len(ends), len(ids) // settings.width, block.nbytes, left_out, dropped)
     return Encoded(ids, ends, names, block.skips, counts)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
-from ..errors import FormatError, OptionName, UsageError, require, suggests_options
+from ..errors import FormatError, OptionName, UsageError, plural, require, suggests_options
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import READERS, Bounds, read_npy
@@ -174,7 +174,7 @@ class TokenFile:
         return ids[:-1] if self.end_of_text is not None and len(ids) and ids[-1] == self.end_of_text else ids
 
     def __repr__(self) -> str:
-        return f"<TokenFile {str(self.path)!r}, {len(self):,} documents>"
+        return f"<TokenFile {str(self.path)!r}, {plural(len(self), 'document')}>"
 
 
 @suggests_options

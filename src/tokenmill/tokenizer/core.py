@@ -373,10 +373,6 @@ class Core:
         """The ids of one pretoken."""
         return self.kernel.encode_pretoken(pretoken)
 
-    def encode_pretokens(self, data: bytes, ends: Any) -> Any:
-        """The ids of the pretokens of `data` that end at `ends` (a uintp array), as a uint32 buffer."""
-        return self.kernel.encode_to_ids(data, None, None, ends)
-
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     """The merger, and the cache that holds all tokens where building the merger made one."""

@@ -113,17 +113,19 @@ class Training:
 
 
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
-    """An estimate of the bytes that training needs at its peak, besides what the process has with the word counts.
+    """An estimate of the bytes that training and saving need at their peak, besides what the process has with the word counts.
 
     With it, the whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
-    and 131,072 tokens, Picky BPE included (two cores, November 2026).
+    to 1.8 million tokens, Picky BPE included (two cores, November 2026).
     """
     frequent = counts.counts >= min_count
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
+    ids = min(vocab_size, 256 + nodes)  # each merge takes one node at least
     place = 4 if nodes <= loops._MAX_NODES_32 else 8
     # Nodes; positions of pairs above the threshold, and their order; tokens and pairs; Python and small arrays.
-    needed = 4 * nodes + place * nodes * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
-    return needed if refine is None else needed * 19 // 10
+    needed = 4 * nodes + place * nodes * 11 // 8 + 256 * ids + min(28 << 20, 16 * nodes)
+    saving = (900 if refine is None else 1100) * ids
+    return max(needed if refine is None else needed * 19 // 10, saving)
 
 
 def limits_of(options: Options, counts: WordCounts) -> Options:
