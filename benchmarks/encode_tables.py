@@ -179,7 +179,7 @@ def encode(results: dict) -> list[str]:
         "Pieces of 25 MB to arrays of ids (gigatoken_files is gigatoken's call that reads a path):",
         arrays["first call"],
         arrays["later calls"],
-        "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs. A later call takes 9 "
+        "*What limits it*: a first call merges each new pretoken, and waits for the tables of pairs. A later call takes 9 "
         "to 14 ns for each pretoken, and would take 8 ns if all tables stayed in the processor's caches "
         "([measured](experiments/tokenizer.md#2026-11-22-what-bounds-first-calls-later-calls-and-lists)). The system's time for fresh memory is "
         "included, and is larger in virtual machines.",

@@ -1,4 +1,3 @@
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
@@ -10,8 +9,6 @@ from tokenmill.tokenizer.encoding._stages_cy cimport Stages, State
 cdef class Encoder(Stages):
     cdef PretokenCache _model  # has the initial entries; the cache of the first state
     cdef list _pool
-    cdef list _ints
-    cdef PyObject** _int
     cdef size_t _cache_bytes, _states
     cdef readonly Py_ssize_t n_ids
 

@@ -14,7 +14,8 @@ from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.cpython.unicode import PyUnicode_DecodeUTF8
 from cython.cimports.libc.stdint import uint8_t, uint32_t
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_populate, tm_pages_small
+from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate, tm_pages_small
 from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_make_immortal, tm_text_units
@@ -63,9 +64,8 @@ class Encoder(Stages):
         self.cutter = cutter
         self._cache_bytes = cache_bytes
         self._pool = []
-        self._ints = _ints_below(n_ids)
-        self._int = tm_items(self._ints)
         self.n_ids = n_ids
+        _reserve_ints(n_ids)
 
     # ------------------------------------------------------------------ the pool
 
@@ -230,12 +230,15 @@ class Encoder(Stages):
     def list_of(self, ids, n):
         """A list of ints. Their references are not counted: that would read and write each int, and they never die."""
         i: cython.Py_ssize_t
+        int_of: cython.pointer(cython.pointer(PyObject)) = _ints
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
         if n >= MANY:
             tm_pages_populate(items, n * cython.sizeof(cython.p_void))
         for i in range(n):
-            items[i] = self._int[ids[i]]
+            if int_of[ids[i]] == cython.NULL:
+                _make_int(int_of, ids[i])
+            items[i] = int_of[ids[i]]
         return result
 
     # ------------------------------------------------------------------ what a text is to the kernel
@@ -326,22 +329,34 @@ class Encoder(Stages):
         raise MemoryError
 
 
-_ints: list = []  # immortal: 0, 1, 2, and so on
+_ints = cython.declare(cython.pointer(cython.pointer(PyObject)), cython.NULL)  # the int of each id that was in a list; they are immortal
+_n_ints = cython.declare(cython.size_t, 0)
 
 
 @cython.cfunc
-def _ints_below(n: cython.Py_ssize_t) -> list:
-    """The ints from 0 to n - 1, and perhaps more. All encoders share them, and they live as long as the process."""
-    global _ints
-    ints: list = _ints
-    i: cython.Py_ssize_t
-    known: cython.Py_ssize_t = len(ints)
-    if known < n:
-        ints = ints + list(range(known, n))
-        for i in range(known, n):
-            tm_make_immortal(tm_items(ints)[i])
-        _ints = ints
-    return ints
+@cython.exceptval(-1)
+def _reserve_ints(n: cython.size_t) -> cython.int:
+    """Make room for the ints below n."""
+    global _ints, _n_ints
+    if n > _n_ints:
+        n = max(n, 2 * _n_ints)
+        grown: cython.p_void = tm_pages_new(n * cython.sizeof(cython.p_void))
+        if grown == cython.NULL:
+            raise MemoryError
+        if _n_ints > 0:
+            memcpy(grown, _ints, _n_ints * cython.sizeof(cython.p_void))
+        _ints = cython.cast(cython.pointer(cython.pointer(PyObject)), grown)  # the old one stays: in a Python without the GIL, threads read it
+        _n_ints = n
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _make_int(int_of: cython.pointer(cython.pointer(PyObject)), id: uint32_t) -> cython.int:
+    value: object = id
+    tm_make_immortal(cython.cast(cython.pointer(PyObject), value))
+    int_of[id] = cython.cast(cython.pointer(PyObject), value)
+    return 0
 
 
 @cython.cfunc
