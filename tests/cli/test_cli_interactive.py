@@ -51,7 +51,7 @@ def test_typed_text_is_shown_as_tokens(special, tmp_path):
         assert "12 characters, 13 bytes, 5 tokens" in plain
         os.write(terminal, b"<x>\n")  # a special token only where --special says so, as in a pipe
         number = 1 if special else len(tok.encode("<x>", disallowed_special=()))
-        assert f"3 characters, 3 bytes, {number} tokens".encode() in read_until(terminal, b"\n> ")
+        assert f"3 characters, 3 bytes, {number} token{'s' * (not special)}".encode() in read_until(terminal, b"\n> ")
         os.write(terminal, b"\x04")
         read_until(terminal, b"never shown", seconds=10)
     finally:
