@@ -180,7 +180,7 @@ class RowMerge:
     @cython.nogil
     @cython.exceptval(-1)
     def make_room(self, more: cython.size_t) -> cython.int:
-        """Room for so many more rows."""
+        """Make room for `more` rows."""
         self.rows = cython.cast(cython.pointer(Row), grown_array(
             self.rows, cython.address(self.rows_room), self.used + more, cython.sizeof(Row)))
         return 0

@@ -206,7 +206,7 @@ class TableRows:
         merge.add_table(self._table, low * slots >> 64, (high * slots >> 64) + 1, low, high)
 
     def reaches(self, end: int) -> bool:
-        """Whether there may be rows with the hash `end` or higher."""
+        """Whether a row may have the hash `end` or a higher one."""
         return True
 
 

@@ -19,7 +19,12 @@ BLANK = b"\xef\xbb\xbf \t\r\n"  # what may be before the content of a text file
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")  # first bytes of gzip, bzip2, xz and Zstandard
+_PACKED = (
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+)  # gzip, bzip2, xz and Zstandard may begin so; ByteStream looks closer
 
 Token = TypeVar("Token", bytes, str)
 

@@ -99,7 +99,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def files_read(tokenizer: object) -> list[Path]:
-    """The files that a tokenizer may be read from, and those beside them; some may be missing. None for a Tokenizer."""
+    """Return the files that a tokenizer may be read from, which need not exist; an empty list for a Tokenizer object."""
     if not isinstance(tokenizer, str | os.PathLike):
         return []
     place = Path(tokenizer)

@@ -55,7 +55,7 @@ class Companion(NamedTuple):
     fields: dict[str, Any]
 
     def complete(self, vocabulary: Vocabulary, **changes: Any) -> Vocabulary:
-        """`vocabulary`, read from the main file, with the rest, and with the fields that another file beside it changes.
+        """Return a vocabulary with the fields of this file. changes: fields from its events file, if it has one.
 
         A vocabulary of ranks that was written as merges becomes one of ranks again. One of merges that was written as
         ranks stays one of ranks: the ids are the same.
@@ -64,7 +64,7 @@ class Companion(NamedTuple):
         if self.order == "ranks" and order == "merges":
             kept = {name: getattr(vocabulary, name) for name in ("config", "notes", "template")}
             vocabulary, order = packed_vocabulary(vocabulary.packed, split_patterns=(), **kept), "ranks"
-        if order != "events":  # its events file is not beside it
+        if order != "events":  # there is no events file
             changes["refine"] = None
         if self.order in (order, "ranks"):
             changes["whole_pretokens"] = self.whole_pretokens

@@ -137,7 +137,7 @@ def columns_of(block: Block, *fields: str) -> tuple[dict[str, Column], list[int]
 
 
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
-    """Put the texts in place of the objects, of which Python's json reads the odd ones, and those whose fields are not all strings."""
+    """Replace the objects of a block by their texts. Python's json reads those that the kernel cannot, or whose fields are not all strings."""
     by_name, odd = columns_of(block, *options.fields, *(["id"] if ids else []))
     columns = [by_name[field] for field in options.fields]
     names = _names(*by_name["id"]) if ids else None

@@ -21,6 +21,7 @@ from .settings import EncodeOptions, EncodeSummary, metadata_path, output_path
 if TYPE_CHECKING:
     from ..jobs.progress import Progress
     from ..sources.find import OnSkip, Skip
+    from ..tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,45 +73,48 @@ class Encode(Options):
     ) -> EncodeSummary | None:
         """Encode. Returns the summary, or None for lines of ids. out: where lines of ids go without an output, by default stdout."""
         from ..formats.finding import files_read
-        from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
+        from ..jobs.outputs import refuse_source
 
         self.check()
         if self.output is not None:
             path = output_path(self.output, self.chosen_format, self.options.part_number)
             refuse_source(files_read(self.tokenizer), path, metadata_path(path))
         tok, start = self.opening.load(self.tokenizer), time.perf_counter()
-        read = self.options.read
-        skip = on_skip if read.skip_damaged else None
-        if self.chosen_format != "text":
-            from .encoding import encode_files
+        if self.chosen_format == "text":
+            self._write_lines(tok, on_skip, out or sys.stdout)
+            return None
+        from .encoding import encode_files
 
-            output, format = self.output or "", self.chosen_format
-            options, job = self.options, self.job
-            summary = encode_files(
-                tok, self.sources, output, format=format, options=options, on_skip=skip, job=job, progress=progress
-            )
-            return replace(summary, seconds=time.perf_counter() - start)
+        output, format, options = self.output or "", self.chosen_format, self.options
+        skip = on_skip if options.read.skip_damaged else None
+        summary = encode_files(
+            tok, self.sources, output, format=format, options=options, on_skip=skip, job=self.job, progress=progress
+        )
+        return replace(summary, seconds=time.perf_counter() - start)
+
+    def _write_lines(self, tok: Tokenizer, on_skip: OnSkip | None, out: TextIO) -> None:
+        """Write a line of ids for each document, to the output or else to `out`."""
+        from ..jobs.outputs import atomic_file, refuse_existing
         from ..sources.documents import read_documents
         from ..sources.find import refuse_nothing, warn_of_skip
 
-        skips: list[Skip] = []
+        dropped = documents = left_out = 0
 
         def note(skip: Skip) -> None:
-            skips.extend([skip] * skip.left_out)
+            nonlocal left_out
+            left_out += skip.left_out
             (on_skip or warn_of_skip)(skip)
 
+        read = asdict(self.options.read) | {"on_skip": note if self.options.read.skip_damaged else None}
         allowed = "all" if self.options.special else frozenset()
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
-        with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out or sys.stdout) as file:
-            dropped = documents = 0
-            how = {**asdict(read), "on_skip": note if read.skip_damaged else None}
-            for document in read_documents(self.sources or ["-"], **how):
+        with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out) as file:
+            for document in read_documents(self.sources or ["-"], **read):
                 ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
                 file.write(" ".join(map(str, ids)) + "\n")
                 dropped += tok.count_dropped(document.text)
                 documents += 1
-            refuse_nothing(documents, len(skips))
+            refuse_nothing(documents, left_out)
         if dropped:
-            warnings.warn(f"dropped {plural(dropped, 'character')} without a token", stacklevel=2)
-        return None
+            warnings.warn(f"dropped {plural(dropped, 'character')} without a token", stacklevel=3)

@@ -248,7 +248,7 @@ def _has_spaces(pretoken: cython.pointer(cython.const[uint8_t])) -> cython.bint:
 @cython.inline
 @cython.exceptval(check=False)
 def _cuts(cache: PretokenCache, length: cython.size_t) -> cython.bint:
-    """Whether to cut a pretoken: the cutter is built, or so much text was merged without it that building it pays off."""
+    """Whether to cut a pretoken: if the cutter is built, or if enough text was merged without it to pay for building it."""
     cache.uncut += length
     return cache.cutter.ready or cache.uncut > CUT_AFTER * cache.merger.n_ids
 

@@ -125,11 +125,11 @@ class Encoder(Stages):
         finally:
             self.give(state)
 
-    def count(self, text, refused: Finder | None = None, sections: Sections | None = None, ends=None) -> int:
+    def count(self, text, refused: Finder | None = None, sections: Sections | None = None) -> int:
         """The number of ids."""
         state: State = self.take()
         try:
-            self._run(state, text, refused, sections, ends, False)
+            self._run(state, text, refused, sections, None, False)
             return state.counted + state.ids.used
         finally:
             self.give(state)
@@ -228,7 +228,7 @@ class Encoder(Stages):
         return self.list_of(cython.cast(cython.pointer(uint32_t), cython.address(ids[0])), ids.shape[0] // 4) if len(ids) else []
 
     def list_of(self, ids, n):
-        """A list of ints. Their references are not counted: that would read and write each int, and they never die."""
+        """A list of ints. Counting a reference would read and write the int; these are immortal, so nothing is counted."""
         i: cython.Py_ssize_t
         int_of: cython.pointer(cython.pointer(PyObject)) = _ints
         result: list = PyList_New(n)

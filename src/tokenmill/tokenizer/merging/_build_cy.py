@@ -115,7 +115,7 @@ def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
     """An empty cache that learns tokens once some pretokens were merged: those that merging is known to make of their own bytes.
-    Where a token contains what a late merge makes (_origins_cy.py), that is not known."""
+    That is not known of a token that contains the text of a late merge (_origins_cy.py)."""
     cache: PretokenCache = PretokenCache(merger)
     if merger.built is not None:
         sizes = sizes[: 4 * MOST_SEEDS]
@@ -124,16 +124,23 @@ def learning_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
 
 
 def _put_built(cache: PretokenCache, blob: bytes, sizes: bytes):
-    tokens: Tokens = Tokens(blob, sizes)
-    known: bytearray = bytearray(cache.merger.built)
-    finder: Finder = Finder(dict.fromkeys(cache.merger.late, 0))
+    known: bytes = cache.merger.built if not cache.merger.late else _without(cache.merger.built, cache.merger.late, Tokens(blob, sizes))
+    _put_tokens(cache, PyBytes_AS_STRING(known), blob, sizes)
+
+
+@cython.cfunc
+def _without(built: bytes, late: tuple, tokens: Tokens) -> bytes:
+    """`built`, with 0 for the tokens that contain one of the texts `late`."""
+    known: bytearray = bytearray(built)
+    finder: Finder = Finder(dict.fromkeys(late, 0))
     which: cython.Py_ssize_t = 0
     id: uint32_t
     for id in range(tokens.n):
-        if finder.n > 0 and known[id] and tokens.starts[id] != cython.NULL:
-            if finder.search(tokens.starts[id], 0, tokens.size[id], cython.address(which)) < tokens.size[id]:
-                known[id] = 0
-    _put_tokens(cache, PyByteArray_AS_STRING(known), blob, sizes)
+        if tokens.starts[id] != cython.NULL and finder.search(
+            tokens.starts[id], 0, tokens.size[id], cython.address(which)
+        ) < tokens.size[id]:
+            known[id] = 0
+    return bytes(known)
 
 
 @cython.cfunc

@@ -80,7 +80,7 @@ cdef class Merger:
     cdef bint fallback  # a character without a token becomes its bytes, where all of them have one
     cdef bint fuse  # neighbouring characters that are unknown become one
     cdef readonly bytes built  # by id: 1 for a token that merging makes of its own bytes, else 0; None if that is not known
-    cdef readonly tuple late  # texts: it is not known of a token that contains one either
+    cdef readonly tuple late  # the texts that late merges make; for a token that contains one, `built` may be wrong
 
     cdef int reserve_pairs(self, size_t n) except -1  # room for n pairs at once
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil

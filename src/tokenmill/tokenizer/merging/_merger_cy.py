@@ -111,10 +111,12 @@ class Merger:
 
     def expect_merges(self):
         self.byte_pairs = cython.cast(cython.pointer(BytePair), tm_pages_new(65536 * cython.sizeof(BytePair)))
+        if self.byte_pairs == cython.NULL:
+            raise MemoryError
         if self.characters == cython.NULL:
             self.triples = cython.cast(cython.pointer(ByteTriple), tm_pages_new(65536 * cython.sizeof(ByteTriple)))
-        if self.byte_pairs == cython.NULL or (self.triples == cython.NULL and self.characters == cython.NULL):
-            raise MemoryError
+            if self.triples == cython.NULL:
+                raise MemoryError
         return 0
 
     def note_merge(self, left, left_bytes, left_size, right, right_bytes, right_size, rank, id):

@@ -20,7 +20,7 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 
 @cython.cclass
 class Origins:
-    """How each token was merged, while a merger gets its pairs. What merging begins with counts as built from the start."""
+    """How each token was merged, recorded while a merger gets its pairs. The bytes or characters that merging begins with count as built."""
 
     def __cinit__(self, merger: Merger):
         byte: cython.size_t
