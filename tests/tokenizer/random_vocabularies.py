@@ -36,7 +36,7 @@ def random_ranks(rng: Random) -> Vocabulary:
         rng.shuffle(tokens)
         if rng.random() < 0.3:
             tokens.insert(rng.randrange(len(tokens) + 1), None)
-    unknown = rng.randrange(len(tokens)) if rng.random() < 0.4 else None
+    unknown = rng.choice([i for i in range(len(tokens)) if tokens[i]]) if rng.random() < 0.4 else None
     return Vocabulary(tuple(tokens), patterns(rng), whole_pretokens=rng.random() < 0.5, unknown=unknown)
 
 

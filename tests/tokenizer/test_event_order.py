@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from random_vocabularies import SWEEP, random_text
 
@@ -11,6 +12,7 @@ from tokenmill import Tokenizer, WordCounts
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
 from tokenmill.training.naive import train_naive
+from tokenmill.vocabulary import Vocabulary
 from trained import train_from_counts
 
 COUNTS = [1, 1, 2, 3, 5, 10, 100, 70_000]
@@ -91,3 +93,15 @@ def test_one_long_pretoken():
         once = naive.encode_pretoken(unit * 40)
         assert kernel.encode_pretoken(unit * 40) == once
         assert kernel.encode_pretoken(unit * 40_000) == once * 1000
+
+
+def test_an_event_happens_once():
+    """Without removals too. By rank, the third merge would follow the fourth, which makes its left part."""
+    tokens = (*(bytes([i]) for i in range(256)), b"aa", b"aaa", b"aaab")
+    rows = np.array([(97, 97, 256), (97, 256, 257), (257, 98, 258), (256, 97, 257)], np.int32)
+    found = {}
+    for order in ("events", "merges"):
+        vocabulary = Vocabulary(tokens, (), order, rows, whole_pretokens=False)
+        found[order] = Core(vocabulary, 1 << 20).encode_section(b"aaab")
+        assert found[order] == NaiveEncoder(vocabulary, Splitter().ends).encode_pretoken(b"aaab")
+    assert found == {"events": [257, 98], "merges": [258]}

@@ -112,6 +112,12 @@ static inline int tm_pair_ranks_reserve(tm_pair_ranks *table, size_t more, int b
     return 0;
 }
 
+/* Replace each rank. By the old rank + 1: the new rank + 1, and 0 for 0. */
+static inline void tm_pair_ranks_renumber(tm_pair_ranks *table, const uint32_t *numbers) {
+    for (size_t i = 0; i < (size_t)1 << table->bits; i++)
+        table->slots[i] = (table->slots[i] & ~TM_RANK_MASK) | numbers[table->slots[i] & TM_RANK_MASK];
+}
+
 /* Add a pair; one that is there keeps its rank. 0 if memory runs out, or if a number is too high. */
 static inline int tm_pair_ranks_add(tm_pair_ranks *table, uint32_t left, uint32_t right, uint32_t rank) {
     if ((left | right) >> 24 || rank >= TM_RANK_MASK || !tm_pair_ranks_reserve(table, 1, 0)) return 0;

@@ -15,8 +15,9 @@ superword crosses a border beside it.
 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import malloc
+from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash
@@ -47,14 +48,16 @@ class IdMerger(Merger):
         """To be called once: the rows (left id, right id, new id) by rank."""
         rank: uint32_t
         n: uint32_t = merges.shape[0]
+        made: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
         self.width = width
-        self.made = cython.cast(cython.pointer(uint32_t), malloc((n + 1) * 4))
-        if self.made == cython.NULL:
-            raise MemoryError
-        for rank in range(n):
-            self.made[rank] = merges[rank, 2]
-            if not self.add_pair(merges[rank, 0], merges[rank, 1], rank):
-                raise MemoryError
+        try:
+            for rank in range(n):
+                made[rank] = merges[rank, 2]
+                if not self.add_pair(merges[rank, 0], merges[rank, 1], rank):
+                    raise MemoryError
+            free(self.number_ranks(made, n))
+        finally:
+            free(made)
 
     def merge(self, pretoken, n, out, work):
         i: cython.size_t

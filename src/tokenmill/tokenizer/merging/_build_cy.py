@@ -17,7 +17,7 @@ from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
-from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_ranks_add_prefetch
@@ -334,12 +334,9 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
     right: uint32_t
     id: uint32_t
     n: uint32_t = events.shape[0] // 3
-    rising: cython.bint = not scores and _rising(events)  # then the id of a merge can be its rank, and needs no look-up
     passed: bytearray = bytearray(n)
     is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
     late: set = set()  # the texts of what late merges make
-    if not rising:
-        _set_made(merger, events)
     for row in range(n):
         if row & CHECK == 0:
             PyErr_CheckSignals()
@@ -348,7 +345,7 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
         left = events[3 * row]
         right = events[3 * row + 1]
         id = events[3 * row + 2]
-        rank = _rank_of(events, row, rank, rising, scores)
+        rank = _rank_of(events, row, rank, scores)
         if origins is None:
             if not merger.add_pair(left, right, rank):  # of a pair listed twice, the first rank counts
                 raise MemoryError
@@ -367,32 +364,50 @@ def _add_listed(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::
                 if tokens.starts[id] != cython.NULL:
                     late.add(cython.cast(cython.p_char, tokens.starts[id])[:tokens.size[id]])
     if late:
-        _add_late(merger, tokens.n, events, is_passed, rising)
+        _add_late(merger, tokens.n, events, is_passed)
     if origins is not None:
         merger.built = origins.built()
         merger.late = tuple(late)
-    rank = 0
-    for row in range(n if merger.byte_pairs != cython.NULL else 0):
-        rank = _rank_of(events, row, rank, rising, scores)
-        if is_passed[row] != PASSED:
-            _note(merger, tokens, events[3 * row], events[3 * row + 1], rank, events[3 * row + 2])
+    _number_ranks(merger, tokens, events, scores, is_passed)
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _number_ranks(merger: Merger, tokens: Tokens, events: cython.const[int32_t][::1], scores: cython.bint,
+                  passed: cython.pointer(uint8_t)) -> cython.int:
+    """Give the merges of a list their final ranks, and note them. passed: by row."""
+    row: uint32_t
+    rank: uint32_t = 0
+    n: uint32_t = events.shape[0] // 3
+    ranks: cython.pointer(uint32_t) = cython.NULL
+    made: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(n, 4))
+    try:
+        for row in range(n):
+            rank = _rank_of(events, row, rank, scores)
+            made[row] = events[3 * row + 2] if rank == row and passed[row] != PASSED else NO_ID
+        ranks = merger.number_ranks(made, n)
+        for row in range(n if merger.byte_pairs != cython.NULL else 0):
+            rank = _rank_of(events, row, rank, scores)
+            if passed[row] != PASSED:
+                _note(merger, tokens, events[3 * row], events[3 * row + 1], ranks[rank + 1] - 1, events[3 * row + 2])
+    finally:
+        free(made)
+        free(ranks)
     return 0
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _rank_of(events: cython.const[int32_t][::1], row: uint32_t, before: uint32_t, rising: cython.bint, scores: cython.bint) -> uint32_t:
-    """The rank of a merge: its row, or the id that it makes where these rise. All merges to a token of a score have one rank."""
-    if rising:
-        return events[3 * row + 2]
+def _rank_of(events: cython.const[int32_t][::1], row: uint32_t, before: uint32_t, scores: cython.bint) -> uint32_t:
+    """The rank of a merge while the list is read: its row. All merges to a token of a score have one rank."""
     return before if scores and row > 0 and events[3 * row - 1] == events[3 * row + 2] else row
 
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1], passed: cython.pointer(uint8_t),
-              rising: cython.bint) -> cython.int:
+def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1], passed: cython.pointer(uint8_t)) -> cython.int:
     """Add the late merges of a list, and all with a disordered part. passed: by row."""
     row: uint32_t
     n: uint32_t = events.shape[0] // 3
@@ -410,7 +425,7 @@ def _add_late(merger: Merger, n_ids: uint32_t, events: cython.const[int32_t][::1
             if (passed[row] == LATE or part) and not is_disordered[events[3 * row + 2]]:
                 is_disordered[events[3 * row + 2]] = more = True
     for row in range(n):
-        if passed[row] == LATE and not merger.add_pair(events[3 * row], events[3 * row + 1], events[3 * row + 2] if rising else row):
+        if passed[row] == LATE and not merger.add_pair(events[3 * row], events[3 * row + 1], row):
             raise MemoryError
     return 0
 
@@ -427,30 +442,6 @@ def _fetch(merger: Merger, origins: Origins | None, events: cython.const[int32_t
         tm_prefetch(origins.of + events[far + 1])
     if origins is None or (origins.of[events[3 * row]].size > 0 and origins.of[events[3 * row + 2]].size == 0):
         tm_pair_ranks_add_prefetch(cython.address(merger.pairs), events[3 * row], events[3 * row + 1])
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _rising(events: cython.const[int32_t][::1]) -> cython.bint:
-    """Whether each merge makes a higher id than the one before it, as in nearly all files."""
-    i: cython.Py_ssize_t
-    for i in range(5, events.shape[0], 3):
-        if events[i] <= events[i - 3]:
-            return False
-    return True
-
-
-@cython.cfunc
-@cython.exceptval(-1)
-def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
-    row: cython.Py_ssize_t
-    n: cython.Py_ssize_t = events.shape[0] // 3
-    merger.made = cython.cast(cython.pointer(uint32_t), malloc((n + 1) * 4))
-    if merger.made == cython.NULL:
-        raise MemoryError
-    for row in range(n):
-        merger.made[row] = events[3 * row + 2]
-    return 0
 
 
 @cython.cfunc

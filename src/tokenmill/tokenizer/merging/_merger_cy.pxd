@@ -70,7 +70,10 @@ cdef class Merger:
     cdef uint32_t byte_ids[256]
     cdef BytePair* byte_pairs  # [a << 8 | b]; NULL if they are not merged by ranks alone
     cdef ByteTriple* triples  # by code point; NULL where the alphabet is characters
-    cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
+    # The id that a merge makes is its rank and offsets[rank >> block_bits]. At first a rank is the id.
+    cdef uint32_t* offsets
+    cdef uint32_t no_offset
+    cdef int block_bits
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
     cdef uint32_t n_characters
     cdef uint32_t n_ids  # higher ids stand for bytes and characters that have no token
@@ -84,6 +87,11 @@ cdef class Merger:
 
     cdef int reserve_pairs(self, size_t n) except -1  # room for n pairs at once
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
+    # Number the ranks of all pairs anew, in the same order, for `offsets`. To be called once. made: by rank, the id that the merge makes,
+    # or NO_ID for a rank that no pair has. Returns the new ranks plus 1, by the old ones plus 1, to be
+    # freed.
+    cdef uint32_t* number_ranks(self, const uint32_t* made, size_t n) except NULL
+    cdef uint32_t made(self, uint32_t rank) noexcept nogil  # the id that the merge of a rank makes
     cdef int expect_merges(self) except -1  # `note_merge` follows for every pair
     # Note that `left` and `right`, of these bytes, merge to `id`: to be called in order of rank.
     cdef void note_merge(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,

@@ -1,9 +1,13 @@
 # cython: language_level=3
 """The merge kernel: the bytes of one pretoken to ids, by ranks of pairs.
 
-Both orders of merging use one table, (left id, right id) -> rank, and an array, rank -> new id. For the order "merges" the
-table is the list of merges. For "ranks", where any two neighbours whose joined bytes are a token merge, it holds each split
-of each token into two tokens, since neighbours are always tokens; the rank is the id.
+Both orders of merging use one table, (left id, right id) -> rank. For the order "merges" it is the list of merges. For "ranks",
+where any two neighbours whose joined bytes are a token merge, it holds each split of each token into two tokens, since neighbours
+are always tokens.
+
+A rank also gives the id that the merge makes. In most vocabularies the rank is the id. In a list, ids rise from one merge to the
+next but for a few places. So ranks are numbered such that within a block of them the id is the rank and an offset: the
+offsets stay in the fastest memory, and an array of all ids would not.
 
 Merging begins with the *certain* pairs of bytes, all in one pass (`first_merges`). Then two loops give the same ids for any
 vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer ones use a heap of chains: most pairs of a long
@@ -24,17 +28,22 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_ranks import (
     tm_pair_rank,
     tm_pair_rank_prefetch,
     tm_pair_ranks_add,
+    TM_RANK_MASK,
     tm_pair_ranks_free,
+    tm_pair_ranks_renumber,
     tm_pair_ranks_reserve,
 )
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.kernels._token_list import NOTHING, Node, join_next, link_tokens, list_ids
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+
+BLOCK_BITS = cython.declare(cython.int, 8)  # of a rank within a block, at most
 
 
 def reserve(work, size):
@@ -69,6 +78,8 @@ class Merger:
         i: cython.size_t
         self.n_ids = n_ids
         self.late = ()
+        self.offsets = cython.address(self.no_offset)
+        self.block_bits = 31
         self.unknown = NO_ID if unknown is None else unknown
         self.fallback = fallback
         self.fuse = fuse
@@ -87,7 +98,8 @@ class Merger:
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.made)
+        if self.offsets != cython.address(self.no_offset):
+            free(self.offsets)
         free(self.characters)
         tm_pages_free(self.byte_pairs, 65536 * cython.sizeof(BytePair))
         tm_pages_free(self.triples, 65536 * cython.sizeof(ByteTriple))
@@ -108,6 +120,19 @@ class Merger:
     def add_pair(self, left, right, rank):
         """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
         return tm_pair_ranks_add(cython.address(self.pairs), left, right, rank)
+
+    def number_ranks(self, made, n):
+        ranks: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(n + 1, 4))
+        self.offsets = cython.cast(cython.pointer(uint32_t), new_array(n, 4))  # of which few are used, and take memory
+        self.block_bits = BLOCK_BITS
+        ranks[0] = 0
+        while not _number(made, n, self.block_bits, ranks, self.offsets):
+            self.block_bits -= 1
+        tm_pair_ranks_renumber(cython.address(self.pairs), ranks)
+        return ranks
+
+    def made(self, rank):
+        return rank + self.offsets[rank >> self.block_bits]
 
     def expect_merges(self):
         self.byte_pairs = cython.cast(cython.pointer(BytePair), tm_pages_new(65536 * cython.sizeof(BytePair)))
@@ -278,6 +303,34 @@ class Merger:
 
 @cython.cfunc
 @cython.nogil
+@cython.exceptval(check=False)
+def _number(made: cython.pointer(cython.const[uint32_t]), n: cython.size_t, bits: cython.int, ranks: cython.pointer(uint32_t),
+            offsets: cython.pointer(uint32_t)) -> cython.bint:
+    """ranks and offsets of `number_ranks`, in blocks of 1 << bits ranks. False if there are too many ranks.
+
+    A block has ids that rise. A merge that makes a lower id, or one that is much higher, begins a new block."""
+    i: cython.size_t
+    rank: cython.size_t = 0
+    id: uint32_t
+    last: uint32_t = NO_ID
+    for i in range(n):
+        id = made[i]
+        if id == NO_ID:
+            continue
+        if last < id and id - last <= cython.cast(uint32_t, 1) << bits:
+            rank += id - last
+        elif last != NO_ID:
+            rank = (rank >> bits) + 1 << bits
+        if rank >= TM_RANK_MASK:
+            return False
+        offsets[rank >> bits] = cython.cast(uint32_t, id - rank)
+        ranks[i + 1] = cython.cast(uint32_t, rank + 1)
+        last = id
+    return True
+
+
+@cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
 def _add_part(self: Merger, text: cython.pointer(cython.const[uint8_t]), n: cython.size_t, ids: cython.pointer(uint32_t),
@@ -332,7 +385,7 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) 
                 at = i
         if best == NO_ID:
             break
-        ids[at] = self.made[best] if self.made != cython.NULL else best
+        ids[at] = self.made(best)
         n -= 1
         for i in range(at + 1, n):
             ids[i] = ids[i + 1]
@@ -384,7 +437,7 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
             if queue.last[rank % OPEN].entry == entry:  # this chain has come to its end
                 queue.last[rank % OPEN].rank = NO_ID
             if queue.nodes[pair.place].due == rank:  # otherwise the pair is gone
-                join_next(queue.nodes, pair.place, self.made[rank] if self.made != cython.NULL else rank)
+                join_next(queue.nodes, pair.place, self.made(rank))
                 if queue.nodes[pair.place].prev != NOTHING:
                     _push(self, cython.address(queue), queue.nodes[pair.place].prev)
                 _push(self, cython.address(queue), pair.place)
