@@ -31,10 +31,10 @@ from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_ranks import (
+    TM_RANK_MASK,
     tm_pair_rank,
     tm_pair_rank_prefetch,
     tm_pair_ranks_add,
-    TM_RANK_MASK,
     tm_pair_ranks_free,
     tm_pair_ranks_renumber,
     tm_pair_ranks_reserve,
