@@ -382,11 +382,12 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     byte_ids, points = starts(vocabulary.packed, apart)
     byte_ids = [*vocabulary.byte_tokens] or byte_ids
     characters = points if vocabulary.alphabet == "characters" else None
-    if not (vocabulary.events[:, 1] < 0).any():
+    is_events = vocabulary.order == "events"
+    if not is_events or not (vocabulary.events[:, 1] < 0).any():
         extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
         merger = list_merger(
             vocabulary.packed, vocabulary.event_numbers, byte_ids, characters, vocabulary.unknown, *extra
         )
-        if vocabulary.order != "events" or not merger.late:  # an event happens once, and a late merge whenever it can
+        if not is_events or not merger.late:  # an event happens once, and a late merge whenever it can
             return merger, None
     return event_merger(vocabulary, byte_ids, characters), None
