@@ -17,7 +17,9 @@ from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
+from .batches import LONG_TEXT, encode_divided
 from .decoding._decode_cy import Decoder
+from .encoding._batch_cy import Batch
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
@@ -280,8 +282,14 @@ class Core:
         except (AttributeError, TypeError):
             raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
 
-    def encode(self, text: str | bytes, plan: Plan) -> list[int]:
-        """The ids of `text`. Raises SpecialTokenError for a text that the plan refuses."""
+    def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
+        """The ids of `text`, on several threads if it is long. Raises SpecialTokenError for a text that the plan refuses."""
+        try:
+            long = num_threads != 1 and len(text) >= LONG_TEXT
+        except TypeError:
+            raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}") from None
+        if long and (ids := encode_divided(self, text, plan, num_threads, Batch.one_list)) is not None:
+            return ids
         if self.scanner:
             return self._by_kernel("encode", text, plan)
         text = repair(text)
@@ -290,8 +298,15 @@ class Core:
 
         return self.kernel.listed(encode_parts(self, text.encode(), plan)[0])
 
-    def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
+    def framed(self, ids: list[int]) -> list[int]:
+        """The ids of a text between those that the template puts around it."""
+        before, after = self.affixes
+        return [*before, *ids, *after]
+
+    def encode_to_array(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
+        if (pieces := encode_divided(self, text, plan, num_threads, Batch.flat)) is not None:
+            return pieces[0]
         return self._by_kernel("encode_to_ids", text, plan) if self.scanner else array("I", self.encode(text, plan))
 
     def encode_documents(
@@ -317,8 +332,10 @@ class Core:
         out = write_ids(ids, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
         return out, memoryview(id_ends)[: len(id_ends) - goes_on]
 
-    def count(self, text: str | bytes, plan: Plan) -> int:
+    def count(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> int:
         """The number of ids of `text`."""
+        if (pieces := encode_divided(self, text, plan, num_threads, Batch.flat)) is not None:
+            return len(pieces[0])
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
     def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:

@@ -21,7 +21,6 @@ from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .cores import CACHE_BYTES, core_of
-from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,22 +103,11 @@ class Tokenizer:
         """
         if unknown:
             refuse_unknown("encode", unknown, [*SpecialOptions.__annotations__, "add_special_tokens", "num_threads"])
-        if add_special_tokens:
-            before, after = self._core.affixes
-            special: SpecialOptions = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
-            return [*before, *self.encode(text, num_threads=num_threads, **special), *after]
         plan = self._default
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
-        try:
-            long = len(text) >= batches.LONG_TEXT
-        except TypeError:
-            raise WrongTypeError(f"text is str, not {type(text).__name__}") from None
-        if long:
-            ids = batches.encode_divided(self._core, text, plan, num_threads, Batch.one_list)
-            if ids is not None:
-                return ids
-        return self._core.encode(text, plan)
+        ids = self._core.encode(text, plan, num_threads)
+        return self._core.framed(ids) if add_special_tokens else ids
 
     def encode_ordinary(self, text: str, **unknown: Never) -> list[int]:
         """The ids of `text`, with special tokens as ordinary text: `encode(text, disallowed_special=())`."""
@@ -148,10 +136,7 @@ class Tokenizer:
         """
         import numpy as np
 
-        plan = self._plan(special)
-        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
-        ids = self._core.encode_to_array(text, plan) if pieces is None else pieces[0]
-        return np.frombuffer(ids, np.uint32)
+        return np.frombuffer(self._core.encode_to_array(text, self._plan(special), num_threads), np.uint32)
 
     @suggests_options
     def encode_batch(
@@ -168,8 +153,7 @@ class Tokenizer:
         num_threads: the number of threads (None: all cores).
         """
         lists = batches.encode_batch(self._core, texts, self._plan(special), num_threads)
-        before, after = self._core.affixes if add_special_tokens else ((), ())
-        return [[*before, *ids, *after] for ids in lists] if before or after else lists
+        return list(map(self._core.framed, lists)) if add_special_tokens else lists
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, with special tokens as ordinary text, on `num_threads` threads (None: all cores)."""
@@ -227,9 +211,7 @@ class Tokenizer:
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
-        plan = self._plan(special)
-        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
-        return self._core.count(text, plan) if pieces is None else len(pieces[0])
+        return self._core.count(text, self._plan(special), num_threads)
 
     def count_dropped(self, text: str) -> int:
         """The number of characters of `text`, or of bytes in a byte-level tokenizer.json, that have no token and are dropped.
