@@ -16,6 +16,7 @@ from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_decode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_small_int
 
 from ...errors import UnknownTokenError, UsageError
@@ -24,6 +25,7 @@ from ...errors import UnknownTokenError, UsageError
 SLACK = cython.declare(cython.size_t, 16)
 HOLD = cython.declare(cython.Py_ssize_t, 1024)  # up to so many ids are decoded without releasing the GIL
 SLICE = cython.declare(cython.Py_ssize_t, 1 << 20)  # ids between two checks for signals
+FEW = cython.declare(cython.size_t, 1 << 14)  # bytes
 PART_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
 
 # The bytes of a token. The size may have the bit WIDE, for bytes that are not ASCII, or be NO_TOKEN.
@@ -88,7 +90,10 @@ class Decoder:
     def decode(self, ids: object, errors: str) -> str:
         """The text of ids; `errors` as in bytes.decode."""
         decoded = self._decoded(ids, True)
-        return decoded if isinstance(decoded, str) else _decode_any(decoded, errors.encode())
+        if isinstance(decoded, str):
+            return decoded
+        text = _decode_valid(decoded) if len(decoded) > FEW else None
+        return _decode_any(decoded, errors.encode()) if text is None else text
 
     @cython.cfunc
     def _decoded(self, ids: object, as_text: cython.bint) -> object:
@@ -208,6 +213,33 @@ class Decoder:
     @cython.exceptval(-1)
     def _unknown(self, id: object) -> cython.int:
         raise UnknownTokenError(f"{id} is not an id of this vocabulary; its ids are between 0 and {self._n - 1}")
+
+
+@cython.cfunc
+def _decode_valid(data: bytes):
+    """Decode UTF-8 without the GIL, so that threads decode at the same time; None where a character is malformed."""
+    p: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(data))
+    size: cython.size_t = len(data)
+    at: cython.size_t = 0
+    count: cython.size_t = 0
+    used: cython.Py_ssize_t = 0
+    highest: uint8_t = 0
+    with cython.nogil:
+        for at in range(size):
+            count += p[at] & 0xC0 != 0x80
+            highest = max(highest, p[at])
+    text: str = PyUnicode_New(count, 0x7F if highest < 0x80 else 0xFF if highest < 0xC4 else 0xFFFF if highest < 0xF0 else 0x10FFFF)
+    out: cython.p_void = PyUnicode_DATA(text)
+    width: cython.int = 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4
+    at = count = 0
+    while at < size:
+        with cython.nogil:
+            used = tm_utf8_decode(p + at, min(size - at, PART_BYTES), width, out, cython.address(count))
+        if used <= 0:
+            return None
+        at += used
+        PyErr_CheckSignals()
+    return text
 
 
 @cython.cfunc
