@@ -25,6 +25,7 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
+from ..tokenizer.core import CONTINUATION
 from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
 from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
@@ -33,7 +34,6 @@ from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
-CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 

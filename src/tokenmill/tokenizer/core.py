@@ -5,6 +5,7 @@ It joins what is made from a vocabulary: the split pattern, the added tokens, th
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 from array import array
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
     from .offsets import Offsets
     from .streams import StreamDecoder
+
+
+CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 
 
 class Core:
@@ -164,14 +168,12 @@ class Core:
         """The text of `ids`."""
         ids = self._listed(ids)
         left_out, _ = self.left_out(ids)
-        if self.vocabulary.byte_tokens and errors == "replace":
-            if self.without_text and not self.without_text.isdisjoint(ids[1:-1]):
-                return self.replace_byte_tokens(ids)[left_out:]
-            try:
+        if not self.vocabulary.byte_tokens or errors != "replace":
+            return self.text_decoder.decode(ids, errors)[left_out:]
+        if not self.without_text or self.without_text.isdisjoint(ids[1:-1]):
+            with contextlib.suppress(UnicodeDecodeError):
                 return self.text_decoder.decode(ids, "strict")[left_out:]
-            except UnicodeDecodeError:
-                return self.replace_byte_tokens(ids)[left_out:]
-        return self.text_decoder.decode(ids, errors)[left_out:]
+        return self.replace_byte_tokens(ids)[left_out:]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`."""
@@ -184,8 +186,8 @@ class Core:
         tokens, data = list(map(self.text_decoder.token, ids)), self.decode_bytes(ids)
         starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
         for token in tokens:
-            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
-            characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
+            starts.append(max(0, characters - (len(token) > 0 and token[0] in CONTINUATION)))
+            characters += len(token.translate(None, CONTINUATION))
         return data.decode(), starts
 
     def stream_decoder(self, errors: str, left_out: frozenset[int]) -> StreamDecoder:

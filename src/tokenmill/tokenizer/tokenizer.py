@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
 from ..errors import (
     UnknownTokenError,
     UsageError,
-    WrongTypeError,
     checks_methods,
     refuse_unknown,
     require,
@@ -229,9 +227,7 @@ class Tokenizer:
         if len(self.vocabulary.superwords):
             raise UsageError("word counts do not record where superwords are; count the tokens of the text")
         encode = self._core.encode_pretoken
-        data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
-        pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
-        return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
+        return sum(len(encode(pretoken)) * number for pretoken, number in counts.items())
 
     def encode_with_unstable(self, text: str, **special: Unpack[SpecialOptions]) -> tuple[list[int], list[list[int]]]:
         """The ids that no later text can change, and each sequence of ids that may come after them, as in tiktoken.
@@ -244,7 +240,7 @@ class Tokenizer:
         """
         from .unstable import encode_with_unstable
 
-        return encode_with_unstable(self._core, text, self._checked_plan(text, special))
+        return encode_with_unstable(self._core, text, self._plan(special))
 
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The longest prefix of `text` that ends at a token boundary and has at most `max_tokens` tokens.
@@ -266,7 +262,7 @@ class Tokenizer:
         """
         from .truncation import chunks
 
-        return chunks(self._core, text, max_tokens, self._checked_plan(text, special))
+        return chunks(self._core, text, max_tokens, self._plan(special))
 
     # Decoding
 
@@ -431,7 +427,7 @@ class Tokenizer:
         from ..vocabulary import surgery  # late, like dataclasses, which it needs
 
         vocabulary = surgery.with_special_tokens(self.vocabulary, checked_special_tokens(texts))
-        return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
+        return self._with(vocabulary)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
         """The tokenizer that the same training would have produced with a smaller `vocab_size`; the whole one if it is not smaller.
@@ -446,9 +442,7 @@ class Tokenizer:
         """
         from ..vocabulary import surgery
 
-        return Tokenizer(
-            surgery.prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes
-        )
+        return self._with(surgery.prefix(self.vocabulary, vocab_size))
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
@@ -548,13 +542,8 @@ class Tokenizer:
     def _plan(self, special: SpecialOptions) -> Plan:
         return self._core.plan(**special) if special else self._default
 
-    def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
-        """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""
-        if not isinstance(text, str):
-            raise WrongTypeError(f"text is str, not {type(text).__name__}")
-        plan = self._plan(special)
-        self._core.added.check(text, plan)
-        return self._core.plan(plan.allowed, NONE)
+    def _with(self, vocabulary: Vocabulary) -> Tokenizer:
+        return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
 
 def expect_tokenizers(*values: object) -> None:
