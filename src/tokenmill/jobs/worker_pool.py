@@ -78,7 +78,7 @@ class WorkerPool:
         return [(batch, answer)]
 
     def _try(self, batch: Any) -> Answer:
-        worker = getattr(self._of_thread, "worker", None)
+        worker: _Worker | None = getattr(self._of_thread, "worker", None)
         try:
             if worker is None:
                 worker = self._of_thread.worker = _Worker(self._seconds)
@@ -89,6 +89,7 @@ class WorkerPool:
             worker.started = True
             return worker.work(batch)
         except _Died as death:
+            assert worker is not None
             self._of_thread.worker = None
             self._all.remove(worker)
             worker.kill()

@@ -20,7 +20,6 @@ from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
 from .batches import LONG_TEXT, encode_divided
 from .decoding._decode_cy import Decoder
-from .encoding._batch_cy import Batch
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
@@ -290,8 +289,8 @@ class Core:
             long = num_threads != 1 and len(text) >= LONG_TEXT
         except TypeError:
             raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}") from None
-        if long and (ids := encode_divided(self, text, plan, num_threads, Batch.one_list)) is not None:
-            return ids
+        if long and (ids := encode_divided(self, text, plan, num_threads)) is not None:
+            return self.kernel.listed(ids)
         if self.scanner:
             return self._by_kernel("encode", text, plan)
         text = repair(text)
@@ -307,8 +306,8 @@ class Core:
 
     def encode_to_array(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
-        if (pieces := encode_divided(self, text, plan, num_threads, Batch.flat)) is not None:
-            return pieces[0]
+        if (ids := encode_divided(self, text, plan, num_threads)) is not None:
+            return ids
         return self._by_kernel("encode_to_ids", text, plan) if self.scanner else array("I", self.encode(text, plan))
 
     def encode_documents(
@@ -336,8 +335,8 @@ class Core:
 
     def count(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> int:
         """The number of ids of `text`."""
-        if (pieces := encode_divided(self, text, plan, num_threads, Batch.flat)) is not None:
-            return len(pieces[0])
+        if (ids := encode_divided(self, text, plan, num_threads)) is not None:
+            return len(ids)
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
     def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:

@@ -276,12 +276,6 @@ class Batch:
         """The ids of each text as a list."""
         return self._results(None)
 
-    def one_list(self) -> list:
-        """The ids of all texts in one list."""
-        whole: Ids = Ids()
-        self._results(whole)
-        return self.encoder.list_of(whole.data, whole.used)
-
     def flat(self) -> tuple:
         """The ids of all texts in one array, and n + 1 64-bit offsets into it."""
         whole: Ids = Ids()
