@@ -5,7 +5,6 @@ It joins what is made from a vocabulary: the split pattern, the added tokens, th
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sys
 from array import array
@@ -169,10 +168,12 @@ class Core:
         left_out, _ = self.left_out(ids)
         if not self.vocabulary.byte_tokens or errors != "replace":
             return self.text_decoder.decode(ids, errors)[left_out:]
-        if not self.without_text or self.without_text.isdisjoint(ids[1:-1]):
-            with contextlib.suppress(UnicodeDecodeError):
-                return self.text_decoder.decode(ids, "strict")[left_out:]
-        return self.replace_byte_tokens(ids)[left_out:]
+        divided = self.without_text and not self.without_text.isdisjoint(ids[1:-1])
+        try:
+            text = self.replace_byte_tokens(ids) if divided else self.text_decoder.decode(ids, "strict")
+        except UnicodeDecodeError:
+            text = self.replace_byte_tokens(ids)
+        return text[left_out:]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`."""

@@ -1,7 +1,8 @@
 # cython: language_level=3
 """The decoding kernel: ids to bytes and text.
 
-The tokens of an ASCII text are copied straight into a str. Other bytes go through Python's decoder and its error handlers.
+The tokens of an ASCII text are copied straight into a str. Other bytes are measured and then decoded into a str of its final
+width. Those that turn out not to be UTF-8 go through Python's decoder and its error handlers.
 """
 
 from operator import index
@@ -25,7 +26,7 @@ from ...errors import UnknownTokenError, UsageError
 SLACK = cython.declare(cython.size_t, 16)
 HOLD = cython.declare(cython.Py_ssize_t, 1024)  # up to so many ids are decoded without releasing the GIL
 SLICE = cython.declare(cython.Py_ssize_t, 1 << 20)  # ids between two checks for signals
-FEW = cython.declare(cython.size_t, 1 << 14)  # bytes
+FEW = cython.declare(cython.size_t, 1 << 14)  # up to so many bytes are decoded without releasing the GIL
 PART_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
 
 # The bytes of a token. The size may have the bit WIDE, for bytes that are not ASCII, or be NO_TOKEN.
@@ -92,7 +93,7 @@ class Decoder:
         decoded = self._decoded(ids, True)
         if isinstance(decoded, str):
             return decoded
-        text = _decode_valid(decoded) if len(decoded) > FEW else None
+        text = _decode_valid(decoded)
         return _decode_any(decoded, errors.encode()) if text is None else text
 
     @cython.cfunc
@@ -217,21 +218,24 @@ class Decoder:
 
 @cython.cfunc
 def _decode_valid(data: bytes):
-    """Decode UTF-8 without the GIL, so that threads decode at the same time; None where a character is malformed."""
+    """Decode UTF-8 into a str of its final width; None where a character is malformed."""
     p: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(data))
     size: cython.size_t = len(data)
     at: cython.size_t = 0
     count: cython.size_t = 0
     used: cython.Py_ssize_t = 0
     highest: uint8_t = 0
-    with cython.nogil:
-        for at in range(size):
-            count += p[at] & 0xC0 != 0x80
-            highest = max(highest, p[at])
+    if size <= FEW:
+        highest = _highest(p, size, cython.address(count))
+    else:
+        with cython.nogil:
+            highest = _highest(p, size, cython.address(count))
     text: str = PyUnicode_New(count, 0x7F if highest < 0x80 else 0xFF if highest < 0xC4 else 0xFFFF if highest < 0xF0 else 0x10FFFF)
     out: cython.p_void = PyUnicode_DATA(text)
     width: cython.int = 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4
-    at = count = 0
+    count = 0
+    if size <= FEW:
+        return text if tm_utf8_decode(p, size, width, out, cython.address(count)) == cython.cast(cython.Py_ssize_t, size) else None
     while at < size:
         with cython.nogil:
             used = tm_utf8_decode(p + at, min(size - at, PART_BYTES), width, out, cython.address(count))
@@ -240,6 +244,27 @@ def _decode_valid(data: bytes):
         at += used
         PyErr_CheckSignals()
     return text
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _highest(p: cython.pointer(uint8_t), size: cython.size_t, count: cython.pointer(cython.size_t)) -> uint8_t:
+    """The highest byte; counts the bytes that begin a character."""
+    i: cython.size_t = 0
+    k: cython.size_t
+    n: cython.size_t
+    leads: uint8_t
+    highest: uint8_t = 0
+    while i < size:
+        n = min(size - i, 128)  # so few that a byte can count them, which the compiler makes vector instructions of
+        leads = 0
+        for k in range(n):
+            leads += p[i + k] & 0xC0 != 0x80
+            highest = max(highest, p[i + k])
+        count[0] += leads
+        i += n
+    return highest
 
 
 @cython.cfunc
