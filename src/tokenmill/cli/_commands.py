@@ -53,11 +53,6 @@ def is_required(field: Field) -> bool:
     return field.default is MISSING or field.option.needed
 
 
-def takes_several(field: Field) -> bool:
-    """Return whether one name takes every word up to the next option, so that the shell may expand a glob there."""
-    return (field.option.metavar or "").endswith("...")
-
-
 def _convert(field: Field) -> Callable[[str], Any]:
     if field.option.parse:
         return field.option.parse
@@ -152,8 +147,8 @@ class Verb:
                 if sign:  # -qv is -q -v
                     queue.appendleft(f"-{text}")
                 values[field.name] = value
-            elif takes_several(field) and not sign:
-                several = given
+            elif (field.option.metavar or "").endswith("...") and not sign:
+                several = given  # every word up to the next option: the shell may expand a glob there
             elif sign or queue:
                 given.append(text if sign else queue.popleft())
         for field in self._arguments:

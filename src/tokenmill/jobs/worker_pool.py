@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import queue
 import signal
 import subprocess
 import sys
@@ -48,11 +47,9 @@ class WorkerPool:
         self._documents = documents
         self._num_workers = num_workers
         self._seconds = seconds
-        self._idle: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
+        self._of_thread = threading.local()  # its worker, which starts when it is needed
         self._all: list[_Worker] = []
         self._closed = False
-        for _ in range(num_workers):
-            self._idle.put(None)  # a place for a worker, which starts when it is needed
         self._threads = ThreadPoolExecutor(num_workers, "tokenmill-worker")
 
     def __enter__(self) -> WorkerPool:
@@ -81,10 +78,10 @@ class WorkerPool:
         return [(batch, answer)]
 
     def _try(self, batch: Any) -> Answer:
-        worker = self._idle.get()
+        worker: _Worker | None = getattr(self._of_thread, "worker", None)
         try:
             if worker is None:
-                worker = _Worker(self._seconds)
+                worker = self._of_thread.worker = _Worker(self._seconds)
                 self._all.append(worker)
                 worker.work(self._start)
             if self._closed:
@@ -93,16 +90,14 @@ class WorkerPool:
             return worker.work(batch)
         except _Died as death:
             assert worker is not None
+            self._of_thread.worker = None
             self._all.remove(worker)
             worker.kill()
-            started, worker = worker.started, None
             if self._closed:
                 raise TokenmillError("the workers were stopped") from death
-            if not started:
+            if not worker.started:
                 raise TokenmillError(f"a worker process cannot work: {death.reason}") from death
             return "failed", str(death)
-        finally:
-            self._idle.put(worker)
 
 
 class _Died(Exception):

@@ -20,9 +20,6 @@
 #include <windows.h>
 #undef near
 #undef far
-#else
-#include <pthread.h>
-#include <time.h>
 #endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -320,59 +317,5 @@ static inline void *tm_reserve(void *items, size_t *room, size_t wanted, size_t 
     if (fresh) *room = more;
     return fresh;
 }
-
-/* A lock for threads without the GIL, and a way to wait until another thread has changed something. tm_lock_wait releases
- * the lock, waits for tm_lock_notify_all or for a twentieth of a second, and acquires the lock again. */
-#ifdef _WIN32
-
-typedef struct {
-    SRWLOCK mutex;
-    CONDITION_VARIABLE changed;
-} tm_lock;
-
-static inline void tm_lock_init(tm_lock *lock) {
-    InitializeSRWLock(&lock->mutex);
-    InitializeConditionVariable(&lock->changed);
-}
-
-static inline void tm_lock_destroy(tm_lock *lock) { (void)lock; }
-static inline void tm_lock_acquire(tm_lock *lock) { AcquireSRWLockExclusive(&lock->mutex); }
-static inline void tm_lock_release(tm_lock *lock) { ReleaseSRWLockExclusive(&lock->mutex); }
-static inline void tm_lock_notify_all(tm_lock *lock) { WakeAllConditionVariable(&lock->changed); }
-static inline void tm_lock_wait(tm_lock *lock) { SleepConditionVariableSRW(&lock->changed, &lock->mutex, 50, 0); }
-
-#else
-
-typedef struct {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-} tm_lock;
-
-static inline void tm_lock_init(tm_lock *lock) {
-    pthread_mutex_init(&lock->mutex, NULL);
-    pthread_cond_init(&lock->changed, NULL);
-}
-
-static inline void tm_lock_destroy(tm_lock *lock) {
-    pthread_mutex_destroy(&lock->mutex);
-    pthread_cond_destroy(&lock->changed);
-}
-
-static inline void tm_lock_acquire(tm_lock *lock) { pthread_mutex_lock(&lock->mutex); }
-static inline void tm_lock_release(tm_lock *lock) { pthread_mutex_unlock(&lock->mutex); }
-static inline void tm_lock_notify_all(tm_lock *lock) { pthread_cond_broadcast(&lock->changed); }
-
-static inline void tm_lock_wait(tm_lock *lock) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 50000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&lock->changed, &lock->mutex, &until);
-}
-
-#endif
 
 #endif

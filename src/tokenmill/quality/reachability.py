@@ -14,7 +14,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
 from math import lcm
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
+from ..tokenizer.core import CONTINUATION
 from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
 from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
@@ -33,7 +34,6 @@ from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 FORMS = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase"}  # what these change no text contains afterwards
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
-CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 
@@ -66,7 +66,11 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
         witness, tried, reason = None, 0, "normalizer" if id in changed else "merges"
         # What a merge by rank does not make of bytes alone, it makes of them nowhere.
         if not ((settled and id in changed) or (by_rank and id in left and id not in merged)):
-            trials = islice(completions(tokens[id]), TRIALS) if id not in left else _with_neighbours(left[id])
+            trials = (
+                islice(completions(tokens[id]), TRIALS)
+                if id not in left
+                else (before + left[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
+            )
             for tried, text in enumerate(trials, 1):  # noqa: B007
                 if id in _ids(tok, text):
                     witness = text
@@ -87,10 +91,6 @@ def unreachable_ids(tok: Tokenizer, counts: WordCounts | None = None, progress: 
     """The ordinary tokens that no text produces, as far as was tried. Those that a text uses are reachable."""
     usage = None if counts is None else measure_usage(tok, counts)
     return {id for id, reach in reach_of_tokens(tok, usage, progress).items() if reach.reason}
-
-
-def _with_neighbours(text: str) -> Iterator[str]:
-    return (before + text + after for before in NEIGHBOURS for after in NEIGHBOURS)
 
 
 def _alone(tok: Tokenizer, texts: dict[int, str]) -> set[int]:

@@ -44,17 +44,15 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both texts together."""
-        return Usage(
-            self.by_id + other.by_id,
-            self.tokens + other.tokens,
-            self.pretokens + other.pretokens,
-            self.bytes + other.bytes,
-            self.characters + other.characters,
-            None if self.words is None or other.words is None else self.words + other.words,
-            np.concatenate([self.counts, other.counts]),
-            np.concatenate([self.ids, other.ids]),
-            np.concatenate([self.tokens_by_pretoken, other.tokens_by_pretoken]),
-        )
+        mine, theirs = vars(self), vars(other)
+        sums: dict[str, Any] = {
+            name: mine[name] + theirs[name] for name in ("by_id", "tokens", "pretokens", "bytes", "characters")
+        }
+        rows: dict[str, Any] = {
+            name: np.concatenate([mine[name], theirs[name]]) for name in ("counts", "ids", "tokens_by_pretoken")
+        }
+        words = None if self.words is None or other.words is None else self.words + other.words
+        return Usage(words=words, **sums, **rows)
 
 
 def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> Usage:

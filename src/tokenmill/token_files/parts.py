@@ -6,10 +6,12 @@ made by several machines are joined by writing one after the other.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, astuple, dataclass, field
+from itertools import accumulate
 from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +24,7 @@ from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut
 from ..sources.documents import Chosen, Place, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
-from ..tokenizer.encoding._documents_cy import ends_of, lengths_of
+from ..tokenizer.encoding._documents_cy import lengths_of
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
 
@@ -79,7 +81,7 @@ class Part:
         end = 0
         with open(self.folder / "lengths", "rb") as file:
             while data := file.read(8 * BLOCK):
-                ends = ends_of(memoryview(data).cast("q"), end)
+                ends = array("q", accumulate(memoryview(data).cast("q"), initial=end))[1:]
                 yield ends
                 end = ends[-1]
 

@@ -7,7 +7,7 @@ import gc
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import WrongTypeError
 from ..kernels.machine import threads_for
@@ -77,18 +77,20 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
     return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
 
 
-def encode_divided(
-    core: Core, text: str | bytes, plan: Plan, num_threads: int | None, collect: Callable[[Batch], Result]
-) -> Result | None:
-    """Encode a long text in pieces on several threads; None if one thread is as good, or the text cannot be divided."""
+def encode_divided(core: Core, text: str | bytes, plan: Plan, num_threads: int | None) -> Any:
+    """The ids of a long text in one array, encoded in pieces on several threads.
+
+    None if one thread is as good, or the text cannot be divided.
+    """
     if not isinstance(text, (str, bytes)):
         raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
     if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:
         return None
     borders = _borders(core, text)
     pieces = tuple(text[start:end] for start, end in itertools.pairwise(borders))
-    with contextlib.suppress(_NotAlone):
-        return _encode_together(core, pieces, plan, threads, collect, divided=True) if len(pieces) > 1 else None
+    if len(pieces) > 1:
+        with contextlib.suppress(_NotAlone):
+            return _encode_together(core, pieces, plan, threads, Batch.flat, divided=True)[0]
     return None
 
 

@@ -17,6 +17,7 @@ from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
+from .batches import LONG_TEXT, encode_divided
 from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
     from .offsets import Offsets
     from .streams import StreamDecoder
+
+
+CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 
 
 class Core:
@@ -162,14 +166,14 @@ class Core:
         """The text of `ids`."""
         ids = self._listed(ids)
         left_out, _ = self.left_out(ids)
-        if self.vocabulary.byte_tokens and errors == "replace":
-            if self.without_text and not self.without_text.isdisjoint(ids[1:-1]):
-                return self.replace_byte_tokens(ids)[left_out:]
-            try:
-                return self.text_decoder.decode(ids, "strict")[left_out:]
-            except UnicodeDecodeError:
-                return self.replace_byte_tokens(ids)[left_out:]
-        return self.text_decoder.decode(ids, errors)[left_out:]
+        if not self.vocabulary.byte_tokens or errors != "replace":
+            return self.text_decoder.decode(ids, errors)[left_out:]
+        divided = self.without_text and not self.without_text.isdisjoint(ids[1:-1])
+        try:
+            text = self.replace_byte_tokens(ids) if divided else self.text_decoder.decode(ids, "strict")
+        except UnicodeDecodeError:
+            text = self.replace_byte_tokens(ids)
+        return text[left_out:]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`."""
@@ -182,8 +186,8 @@ class Core:
         tokens, data = list(map(self.text_decoder.token, ids)), self.decode_bytes(ids)
         starts, characters = [], len(data) - sum(map(len, tokens))  # decoding leaves out spaces at the start
         for token in tokens:
-            starts.append(max(0, characters - (0x80 <= int.from_bytes(token[:1]) < 0xC0)))
-            characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
+            starts.append(max(0, characters - (len(token) > 0 and token[0] in CONTINUATION)))
+            characters += len(token.translate(None, CONTINUATION))
         return data.decode(), starts
 
     def stream_decoder(self, errors: str, left_out: frozenset[int]) -> StreamDecoder:
@@ -280,8 +284,14 @@ class Core:
         except (AttributeError, TypeError):
             raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
 
-    def encode(self, text: str | bytes, plan: Plan) -> list[int]:
-        """The ids of `text`. Raises SpecialTokenError for a text that the plan refuses."""
+    def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
+        """The ids of `text`, on several threads if it is long. Raises SpecialTokenError for a text that the plan refuses."""
+        try:
+            long = num_threads != 1 and len(text) >= LONG_TEXT
+        except TypeError:
+            raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}") from None
+        if long and (ids := encode_divided(self, text, plan, num_threads)) is not None:
+            return self.kernel.listed(ids)
         if self.scanner:
             return self._by_kernel("encode", text, plan)
         text = repair(text)
@@ -290,8 +300,15 @@ class Core:
 
         return self.kernel.listed(encode_parts(self, text.encode(), plan)[0])
 
-    def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
+    def framed(self, ids: list[int]) -> list[int]:
+        """The ids of a text between those that the template puts around it."""
+        before, after = self.affixes
+        return [*before, *ids, *after]
+
+    def encode_to_array(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
+        if (ids := encode_divided(self, text, plan, num_threads)) is not None:
+            return ids
         return self._by_kernel("encode_to_ids", text, plan) if self.scanner else array("I", self.encode(text, plan))
 
     def encode_documents(
@@ -317,8 +334,10 @@ class Core:
         out = write_ids(ids, id_ends, goes_on, end_of_text, width, begin_of_text, continued)
         return out, memoryview(id_ends)[: len(id_ends) - goes_on]
 
-    def count(self, text: str | bytes, plan: Plan) -> int:
+    def count(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> int:
         """The number of ids of `text`."""
+        if (ids := encode_divided(self, text, plan, num_threads)) is not None:
+            return len(ids)
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
     def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:

@@ -56,7 +56,7 @@ class LibraryCore(Core):
 
     # Encoding
 
-    def encode(self, text: str | bytes, plan: Plan) -> list[int]:
+    def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
         return [id for id, _, _ in self._pieces(repair(text), plan, offsets=False)]
 
     def encode_section(self, text: str | bytes) -> list[int]:

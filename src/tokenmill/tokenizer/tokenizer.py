@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
 from ..errors import (
     UnknownTokenError,
     UsageError,
-    WrongTypeError,
     checks_methods,
     refuse_unknown,
     require,
@@ -21,7 +19,6 @@ from ..vocabulary import AddedToken, Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .cores import CACHE_BYTES, core_of
-from .encoding._batch_cy import Batch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,22 +101,11 @@ class Tokenizer:
         """
         if unknown:
             refuse_unknown("encode", unknown, [*SpecialOptions.__annotations__, "add_special_tokens", "num_threads"])
-        if add_special_tokens:
-            before, after = self._core.affixes
-            special: SpecialOptions = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
-            return [*before, *self.encode(text, num_threads=num_threads, **special), *after]
         plan = self._default
         if allowed_special or disallowed_special != "all":
             plan = self._core.plan(allowed_special, disallowed_special)
-        try:
-            long = len(text) >= batches.LONG_TEXT
-        except TypeError:
-            raise WrongTypeError(f"text is str, not {type(text).__name__}") from None
-        if long:
-            ids = batches.encode_divided(self._core, text, plan, num_threads, Batch.one_list)
-            if ids is not None:
-                return ids
-        return self._core.encode(text, plan)
+        ids = self._core.encode(text, plan, num_threads)
+        return self._core.framed(ids) if add_special_tokens else ids
 
     def encode_ordinary(self, text: str, **unknown: Never) -> list[int]:
         """The ids of `text`, with special tokens as ordinary text: `encode(text, disallowed_special=())`."""
@@ -148,10 +134,7 @@ class Tokenizer:
         """
         import numpy as np
 
-        plan = self._plan(special)
-        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
-        ids = self._core.encode_to_array(text, plan) if pieces is None else pieces[0]
-        return np.frombuffer(ids, np.uint32)
+        return np.frombuffer(self._core.encode_to_array(text, self._plan(special), num_threads), np.uint32)
 
     @suggests_options
     def encode_batch(
@@ -168,8 +151,7 @@ class Tokenizer:
         num_threads: the number of threads (None: all cores).
         """
         lists = batches.encode_batch(self._core, texts, self._plan(special), num_threads)
-        before, after = self._core.affixes if add_special_tokens else ((), ())
-        return [[*before, *ids, *after] for ids in lists] if before or after else lists
+        return list(map(self._core.framed, lists)) if add_special_tokens else lists
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, with special tokens as ordinary text, on `num_threads` threads (None: all cores)."""
@@ -227,9 +209,7 @@ class Tokenizer:
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
-        plan = self._plan(special)
-        pieces = batches.encode_divided(self._core, text, plan, num_threads, Batch.flat)
-        return self._core.count(text, plan) if pieces is None else len(pieces[0])
+        return self._core.count(text, self._plan(special), num_threads)
 
     def count_dropped(self, text: str) -> int:
         """The number of characters of `text`, or of bytes in a byte-level tokenizer.json, that have no token and are dropped.
@@ -247,9 +227,7 @@ class Tokenizer:
         if len(self.vocabulary.superwords):
             raise UsageError("word counts do not record where superwords are; count the tokens of the text")
         encode = self._core.encode_pretoken
-        data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
-        pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
-        return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
+        return sum(len(encode(pretoken)) * number for pretoken, number in counts.items())
 
     def encode_with_unstable(self, text: str, **special: Unpack[SpecialOptions]) -> tuple[list[int], list[list[int]]]:
         """The ids that no later text can change, and each sequence of ids that may come after them, as in tiktoken.
@@ -262,7 +240,7 @@ class Tokenizer:
         """
         from .unstable import encode_with_unstable
 
-        return encode_with_unstable(self._core, text, self._checked_plan(text, special))
+        return encode_with_unstable(self._core, text, self._plan(special))
 
     def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The longest prefix of `text` that ends at a token boundary and has at most `max_tokens` tokens.
@@ -284,7 +262,7 @@ class Tokenizer:
         """
         from .truncation import chunks
 
-        return chunks(self._core, text, max_tokens, self._checked_plan(text, special))
+        return chunks(self._core, text, max_tokens, self._plan(special))
 
     # Decoding
 
@@ -449,7 +427,7 @@ class Tokenizer:
         from ..vocabulary import surgery  # late, like dataclasses, which it needs
 
         vocabulary = surgery.with_special_tokens(self.vocabulary, checked_special_tokens(texts))
-        return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
+        return self._with(vocabulary)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
         """The tokenizer that the same training would have produced with a smaller `vocab_size`; the whole one if it is not smaller.
@@ -464,9 +442,7 @@ class Tokenizer:
         """
         from ..vocabulary import surgery
 
-        return Tokenizer(
-            surgery.prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes
-        )
+        return self._with(surgery.prefix(self.vocabulary, vocab_size))
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
@@ -566,13 +542,8 @@ class Tokenizer:
     def _plan(self, special: SpecialOptions) -> Plan:
         return self._core.plan(**special) if special else self._default
 
-    def _checked_plan(self, text: str, special: SpecialOptions) -> Plan:
-        """Return the plan for these options that refuses nothing, after the check for what `text` must not contain."""
-        if not isinstance(text, str):
-            raise WrongTypeError(f"text is str, not {type(text).__name__}")
-        plan = self._plan(special)
-        self._core.added.check(text, plan)
-        return self._core.plan(plan.allowed, NONE)
+    def _with(self, vocabulary: Vocabulary) -> Tokenizer:
+        return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
 
 def expect_tokenizers(*values: object) -> None:

@@ -27,6 +27,7 @@ def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
     """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each."""
     _check_number(max_tokens, 1)
     text, data = encoded(text)
+    core.added.check(data, plan)
     ends = core.token_ends(data, plan)
     ends[-1:] = [len(data)]  # what a normalizer removes at the end of a text belongs to the last token
     result: list[str] = []

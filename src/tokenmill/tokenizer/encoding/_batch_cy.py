@@ -7,6 +7,7 @@ lists; while there is nothing to collect it takes jobs like the others.
 """
 
 from array import array
+from time import sleep
 
 import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
@@ -15,15 +16,6 @@ from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._lock import (
-    tm_lock,
-    tm_lock_acquire,
-    tm_lock_destroy,
-    tm_lock_init,
-    tm_lock_notify_all,
-    tm_lock_release,
-    tm_lock_wait,
-)
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_text_units
@@ -39,6 +31,7 @@ JOB = cython.declare(cython.size_t, 1 << 18)
 JOB_TEXTS = cython.declare(cython.Py_ssize_t, 1 << 14)
 MIN_WORK = cython.declare(cython.size_t, 1 << 15)  # characters: with fewer, a thread takes longer to start than to work
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a text after which a thread looks whether it should stop
+PAUSE = cython.declare(cython.double, 1e-3)  # seconds after which a thread that has to wait looks again
 FALLBACK = cython.declare(cython.Py_ssize_t, -9)  # the text must be encoded in Python
 
 Job = cython.struct(
@@ -76,7 +69,7 @@ class Batch:
     # end[i + 1]: where the ids of text i end, counted from the first of its job; -1 for a text that needs the fallback
     end: cython.pointer(int64_t)
 
-    lock: tm_lock  # for all that follows
+    lock: cython.pythread_type_lock  # for all that follows
     jobs: cython.pointer(Job)  # a ring: job k is jobs[k % room]
     room: cython.Py_ssize_t
     taken: cython.Py_ssize_t  # jobs
@@ -86,7 +79,6 @@ class Batch:
 
     def __cinit__(self, encoder: Encoder, texts: tuple, refused: Finder | None, sections: Sections | None, fallback,
                   threads: cython.Py_ssize_t, divided: cython.bint = False):
-        tm_lock_init(cython.address(self.lock))
         self.encoder = encoder
         self.texts = texts
         self.item = tm_items(texts)
@@ -109,7 +101,6 @@ class Batch:
             for k in range(self.room):
                 free(self.jobs[k].ids)
         free(self.jobs)
-        tm_lock_destroy(cython.address(self.lock))
 
     @cython.cfunc
     def _divide(self, threads: cython.Py_ssize_t) -> cython.void:
@@ -127,11 +118,7 @@ class Batch:
 
     def stop(self) -> None:
         """Make all threads end soon, whatever is left to do."""
-        with cython.nogil:
-            tm_lock_acquire(cython.address(self.lock))
-            self.stopped = True
-            tm_lock_notify_all(cython.address(self.lock))
-            tm_lock_release(cython.address(self.lock))
+        self.stopped = True
 
     # ------------------------------------------------------------------ jobs
 
@@ -141,14 +128,14 @@ class Batch:
         state: State = self.encoder.take()
         try:
             with cython.nogil:
-                tm_lock_acquire(cython.address(self.lock))
                 while self.next < self.n and not self.stopped:
-                    job = self._begin()
-                    if job == cython.NULL:
-                        tm_lock_wait(cython.address(self.lock))
-                    else:
+                    with self.lock:
+                        job = self._begin()
+                    if job != cython.NULL:
                         self._do(job, state)
-                tm_lock_release(cython.address(self.lock))
+                    else:
+                        with cython.gil:
+                            sleep(PAUSE)
         finally:
             self.encoder.give(state)
 
@@ -156,43 +143,38 @@ class Batch:
     @cython.exceptval(check=True)
     def _collect(self, state: State) -> cython.pointer(Job):
         """The next job in order when it is done, NULL after the last; encodes meanwhile. To be followed by _collected."""
-        job: cython.pointer(Job)
+        job: cython.pointer(Job) = self.jobs + self.collected % self.room
         mine: cython.pointer(Job)
+        done: cython.bint
+        pause: cython.double = 0
         while True:
             PyErr_CheckSignals()
-            mine = cython.NULL
-            with cython.nogil:
-                tm_lock_acquire(cython.address(self.lock))
-                job = self.jobs + self.collected % self.room
-                if not (self.collected < self.taken and job.done):
-                    mine = self._begin()
-                    if mine != cython.NULL:
-                        self._do(mine, state)
-                    elif self.collected < self.taken:
-                        tm_lock_wait(cython.address(self.lock))
-                    else:
-                        job = cython.NULL
-                tm_lock_release(cython.address(self.lock))
-            if mine != cython.NULL and mine.code == SIGNALLED:
-                raise_signalled()
-            if job == cython.NULL:
-                return job
-            if job.done:
+            with self.lock:
+                done = job.done
+                mine = cython.NULL if done else self._begin()
+            if mine != cython.NULL:
+                with cython.nogil:
+                    self._do(mine, state)
+                if mine.code == SIGNALLED:
+                    raise_signalled()
+            elif done:
                 if job.code == NO_MEMORY:
                     raise MemoryError
                 return job
+            elif self.collected == self.taken:
+                return cython.NULL
+            else:  # another thread does the job
+                sleep(pause)
+                pause = min(2 * pause + PAUSE / 100, PAUSE)
 
     @cython.cfunc
-    @cython.nogil
     @cython.exceptval(check=False)
     def _collected(self, job: cython.pointer(Job)) -> cython.void:
-        tm_lock_acquire(cython.address(self.lock))
-        free(job.ids)
-        job.ids = cython.NULL
-        job.done = False
-        self.collected += 1
-        tm_lock_notify_all(cython.address(self.lock))
-        tm_lock_release(cython.address(self.lock))
+        with self.lock:
+            free(job.ids)
+            job.ids = cython.NULL
+            job.done = False
+            self.collected += 1
 
     @cython.cfunc
     @cython.nogil
@@ -215,12 +197,11 @@ class Batch:
     @cython.nogil
     @cython.exceptval(check=False)
     def _do(self, job: cython.pointer(Job), state: State) -> cython.void:
-        """Encode the texts of a job. The caller holds the lock, which is released meanwhile."""
+        """Encode the texts of a job."""
         i: cython.Py_ssize_t
         before: cython.Py_ssize_t
         code: cython.Py_ssize_t
         ids: cython.pointer(uint32_t)
-        tm_lock_release(cython.address(self.lock))
         state.ids.used = 0
         job.code = 0
         for i in range(job.first, job.last):
@@ -241,9 +222,8 @@ class Batch:
         elif job.used > 0:
             memcpy(ids, state.ids.data, 4 * job.used)
         job.ids = ids
-        tm_lock_acquire(cython.address(self.lock))
-        job.done = True
-        tm_lock_notify_all(cython.address(self.lock))
+        with self.lock:
+            job.done = True
 
     @cython.cfunc
     @cython.nogil
@@ -295,12 +275,6 @@ class Batch:
     def lists(self) -> list:
         """The ids of each text as a list."""
         return self._results(None)
-
-    def one_list(self) -> list:
-        """The ids of all texts in one list."""
-        whole: Ids = Ids()
-        self._results(whole)
-        return self.encoder.list_of(whole.data, whole.used)
 
     def flat(self) -> tuple:
         """The ids of all texts in one array, and n + 1 64-bit offsets into it."""

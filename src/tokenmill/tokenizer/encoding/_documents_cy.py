@@ -227,14 +227,3 @@ def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
         found[i] = ends[i] - before
         before = ends[i]
     return lengths
-
-
-def ends_of(lengths: cython.const[int64_t][::1], start: int64_t):
-    """Return the ends of documents of these lengths; the first one begins at `start`."""
-    i: cython.Py_ssize_t
-    ends = array("q", bytes(8 * lengths.shape[0]))
-    found: int64_t[::1] = ends
-    for i in range(lengths.shape[0]):
-        start += lengths[i]
-        found[i] = start
-    return ends

@@ -99,18 +99,3 @@ class PartEncoder:
                     done += 1
             used += count
         return used
-
-
-def pairs_inside(tokens: list) -> bytes:
-    """A bit for each pair of bytes left << 8 | right: whether one of the tokens holds it. 8,192 bytes."""
-    bits: uint64_t[1024]
-    i: cython.Py_ssize_t
-    pair: cython.size_t
-    token: bytes
-    for i in range(1024):
-        bits[i] = 0
-    for token in tokens:
-        for i in range(len(token) - 1):
-            pair = cython.cast(cython.size_t, cython.cast(uint8_t, token[i])) << 8 | cython.cast(uint8_t, token[i + 1])
-            bits[pair >> 6] |= cython.cast(uint64_t, 1) << (pair & 63)
-    return cython.cast(cython.p_char, bits)[:8192]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...vocabulary._packed_cy import first_made, pack_tokens
 from ..merging._build_cy import list_merger, packed_cache
-from ._parts_cy import PartEncoder, pairs_inside
+from ._parts_cy import PartEncoder
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEnco
     starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and len(token) == 1}
     packed = pack_tokens(tokens)
     merger = list_merger(packed, merges.reshape(-1), [starts[bytes([i])] for i in range(256)], None, None)
-    inside = np.frombuffer(pairs_inside([token for token in tokens if token is not None]), np.uint64)
     sizes = np.array([len(token or b"") for token in tokens], np.uint32)
+    text = np.frombuffer(packed[0], np.uint8).astype(np.uint16)
+    pairs = np.delete(text[:-1] << 8 | text[1:], np.cumsum(sizes[sizes > 0])[:-1] - 1)  # none across two tokens
+    inside = np.packbits(np.bincount(pairs, minlength=1 << 16) > 0, bitorder="little").view(np.uint64)
     return PartEncoder(packed_cache(merger, b"", b""), inside, sizes)  # not the tokens: merging may not reach one
 
 
