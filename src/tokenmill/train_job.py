@@ -167,7 +167,7 @@ class Train(Options, Parity):
         elif self.superwords is not None:
             yield ("a training on text",), {"text"}
 
-    def check(self, also_read: Iterable[Any] = (), also_written: Collection[Path] = ()) -> None:
+    def check(self, *, also_read: Iterable[Any] = (), also_written: Collection[Path] = ()) -> None:
         """Raise an error now for what would fail after hours of counting and training.
 
         also_read, also_written: sources and files of the caller, which go together with those of the job.

@@ -45,7 +45,8 @@ def train(
     from ..kernels.machine import peak_memory
     from ._tables import Forms
 
-    job.check([*sample, *held_out], [path for path in (html, log) if path is not None])
+    outputs = [path for path in (html, log) if path is not None]
+    job.check(also_read=[*sample, *held_out], also_written=outputs)
     compares = len(job.sizes) > 1 or bool(held_out)
     if html is not None and not compares:
         size, other = OptionName("vocab_size"), OptionName("held_out")

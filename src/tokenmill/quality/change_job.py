@@ -61,7 +61,7 @@ class Change(Options):
 
         return [*files_read(self.tokenizer), *self.sources]
 
-    def check(self, also_read: Iterable[Any] = ()) -> None:
+    def check(self, *, also_read: Iterable[Any] = ()) -> None:
         """Refuse options that do not go together, and an output that exists, before the work begins.
 
         also_read: sources of the caller, which no output replaces either.
@@ -162,13 +162,13 @@ class Prune(Change):
     def _everything_read(self) -> list[Any]:
         return [*super()._everything_read(), *([self.ids] if self.ids else [])]
 
-    def check(self, also_read: Iterable[Any] = ()) -> None:
+    def check(self, *, also_read: Iterable[Any] = ()) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
             ids, script, ios = map(OptionName, ("ids", "script", "ios"))
             raise UsageError(
                 "name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", ios
             )
-        super().check(also_read)
+        super().check(also_read=also_read)
 
     def run(self, *, progress: Progress | None = None) -> Changed:
         """Prune, save and certify."""
@@ -231,13 +231,13 @@ class Extend(MergeOptions, Change):
             path = ("an extension without text",)
             yield path, {"vocab_size", "reuse", "unit", "separator", "field", "num_threads", *training}
 
-    def check(self, also_read: Iterable[Any] = ()) -> None:
+    def check(self, *, also_read: Iterable[Any] = ()) -> None:
         size, special = OptionName("vocab_size"), OptionName("special_tokens")
         if not self.sources and not (self.special_tokens and self.vocab_size is None):
             raise UsageError("name the text to train on; without text, give ", special, " and no ", size)
         if self.sources and self.vocab_size is None and self.reuse is None:
             raise UsageError("give ", size, ", the number of ids to train to, or ", OptionName("reuse"))
-        super().check(also_read)
+        super().check(also_read=also_read)
 
     def run(self, *, progress: Progress | None = None) -> Changed:
         """Extend and save; with reuse, certify too."""
