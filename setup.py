@@ -1,6 +1,8 @@
 """Compile the kernels: every `_*_cy.py` below src/ is one extension module, found by its name."""
 
+import functools
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -68,12 +70,18 @@ def refuse_without_compiler() -> None:
         sys.exit(f"error: no Python.h to compile the kernels with. Install it: {INSTALL}")
 
 
+@functools.cache
+def headers_of(path: str) -> frozenset[str]:
+    """The headers of this project that a C file includes, also through other headers."""
+    found = [f"src/{name}" for name in re.findall(r'#include "(tokenmill/[^"]+)"', Path(path).read_text("utf-8"))]
+    return frozenset(found).union(*map(headers_of, found))
+
+
 kernels = [
     Extension(
         ".".join(path.relative_to(SRC).with_suffix("").parts),
         [path.as_posix()],
         include_dirs=["src"],
-        depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
         extra_link_args=SANITIZER,
     )
     for path in sorted(SRC.rglob("_*_cy.py"))
@@ -84,17 +92,20 @@ COMPILED = os.environ.get("TOKENMILL_COMPILED")  # the Makefile has compiled the
 if __name__ == "__main__":  # Cython's processes import this file where they do not fork: Python 3.14, macOS, Windows
     if not COMPILED and "sdist" not in sys.argv:
         refuse_without_compiler()
-    setup(
-        ext_modules=[]
-        if COMPILED
-        else cythonize(
+    modules = []
+    if not COMPILED:
+        modules = cythonize(
             kernels,
             build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
             compiler_directives=DIRECTIVES,
             include_path=["src"],
             nthreads=CORES,
             annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
-        ),
+        )
+    for module in modules:
+        module.depends = sorted(headers_of(module.sources[0]))  # a change of one compiles the kernel again
+    setup(
+        ext_modules=modules,
         cmdclass={"build_ext": BuildKernels},
         options={"build_ext": {"parallel": CORES}},
     )

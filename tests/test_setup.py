@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,14 @@ def test_without_a_compiler_one_line_says_what_to_install(monkeypatch):
     monkeypatch.delenv("TOKENMILL_COMPILED", raising=False)
     result = subprocess.run([sys.executable, "setup.py", "build_ext"], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 1 and result.stderr.count("\n") == 1 and "apt-get install gcc" in result.stderr
+
+
+def test_a_kernel_is_compiled_again_for_the_headers_that_it_includes(tmp_path, monkeypatch):
+    if not (ROOT / "setup.py").exists():
+        pytest.skip("needs the source tree")
+    monkeypatch.chdir(ROOT)
+    kernel = tmp_path / "kernel.c"
+    kernel.write_text('#include "Python.h"\n    #include "tokenmill/split/_simd_scan.h"\n')
+    headers = runpy.run_path("setup.py")["headers_of"](str(kernel))
+    names = "split/_simd_scan.h", "split/_simd_lanes.h", "kernels/_utf8.h", "kernels/_platform.h"
+    assert headers == {f"src/tokenmill/{name}" for name in names}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
-from .jobs.outputs import named
+from .jobs.outputs import named, refuse_existing, refuse_same
 from .jobs.progress import Progress, drawn
 from .jobs.work import Overwrite
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
@@ -167,8 +167,11 @@ class Train(Options, Parity):
         elif self.superwords is not None:
             yield ("a training on text",), {"text"}
 
-    def check(self) -> None:
-        """Raise an error now for what would fail after hours of counting and training."""
+    def check(self, *, also_read: Iterable[Any] = (), also_written: Collection[Path] = ()) -> None:
+        """Raise an error now for what would fail after hours of counting and training.
+
+        also_read, also_written: sources and files of the caller, which go together with those of the job.
+        """
         from .vocabulary.validation import MAX_FILE_ID
 
         self._refuse_unused()
@@ -186,11 +189,18 @@ class Train(Options, Parity):
             )
         if self.target is not None:
             self._check_target(self.target)
-        for folder in self.folders().values():
+        sources, folders = [*self.everything_read, *also_read], self.folders().values()
+        if also_written:
+            from .formats.writing import paths_of
+
+            files = [file for folder in folders for file in paths_of(named(folder), self._format)]
+            refuse_same(*{*folders, *files, *([self.output] if self.output else [])}, *also_written)
+            refuse_existing(*also_written, overwrite=self.overwrite, sources=sources)
+        for folder in folders:
             if os.path.lexists(named(folder)):
                 from .formats import check_output  # imports all formats, which takes 5 MiB
 
-                check_output(folder, self._format, overwrite=self.overwrite, sources=self.everything_read)
+                check_output(folder, self._format, overwrite=self.overwrite, sources=sources)
 
     def _check_target(self, target: str) -> None:
         """Raise UsageError if a program cannot run what these options train: a vocabulary of one merge is written for it."""

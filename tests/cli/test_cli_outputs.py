@@ -285,7 +285,15 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
         "decode ids --tokenizer tok -o {ids}",
         "decode ids --tokenizer tok -o {tok/tokenizer.json}",
         "prune tok --ids ids -o tok",
+        "prune tok --ids smaller/tokenizer.json -o smaller",
+        "prune tok a.txt --sample smaller/tokenizer.json -o smaller",
         "extend tok a.txt --vocab-size 267 -o tok",
+        "extend tok a.txt --reuse 0 --keep smaller -o smaller",
+        "extend tok a.txt --reuse 0 --keep model/new_rows.json -o model",
+        "extend tok a.txt --vocab-size 267 --sample smaller -o smaller",
+        "train a.txt --vocab-size 260 --held-out smaller -o smaller",
+        "train a.txt --vocab-size 260 --sample smaller/tokenizer.json -o smaller",
+        "convert tok smaller --to huggingface --sample smaller/tokenizer.json",
         "convert tok tok --to huggingface",
         "convert x.bin.json {x.bin.json} --to tiktoken",
         "play page.html --export {page.html}",
@@ -295,7 +303,10 @@ def test_no_output_replaces_what_the_command_reads(folder, command):
     """Whatever the output is called: {} is the file, a symbolic link to it, or another name of it."""
     (folder / "texts").mkdir()
     (folder / "texts" / "b.txt").write_text(TEXT)
-    for name in ("out.report.json", "x.idx"):
+    for name in ("smaller", "model"):
+        (folder / name).mkdir()
+    (folder / "model" / "weights").write_text("w")
+    for name in ("out.report.json", "x.idx", "smaller/tokenizer.json", "model/new_rows.json"):
         (folder / name).write_text(TEXT)
     for name in ("x.bin.json", "page.html"):
         (folder / name).write_bytes((folder / "tok" / "tokenizer.json").read_bytes())
@@ -309,6 +320,31 @@ def test_no_output_replaces_what_the_command_reads(folder, command):
         result = run(folder, *re.sub("{.*}", name, command).split(), "--force")
         assert result.exit_code == 2 and "this command reads. Name another output." in result.stderr, result.output
         assert contents(folder) == before, command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "260,262 -o out --html page --log page",
+        "260,262 -o out --html link/page --log page",
+        "260,262 -o out --html out",
+        "260,262 -o out --html out/260",
+        "260,262 -o out --log out/262/tokenizer.json",
+        "260 -o out --log out",
+        "260 -o out --log out/../out/tokenmill.json",
+        "260 --for sentencepiece -o a.model --log a.model",
+    ],
+)
+def test_two_outputs_are_two_files(folder, command):
+    (folder / "link").symlink_to(folder)
+    before = contents(folder)
+    result = run(folder, *f"train a.txt --vocab-size {command} --force".split())
+    assert result.exit_code == 2 and "is another output of this command too" in result.stderr, result.output
+    assert contents(folder) == before
+    beside = run(folder, *"train a.txt --vocab-size 260,262 -o sizes --html sizes/page --log sizes/log".split())
+    assert beside.exit_code == 0 and {path.name for path in (folder / "sizes").iterdir()} == {
+        *"260 262 page log".split()
+    }
 
 
 @pytest.mark.parametrize(

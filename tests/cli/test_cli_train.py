@@ -139,6 +139,16 @@ def test_the_need_of_memory_includes_that_of_saving_many_tokens(corpus, tmp_path
     assert int(re.match(r"training will need up to (\d+) MiB", few.stderr)[1]) < 100
 
 
+def test_the_need_of_memory_includes_that_of_many_removals(tmp_path):
+    rng = random.Random(5)
+    (tmp_path / "words.txt").write_text(" ".join("".join(rng.choices("abcdefghij", k=9)) for _ in range(40_000)))
+    options = "--vocab-size", "60k", "--refine", "0.2"
+    result = run("train", tmp_path / "words.txt", *options, "-o", tmp_path / "t", "--json")
+    assert result.returncode == 0, result.stderr
+    announced = int(re.match(r"training will need up to (\d+) MiB of memory\n", result.stderr)[1])
+    assert 0.5 * announced <= json.loads(result.stdout)["peak_memory_mib"] <= 1.05 * announced
+
+
 def test_a_size_that_the_text_does_not_reach_has_no_gain_of_a_doubling(corpus, tmp_path):
     page = tmp_path / "sizes.html"
     result = run("train", corpus, "--vocab-size", "300,600,9000", "-o", tmp_path / "t", "--json", "--html", page)

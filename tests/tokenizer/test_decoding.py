@@ -7,7 +7,7 @@ import pytest
 
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
-from tokenmill.errors import UnknownTokenError, UsageError
+from tokenmill.errors import UnknownTokenError, UsageError, WrongTypeError
 
 
 @pytest.mark.parametrize("wrong", [-1, 500, 2**31, 2**63, 2**64, -(2**70)])
@@ -19,6 +19,20 @@ def test_an_id_out_of_range_is_named(tok, wrong):
         tok.decode_single_token_bytes(wrong)
     with pytest.raises(UnknownTokenError, match=str(wrong)):
         tok.decode_batch([[97], [wrong]], num_threads=2)
+
+
+@pytest.mark.parametrize("wrong", ["12", [1, "2"], [1.0], [[1, 2]], np.array([[1, 2]]), np.array([1.0]), [None]])
+@pytest.mark.parametrize("method", ["decode", "decode_bytes", "decode_with_offsets"])
+def test_an_id_of_another_type_is_named(tok, method, wrong):
+    with pytest.raises(WrongTypeError, match=r"an id is an integer, not (str|float64|float|list|ndarray|NoneType)"):
+        getattr(tok, method)(wrong)
+
+
+def test_what_is_no_token(tok):
+    with pytest.raises(UnknownTokenError, match="is not a token of the vocabulary"):
+        tok.encode_single_token("\ud800")
+    with pytest.raises(TypeError, match="it must be text or bytes"):
+        tok.encode_single_token(5)
 
 
 def test_errors_are_treated_as_told(tok):

@@ -36,7 +36,7 @@ def extend(job: Extend, *, sample: opt.Sample = (), json: opt.Json = False) -> N
 
 def _run(job: Prune | Extend, sample: Any, as_json: bool) -> tuple[Changed, dict[str, Any]]:
     """Do the job, and print its certificate and what an export costs; the first rows of the summary."""
-    job.check()
+    job.check(also_read=sample)
     check_sample(sample)
     with progress_bar() as progress:
         changed = job.run(progress=progress)

@@ -42,11 +42,11 @@ def train(
     watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
-    from ..jobs.outputs import refuse_existing
     from ..kernels.machine import peak_memory
     from ._tables import Forms
 
-    job.check()
+    outputs = [path for path in (html, log) if path is not None]
+    job.check(also_read=[*sample, *held_out], also_written=outputs)
     compares = len(job.sizes) > 1 or bool(held_out)
     if html is not None and not compares:
         size, other = OptionName("vocab_size"), OptionName("held_out")
@@ -55,11 +55,7 @@ def train(
         )
     if job.parity and sample:
         raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
-    read = [*job.everything_read, *sample, *held_out]
-    if log is not None:
-        refuse_existing(log, overwrite=job.overwrite, sources=read)
     forms = Forms(html=html, overwrite=job.overwrite)
-    forms.check(read)
     check_sample([*sample, *held_out])
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import FormatError, InputError
+from ..sources.packed import PACKED, PACKED_BYTES
 from ..vocabulary.validation import MAX_FILE_ID as MAX_ID
 from ..vocabulary.validation import show
 
@@ -19,12 +20,6 @@ BLANK = b"\xef\xbb\xbf \t\r\n"  # what may be before the content of a text file
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
-_PACKED = (
-    b"\x1f\x8b",
-    b"BZh",
-    b"\xfd7zXZ\0",
-    b"\x28\xb5\x2f\xfd",
-)  # gzip, bzip2, xz and Zstandard may begin so; ByteStream looks closer
 
 Token = TypeVar("Token", bytes, str)
 
@@ -43,8 +38,8 @@ def read_bytes(path: str | os.PathLike) -> bytes:
     name = os.fspath(path)
     data = bytearray()
     with suppress(OSError), open(name, "rb") as file:  # the error of ByteStream says what to do
-        head = file.read(6)
-        if not head.startswith(_PACKED) and file.seekable():
+        head = file.read(PACKED_BYTES)
+        if not PACKED.match(head) and file.seekable():
             file.seek(0)
             most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
             # read() takes memory for all that it is asked for. The size is 0 where it is not known.

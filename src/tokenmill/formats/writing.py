@@ -206,15 +206,17 @@ def check_output(
     sources: what the command reads, which is never replaced.
     """
     target = named(path)
-    if format in _ONE_FILE:
-        refuse_existing(path, overwrite=overwrite, sources=sources)
-    elif format == "tiktoken":
-        beside = [] if is_device(path) else [companion_path(target)]
-        refuse_existing(path, *beside, overwrite=overwrite, sources=sources)
-    elif _stays(target):
-        refuse_existing(*(target / name for name in OWN_FILES), overwrite=overwrite, sources=sources)
+    if format in (*_ONE_FILE, "tiktoken") or _stays(target):
+        refuse_existing(*paths_of(target, format), overwrite=overwrite, sources=sources)
     else:
         refuse_folder(path, _is_own, overwrite=overwrite, sources=sources)
+
+
+def paths_of(target: Path, format: str) -> list[Path]:
+    """The files that `write` may write."""
+    if format in _ONE_FILE or is_device(target):
+        return [target]
+    return [target, companion_path(target)] if format == "tiktoken" else [target / name for name in OWN_FILES]
 
 
 def _is_own(path: Path) -> bool:

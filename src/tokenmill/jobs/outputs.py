@@ -268,6 +268,16 @@ def refuse_source(sources: Iterable[Any], *outputs: StrPath) -> None:
                         raise UsageError(f"{path} {what} this command reads. Name another output.")
 
 
+def refuse_same(*outputs: StrPath) -> None:
+    """Raise a UsageError if two outputs of a command are one file or folder, by whatever name. Both may go to one device."""
+    seen: set[str] = set()
+    for path in outputs:
+        whole = os.path.realpath(path)
+        if whole in seen and not is_device(path):
+            raise UsageError(f"{path} is another output of this command too. Name another output.")
+        seen.add(whole)
+
+
 def named(path: StrPath) -> Path:
     """The path of an output. UsageError for an empty name, which would be that of the current folder, and for -."""
     if not os.fspath(path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -51,15 +51,27 @@ class Change(Options):
         """The new id of each old one, -1 for a token that went."""
         return self.output / "id_map.npy"
 
-    def check(self) -> None:
-        """Refuse options that do not go together, and an output that exists, before the work begins."""
-        from ..formats import check_output
+    def _side_files(self) -> list[Path]:
+        """What is written next to the files of the tokenizer."""
+        return [self.id_map_path]
+
+    def _everything_read(self) -> list[Any]:
+        """The sources of every kind."""
         from ..formats.finding import files_read
 
+        return [*files_read(self.tokenizer), *self.sources]
+
+    def check(self, *, also_read: Iterable[Any] = ()) -> None:
+        """Refuse options that do not go together, and an output that exists, before the work begins.
+
+        also_read: sources of the caller, which no output replaces either.
+        """
+        from ..formats import check_output
+
         self._refuse_unused()
-        sources = [*files_read(self.tokenizer), *self.sources]
+        sources = [*self._everything_read(), *also_read]
         check_output(self.output, overwrite=self.overwrite, sources=sources)
-        refuse_existing(self.id_map_path, overwrite=self.overwrite, sources=sources)
+        refuse_existing(*self._side_files(), overwrite=self.overwrite, sources=sources)
 
     def _count(self, tok: Tokenizer, progress: Progress | None, special: Collection[str] = ()) -> WordCounts:
         from .evaluation_text import EvaluationText
@@ -147,13 +159,16 @@ class Prune(Change):
         if not self.sources:
             yield ("a prune without text",), {"ios", "min_uses", "unit", "separator", "field", "num_threads"}
 
-    def check(self) -> None:
+    def _everything_read(self) -> list[Any]:
+        return [*super()._everything_read(), *([self.ids] if self.ids else [])]
+
+    def check(self, *, also_read: Iterable[Any] = ()) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
             ids, script, ios = map(OptionName, ("ids", "script", "ios"))
             raise UsageError(
                 "name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", ios
             )
-        super().check()
+        super().check(also_read=also_read)
 
     def run(self, *, progress: Progress | None = None) -> Changed:
         """Prune, save and certify."""
@@ -200,6 +215,12 @@ class Extend(MergeOptions, Change):
         """The path of the file in which --reuse lists the old ids for each new one."""
         return self.output / "new_rows.json"
 
+    def _side_files(self) -> list[Path]:
+        return [] if self.reuse is None else [self.id_map_path, self.new_rows_path]
+
+    def _everything_read(self) -> list[Any]:
+        return [*super()._everything_read(), *self.keep]
+
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         training = {"min_count", "min_pair_count", "max_token_bytes", "refine"}
         if self.reuse is not None:
@@ -210,15 +231,13 @@ class Extend(MergeOptions, Change):
             path = ("an extension without text",)
             yield path, {"vocab_size", "reuse", "unit", "separator", "field", "num_threads", *training}
 
-    def check(self) -> None:
+    def check(self, *, also_read: Iterable[Any] = ()) -> None:
         size, special = OptionName("vocab_size"), OptionName("special_tokens")
         if not self.sources and not (self.special_tokens and self.vocab_size is None):
             raise UsageError("name the text to train on; without text, give ", special, " and no ", size)
         if self.sources and self.vocab_size is None and self.reuse is None:
             raise UsageError("give ", size, ", the number of ids to train to, or ", OptionName("reuse"))
-        super().check()
-        if self.reuse is not None:
-            refuse_existing(self.new_rows_path, overwrite=self.overwrite)
+        super().check(also_read=also_read)
 
     def run(self, *, progress: Progress | None = None) -> Changed:
         """Extend and save; with reuse, certify too."""

@@ -41,7 +41,6 @@ from .blocks import (
     StreamSource,
 )
 from .find import (
-    COMPRESSIONS,
     OnSkip,
     Skip,
     Source,
@@ -54,6 +53,7 @@ from .find import (
     suffix_of,
 )
 from .jsonl import ArraySource, LinesSource
+from .packed import COMPRESSIONS
 from .parquet import ParquetSource
 from .streams import ByteStream, Pause
 from .text import CutSource, FileSource

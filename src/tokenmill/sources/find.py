@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, OptionName, UsageError, plural, reason_of
+from .packed import COMPRESSIONS
 from .remote import files_at, size_at
 
 Source = Path | str
 STDIN = "-"
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::|://)", re.IGNORECASE)
 
 

@@ -16,7 +16,6 @@ import io
 import itertools
 import lzma
 import os
-import re
 import select
 import stat
 import sys
@@ -27,17 +26,14 @@ from typing import Any
 
 from ..errors import InputError, MissingExtraError, reason_of
 from .decompress import PLAIN_STEP, MemberReader, decompressed
-from .find import COMPRESSIONS, STDIN, Source, is_url, shown
+from .find import STDIN, Source, is_url, shown
+from .packed import COMPRESSIONS, PACKED, PACKED_BYTES
 from .remote import open_url
 
 Pause = Callable[[], None]
 
 PIPE_WAIT = 0.1  # seconds
 
-_PACKED = re.compile(
-    rb"(?P<gz>\x1f\x8b\x08)|(?P<bz2>BZh[1-9](1AY&SY|\x17rE8P\x90))|(?P<xz>\xfd7zXZ\0)|(?P<zst>\x28\xb5\x2f\xfd)"
-)
-_PACKED_BYTES = 10  # that tell
 # The UTF-32 mark of little-endian text begins with that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF8: None,
@@ -167,8 +163,8 @@ class ByteStream:
     def _look_ahead(self) -> str:
         """Read the first bytes, which are given out first. Returns the suffix of how the rest is stored, "" for plain bytes."""
         with contextlib.suppress(InputError):  # it is raised again when the first bytes are read
-            self.peek(_PACKED_BYTES)
-        packed = _PACKED.match(self._ahead)
+            self.peek(PACKED_BYTES)
+        packed = PACKED.match(self._ahead)
         if packed and isinstance(self._file, io.FileIO) and self._file.seekable():
             self._file.seek(0)  # several threads may decompress it
             self._ahead = memoryview(b"")

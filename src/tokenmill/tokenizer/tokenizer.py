@@ -187,7 +187,8 @@ class Tokenizer:
         >>> tok.encode_single_token(b"low")
         310
         """
-        token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
+        given = text_or_bytes
+        token = given.encode(errors="surrogatepass") if isinstance(given, str) else bytes(memoryview(given))
         try:
             return self._core.ids_by_token[token]
         except KeyError:

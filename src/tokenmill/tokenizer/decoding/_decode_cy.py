@@ -20,7 +20,7 @@ from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_decode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_small_int
 
-from ...errors import UnknownTokenError, UsageError
+from ...errors import UnknownTokenError, UsageError, WrongTypeError
 
 # Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
 SLACK = cython.declare(cython.size_t, 16)
@@ -79,7 +79,7 @@ class Decoder:
 
     def token(self, id: object) -> bytes:
         """The bytes of one id."""
-        i: cython.longlong = _number(index(id))
+        i: cython.longlong = _number(id)
         if i < 0 or cython.cast(cython.size_t, i) >= self._n or self._spans[i].size == NO_TOKEN:
             self._unknown(id)
         return self._tokens[i]
@@ -153,7 +153,7 @@ class Decoder:
             wanted[0] = sums
             if i < stop:  # a large int, another integer type, or no id
                 id = ids[i]
-                if kind != "" or not self._add(wanted, i, _number(index(id))):
+                if kind != "" or not self._add(wanted, i, _number(id)):
                     self._unknown(id)
                 i += 1
             if i < wanted.n:
@@ -297,8 +297,12 @@ def _decode_any(data: bytes, errors: bytes) -> str:
 @cython.cfunc
 @cython.inline
 def _number(id: object) -> cython.longlong:
-    """The value of an int; -1, which is not an id either, if it does not fit."""
+    """The value of an integer of any type; -1, which is not an id either, if it does not fit."""
     overflow: cython.int = 0
+    try:
+        id = index(id)
+    except TypeError:
+        raise WrongTypeError(f"an id is an integer, not {type(id).__name__}") from None
     return PyLong_AsLongLongAndOverflow(id, cython.address(overflow))
 
 
