@@ -25,6 +25,8 @@ from .rows import ENTRY, Pause, collect, concatenate, filter_rows, grow, merge_a
 from .spill import Spill
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..split import Splitter
     from .rows import Rows
 
@@ -48,7 +50,7 @@ class Counter:
     A subclass that counts something else than the pretokens of a splitter has its own `count_block`.
     """
 
-    def __init__(self, splitter: Splitter | None, budget: int, spill: Spill, pause: Pause):
+    def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
         self.table = CountTable(min(1 << 16, budget // ENTRY))
         self.documents = 0
         self.factors: Sequence[int] = (1,)
@@ -56,7 +58,7 @@ class Counter:
         self.pause = pause
         self.source: BlockSource | None = None  # that it draws from
         self.block = Block()
-        self._splitter = splitter
+        self.splitter = splitter
         self._budget = budget
         self._spill = spill
         self._cannot_grow = False
@@ -78,8 +80,7 @@ class Counter:
 
     def count_block(self, block: Block) -> None:
         """Add the pretokens of a block to the table."""
-        splitter = self._splitter
-        assert splitter is not None
+        splitter = self.splitter
         if not self._pattern_checked and (longest := max(block.texts(), key=len, default=b"")):
             self._pattern_checked = True
             splitter.warn_of_long_pretokens(longest)
@@ -126,14 +127,17 @@ class Counter:
 
         first = 0
         for last in map(int, document_ends):
-            self.pause()
             text = bytes(memoryview(data)[first:last])
-            ends = np.asarray(splitter.ends(text), np.uint64)
-            start = 0
-            while start < len(ends):
-                self.make_room()
-                start = count_pretokens(self.table, text, ends, start)
+            self.add(text, np.asarray(splitter.ends(text), np.uint64))
             first = last
+
+    def add(self, text: bytes | np.ndarray, ends: np.ndarray) -> None:
+        """Add the pretokens of `text`, which end at `ends`, to the table."""
+        self.pause()
+        start = 0
+        while start < len(ends):
+            self.make_room()
+            start = count_pretokens(self.table, text, ends, start)
 
 
 class Threads:
