@@ -8,26 +8,26 @@ and that state are a complete count of the text so far.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from importlib import import_module
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block, BlockSource
-from ._count_cy import count_pretokens, count_text
+from ._count_cy import count_text
 from ._table_cy import CountTable
 from .rows import ENTRY, Pause, collect, concatenate, filter_rows, grow, merge_all
 from .spill import Spill
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..split import Splitter
+    from ..split._scan_cy import Scanner
     from .rows import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
@@ -85,13 +85,20 @@ class Counter:
             self._pattern_checked = True
             splitter.warn_of_long_pretokens(longest)
         data, ends = splitter.prepared(block.data, block.ends)
-        if splitter.scanner is None:
-            self._count_slowly(data, ends, splitter)
+        if splitter.scanner is not None:
+            self.add(data, ends, splitter.scanner)
             return
+        for first, last in itertools.pairwise([0, *ends]):  # the `regex` module finds the pretokens
+            text = bytes(memoryview(data)[first:last])
+            self.add(text, splitter.ends(text))
+
+    def add(self, data: Any, ends: Any, scanner: Scanner | None = None) -> None:
+        """Add the pretokens of the documents that end at `ends`, or these themselves, to the table."""
+        self.pause()
         position = document = 0
         while document < len(ends):
             self.make_room()
-            position, document = count_text(self.table, splitter.scanner, data, ends, position, document, SLICE)
+            position, document = count_text(self.table, scanner, data, ends, position, document, SLICE)
 
     def wants_pause(self) -> bool:
         """Whether the tables should go to disk before the next block."""
@@ -118,26 +125,6 @@ class Counter:
             table.use_more()
         else:  # the block has more new pretokens than `wants_pause` foresaw
             self._spill.write([table], pause=self.pause)
-
-    def _count_slowly(
-        self, data: bytes | bytearray | memoryview, document_ends: Sequence[int], splitter: Splitter
-    ) -> None:
-        """For a pattern without an automaton: the `regex` module finds the pretokens."""
-        import numpy as np
-
-        first = 0
-        for last in map(int, document_ends):
-            text = bytes(memoryview(data)[first:last])
-            self.add(text, np.asarray(splitter.ends(text), np.uint64))
-            first = last
-
-    def add(self, text: bytes | np.ndarray, ends: np.ndarray) -> None:
-        """Add the pretokens of `text`, which end at `ends`, to the table."""
-        self.pause()
-        start = 0
-        while start < len(ends):
-            self.make_room()
-            start = count_pretokens(self.table, text, ends, start)
 
 
 class Threads:
