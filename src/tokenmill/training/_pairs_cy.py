@@ -151,6 +151,7 @@ class Pairs:
         writes their positions into their segments (a counting sort).
         """
         node: cython.pointer(uint32_t) = corpus.node
+        spread: cython.bint = tokens.spread
         wide: cython.bint = corpus.wide
         direct: cython.pointer(uint32_t) = cython.NULL
         kept: cython.pointer(uint32_t) = cython.NULL  # by id in the first pass: the new id, or FREE | left token
@@ -181,7 +182,8 @@ class Pairs:
                         if left == SENTINEL:
                             continue
                         left &= TOKEN
-                        next = place + tokens.size[left].span
+                        if spread:
+                            next = place + tokens.size[left].span
                         right = node[next]
                         if right == SENTINEL:
                             continue

@@ -36,7 +36,6 @@ cdef class Step:
     cdef uint32_t* fresh_pair
     cdef size_t n_fresh
     cdef size_t fresh_room
-    cdef size_t fresh_pair_room
     cdef uint32_t* grown
     cdef size_t n_grown
     cdef size_t grown_room

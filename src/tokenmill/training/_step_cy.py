@@ -14,7 +14,7 @@ Both loops, _merge_cy.py and _picky_cy.py, are made of such steps. They say whic
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.tokenmill.kernels._arrays import grown_array
+from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import (
@@ -72,15 +72,19 @@ class Step:
         self.n_grown = 0
         self.number += 1
         self.pairs.reserve(pairs)
-        self.grown = cython.cast(
-            cython.pointer(uint32_t), grown_array(self.grown, cython.address(self.grown_room), pairs, 4)
-        )
-        self.fresh = cython.cast(
-            cython.p_char, grown_array(self.fresh, cython.address(self.fresh_room), positions, self.pairs.width)
-        )
-        self.fresh_pair = cython.cast(
-            cython.pointer(uint32_t), grown_array(self.fresh_pair, cython.address(self.fresh_pair_room), positions, 4)
-        )
+        if self.grown_room < pairs:
+            free(self.grown)
+            self.grown = cython.NULL
+            self.grown = cython.cast(cython.pointer(uint32_t), new_array(2 * pairs, 4))
+            self.grown_room = 2 * pairs
+        if self.fresh_room < positions:
+            free(self.fresh)
+            free(self.fresh_pair)
+            self.fresh, self.fresh_pair = cython.NULL, cython.NULL
+            positions += positions >> 1
+            self.fresh = cython.cast(cython.p_char, new_array(positions, self.pairs.width))
+            self.fresh_pair = cython.cast(cython.pointer(uint32_t), new_array(positions, 4))
+            self.fresh_room = positions
         return 0
 
     def successor(self, left, right):

@@ -30,6 +30,7 @@ cdef class Tokens:
     cdef readonly size_t n_removed
     cdef size_t max_bytes
     cdef size_t max_words
+    cdef bint spread  # some token spans several nodes
     cdef size_t room
     cdef size_t size_room
     cdef size_t made_room

@@ -37,6 +37,7 @@ class Tokens:
     ):
         self.seed.a, self.seed.b = random_seed()
         self.max_bytes, self.max_words = max_bytes, max_words
+        self.spread = spans is not None
         self._add_known(alphabet, spans or [1] * len(alphabet))
         self.n_alphabet = self.n_tokens
         if looks_up:
@@ -131,6 +132,7 @@ class Tokens:
             self.made[id].right = right
             size[id].span = size[left].span + size[right].span
             size[id].shape = joined(size[left].shape, size[right].shape)
+        self.spread = True
         self._add_event(left, right, id, count, 0)
         return id
 
