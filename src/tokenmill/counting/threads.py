@@ -53,7 +53,7 @@ class Counter:
     def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
         self.table = CountTable(min(1 << 16, budget // ENTRY))
         self.documents = 0
-        self.factors: Sequence[int] = (1,)
+        self.factors: Sequence[int] = (1,)  # by group of sources: what an occurrence counts (weights.py)
         self.bytes_of = [0]  # by group
         self.pause = pause
         self.source: BlockSource | None = None  # that it draws from
@@ -64,10 +64,6 @@ class Counter:
         self._cannot_grow = False
         self._pattern_checked = False
         self._factor = 1
-
-    def set_factors(self, factors: Sequence[int]) -> None:
-        """Before anything is counted: what an occurrence counts in each group of sources (weights.py)."""
-        self.factors, self.bytes_of = factors, [0] * len(factors)
 
     def count(self, block: Block, group: int = 0) -> None:
         """group: that of the block's source."""

@@ -16,7 +16,6 @@ from ..errors import UsageError
 from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import part_encoder
 from ..training import Training
-from ..training.loops import by_falling_count
 from ..training.watching import Watch
 from ..vocabulary import AddedToken, Vocabulary
 from . import passes
@@ -24,8 +23,6 @@ from ._fragments_cy import BEGINS_WITH_SPACE, ENDS_WITH_COLON, HOLDS_BOTH, Segme
 
 if TYPE_CHECKING:
     from ..sources.blocks import Cut
-
-_LEARNT = 1 << 17  # words that all caches begin with
 
 
 def train_superbpe(job: passes.Job) -> Vocabulary:
@@ -67,8 +64,6 @@ class _Stage2(passes.Passes):
         if job.options.colon_veto is not False:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
         self.encoder = part_encoder(self.tokens, first.events)
-        words = by_falling_count(job.counts.counts, job.options.min_count)[:_LEARNT]
-        self.encoder.learn(job.counts.arena, job.counts.offsets, words)
         self.encoder.begin()
 
     @property

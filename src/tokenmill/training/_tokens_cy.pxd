@@ -48,7 +48,7 @@ cdef class Tokens:
     cdef size_t n_events
     cdef size_t events_room
 
-    cdef uint32_t join(self, uint32_t left, uint32_t right, uint64_t count) except? 0 nogil
+    cpdef uint32_t join(self, uint32_t left, uint32_t right, uint64_t count) except? 0 nogil
     cdef size_t remove(self, uint32_t id, uint64_t a, uint64_t b) except 0 nogil
     cdef uint32_t* _slot_of(self, uint32_t id) noexcept nogil
     cdef int _add_event(self, uint32_t left, uint32_t right, uint32_t new, uint64_t a, uint64_t b) except -1 nogil

@@ -136,10 +136,6 @@ class Tokens:
         self._add_event(left, right, id, count, 0)
         return id
 
-    def make(self, left: uint32_t, right: uint32_t) -> int:
-        """Merge left and right, whose count is not known, into a new token; returns its id."""
-        return self.join(left, right, 0)
-
     def remove(self, id, a, b):
         """Remove `id`, whose IoS is a / b; what replaces it is put into `parts`. Returns the number of parts."""
         length: cython.size_t = self.size[id].length

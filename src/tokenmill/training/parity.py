@@ -125,8 +125,8 @@ class ParityTraining:
         known = Tokens(tokens, None, options.max_bytes)
         texts = self._loops(self._texts, known)
         judged = texts if self._judged is None else self._loops(self._judged, known)
-        choice = _Choice([loop.corpus.n_tokens for loop in judged], self.parity, self._names)
         sizes = [loop.corpus.n_tokens for loop in judged]
+        choice = _Choice(sizes, self.parity, self._names)
         watch = Watch(self.progress, tokens)
         numbers = np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
@@ -134,7 +134,7 @@ class ParityTraining:
             if pair is None:
                 numbers = numbers[:done]
                 break
-            new = known.make(*pair)
+            new = known.join(*pair, 0)
             numbers[done, 0] = sum([loop.merge_pair(*pair, new) for loop in texts])
             if judged is not texts:
                 for loop in judged:
