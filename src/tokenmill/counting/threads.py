@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from importlib import import_module
@@ -86,7 +87,7 @@ class Counter:
             return
         for first, last in itertools.pairwise([0, *ends]):  # the `regex` module finds the pretokens
             text = bytes(memoryview(data)[first:last])
-            self.add(text, splitter.ends(text))
+            self.add(text, array("Q", splitter.ends(text)))
 
     def add(self, data: Any, ends: Any, scanner: Scanner | None = None) -> None:
         """Add the pretokens of the documents that end at `ends`, or these themselves, to the table."""
