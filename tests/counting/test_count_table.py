@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill.counting import rows as tables_module
-from tokenmill.counting._count_cy import count_pretokens
+from tokenmill.counting._count_cy import count_text
 from tokenmill.counting._row_merge_cy import RowMerge, hashes
 from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.rows import (
@@ -59,10 +59,10 @@ def canonical(counter):
 def count_all(table, pretokens, rng=None):
     """Count pretokens, one each, through many small growths."""
     ends = np.cumsum([len(pretoken) for pretoken in pretokens]).astype(np.uint64)
-    text, start = np.frombuffer(b"".join(pretokens), np.uint8), 0
+    text, position, document = np.frombuffer(b"".join(pretokens), np.uint8), 0, 0
     while True:
-        start = count_pretokens(table, text, ends, start)
-        if start == len(ends):
+        position, document = count_text(table, None, text, ends, position, document, 1 << 30)
+        if document == len(ends):
             return table
         grow(table, int(table.slots * (rng.choice([1.05, 2, 3.3]) if rng else 2)))
 

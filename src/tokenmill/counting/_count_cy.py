@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The counting kernel: the pretokens of a text into a table, straight from a Scanner.
+"""The counting kernel: the pretokens of a text into a table, straight from a Scanner, or where it is known where they end.
 
 Few distinct pretokens are most of the text. A direct-mapped cache in front of the table counts those seen last: a pretoken
 that is there is counted there, another one takes the slot, and what was in it goes to the table with its count. In samples
@@ -12,7 +12,7 @@ The cache is empty between two calls, so from outside a table is always complete
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.counting._table_cy import CACHED, MOST, Addition, CountTable, Entry, set_addition
+from cython.cimports.tokenmill.counting._table_cy import CACHED, MOST, Addition, CountTable, Entry
 from cython.cimports.tokenmill.kernels._memory import tm_pages_small
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 
@@ -43,10 +43,14 @@ def _empty(cache: cython.pointer(Entry), slots: cython.size_t, table: CountTable
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _next_ends(scanner: Scanner, base: cython.pointer(cython.const[uint8_t]), document_ends: cython.const[uint64_t][::1],
-               position: cython.size_t, document: cython.pointer(cython.Py_ssize_t), ends: cython.pointer(cython.size_t),
+def _next_ends(scanner: Scanner | None, base: cython.pointer(cython.const[uint8_t]),
+               document_ends: cython.const[uint64_t][::1], position: cython.size_t,
+               document: cython.pointer(cython.Py_ssize_t), ends: cython.pointer(cython.size_t),
                batch: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The ends of the next pretokens from `position` on, and of the next documents too; how many there are."""
+    """The ends of the next pretokens from `position` on, and of the next documents too; how many there are.
+
+    scanner: None if each document is a pretoken.
+    """
     first: cython.size_t = document_ends[document[0] - 1] if document[0] > 0 else 0
     n: cython.Py_ssize_t = 0
     m: cython.Py_ssize_t
@@ -55,6 +59,10 @@ def _next_ends(scanner: Scanner, base: cython.pointer(cython.const[uint8_t]), do
         if position >= document_ends[document[0]]:
             first = document_ends[document[0]]
             document[0] += 1
+            continue
+        if scanner is None:
+            position = ends[n] = document_ends[document[0]]
+            n += 1
             continue
         m = scanner.scan(base + first, position - first, document_ends[document[0]] - first, ends + n, batch - n)
         if m == 0:
@@ -66,10 +74,10 @@ def _next_ends(scanner: Scanner, base: cython.pointer(cython.const[uint8_t]), do
     return n
 
 
-def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][::1],
+def count_text(table: CountTable, scanner: Scanner | None, text: cython.const[uint8_t][::1],
                document_ends: cython.const[uint64_t][::1], position: cython.size_t, document: cython.Py_ssize_t,
                limit: cython.size_t):
-    """Count the pretokens of text[position:], where document i ends at document_ends[i].
+    """Count the pretokens of text[position:], where document i ends at document_ends[i]. Without a scanner, they are pretokens.
 
     Stops at the end of the last document, when the table is full, or after about `limit` bytes. Returns the new
     (position, document) to go on from.
@@ -113,25 +121,3 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
     if stuck:
         raise RuntimeError("the scanner found no pretoken")
     return position, document
-
-
-def count_pretokens(table: CountTable, text: cython.const[uint8_t][::1], pretoken_ends: cython.const[uint64_t][::1],
-                    start: cython.Py_ssize_t):
-    """Count the pretokens of `text` that end at pretoken_ends[start:], until full. Returns the next `start`."""
-    some: Addition[MOST]
-    readable: cython.size_t = text.shape[0]
-    position: cython.size_t = pretoken_ends[start - 1] if start > 0 else 0
-    n: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        while start < pretoken_ends.shape[0] and table.has_room(MOST):
-            n = min(MOST, pretoken_ends.shape[0] - start)
-            for i in range(n):
-                set_addition(cython.address(text[position]), pretoken_ends[start + i] - position,
-                              cython.address(text[0]) + readable, some + i)
-                position = pretoken_ends[start + i]
-            if not table.add_all(some, n):
-                break
-            start += n
-    table.check()
-    return start

@@ -15,13 +15,12 @@ from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._table_cy import LONG, CountTable, Entry, canonical_hash
 from cython.cimports.tokenmill.kernels._arrays import grown_array
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
-from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of, tm_same_short
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
 
 EMPTY = cython.declare(uint64_t, 0xFE)  # the tag of the pretoken without bytes, which only mappings made by hand have
 STEP = cython.declare(cython.size_t, 512)  # slots looked at between two looks at how much room there is
 CROWD = cython.declare(cython.size_t, 256)  # rows of a bucket that insertion sort takes; only crafted hashes give more
 
-# 16 bytes can be read at `pretoken`, however short it is.
 Row = cython.struct(
     hash=uint64_t, count=uint64_t, pretoken=cython.pointer(cython.const[uint8_t]), length=cython.size_t)
 
@@ -36,9 +35,6 @@ def _order(first: cython.pointer(cython.const[cython.void]), second: cython.poin
     order: cython.int
     if a.hash != b.hash:
         return 1 if a.hash > b.hash else -1
-    if a.length == b.length and a.length <= 15:
-        if tm_same_short(a.pretoken, b.pretoken, a.length):
-            return 0
     order = memcmp(a.pretoken, b.pretoken, min(a.length, b.length))
     if order:
         return order
@@ -120,11 +116,9 @@ class RowMerge:
         n: cython.size_t = counts.shape[0]
         size: cython.size_t = arena.shape[0]
         i: cython.size_t
-        tail: cython.size_t = size - 16 if size > 16 else 0
         valid: cython.bint = True
         row: cython.pointer(Row)
-        padded: cython.const[uint8_t][::1] = bytes(arena[tail:]) + bytes(16)
-        self.kept.append((arena, padded))
+        self.kept.append(arena)
         if cython.cast(cython.size_t, offsets.shape[0]) != n + 1 or hashes.shape[0] != counts.shape[0]:
             raise ValueError("there is one offset more than counts and hashes")
         with cython.nogil:
@@ -135,10 +129,7 @@ class RowMerge:
                     break
                 row = self.rows + self.used
                 row.length = offsets[i + 1] - offsets[i]
-                if offsets[i] >= tail and row.length <= 16:
-                    row.pretoken = cython.address(padded[0]) + (offsets[i] - tail)
-                else:
-                    row.pretoken = cython.address(arena[0]) + offsets[i]
+                row.pretoken = cython.address(arena[0]) + offsets[i]
                 row.count = counts[i]
                 row.hash = hashes[i]
                 self.used += 1
@@ -160,17 +151,14 @@ class RowMerge:
         i: cython.size_t
         row: cython.pointer(Row)
         position: cython.size_t = 0
-        end: cython.size_t = self.nbytes
-        if (cython.cast(cython.size_t, arena.shape[0]) < end
+        if (cython.cast(cython.size_t, arena.shape[0]) < self.nbytes
                 or cython.cast(cython.size_t, offsets.shape[0]) < self.used
                 or cython.cast(cython.size_t, counts.shape[0]) < self.used):
             raise ValueError("the arrays are too short for the rows")
         with cython.nogil:
             for i in range(self.used):
                 row = self.sorted + i
-                if row.length <= 16 and position + 16 <= end:
-                    memcpy(cython.address(arena[position]), row.pretoken, 16)  # the next pretoken overwrites the rest
-                elif row.length:
+                if row.length:
                     memcpy(cython.address(arena[position]), row.pretoken, row.length)
                 position += row.length
                 offsets[i] = position

@@ -101,7 +101,7 @@ class FileCount:
             return True
 
         for counter in threads.counters:
-            counter.set_factors(self.weighing.factors)
+            counter.factors, counter.bytes_of = self.weighing.factors, [0] * len(self.weighing.factors)
         threads.counters[0].documents, threads.counters[0].bytes_of = self._before
         try:
             # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.

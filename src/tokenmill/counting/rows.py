@@ -11,6 +11,7 @@ order. A part fits into the processor's cache, and every way of dividing the wor
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Protocol
@@ -161,13 +162,8 @@ def duplicate_in(rows: Rows) -> bytes | None:
     arena, offsets, counts = rows
     if is_canonical(rows) or len(merge_rows([(arena, offsets, np.zeros_like(counts))])[2]) == len(counts):
         return None
-    seen: set[bytes] = set()
-    for i in range(len(counts)):
-        pretoken = _pretoken(rows, i)
-        if pretoken in seen:
-            return pretoken
-        seen.add(pretoken)
-    return None
+    pretokens = [_pretoken(rows, i) for i in range(len(counts))]
+    return next(pretoken for pretoken, n in Counter(pretokens).items() if n > 1)
 
 
 def table_sources(tables: Sequence[CountTable], pause: Pause = lambda: None) -> list[RowSource]:

@@ -15,7 +15,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -163,27 +163,19 @@ def write_counts(
     """Write the sum of `sources` as files into an existing folder, without what was seen fewer than `min_count` times.
 
     pool: writes `at_once` files at once.
-    progress: called as progress("merge", thousandths of the hash range done, 1000).
+    progress: called as progress("merge", files written, files).
     """
     files = files_for(about.total_bytes)
-    bits = files.bit_length() - 1
-    shares = [0.0] * files  # how much of each file's range of hashes is done
 
     def write(number: int) -> tuple[int, int, int]:
-        def watch(rows: Rows) -> None:
-            shares[number] = order_of(rows, len(rows[2]) - 1)[0] * files / 2**64 - number
-
         with open_output(folder / name_of_file(number, files)) as file:
-            sums = write_file(file, about, merged_part(sources, number, bits, pause), watch, min_count)
-        shares[number] = 1.0
-        return sums
+            return write_file(file, about, merged_part(sources, number, files.bit_length() - 1, pause), min_count)
 
-    def watch() -> None:
+    written: list[tuple[int, int, int]] = []
+    for sums in map_in_order(pool, write, range(files), at_once):
+        written.append(sums)
         if progress is not None:
-            progress("merge", int(1000 * sum(shares) / files), 1000)
-
-    written = list(map_in_order(pool, write, range(files), at_once, watch))
-    watch()
+            progress("merge", len(written), files)
     return Written.sum(written)
 
 
@@ -197,20 +189,13 @@ def is_own(path: Path) -> bool:
     return re.fullmatch(r"counts-\d{5}-of-\d{5}\.parquet", path.name) is not None and path.is_file()
 
 
-def write_file(
-    file: IO[bytes],
-    about: About,
-    parts: Iterable[Rows],
-    watch: Callable[[Rows], None] = lambda rows: None,
-    min_count: int = 0,
-) -> tuple[int, int, int]:
+def write_file(file: IO[bytes], about: About, parts: Iterable[Rows], min_count: int = 0) -> tuple[int, int, int]:
     """Write one file of word counts, without what was seen fewer than `min_count` times.
 
     The file, its row groups included, depends on the rows alone, not on the parts in which they come. Returns the values of
     Written.
 
     parts: rows in canonical order.
-    watch: called with each row group that was written.
     """
     pa = require("pyarrow", "corpus", "writing word counts")
     parquet = require("pyarrow.parquet", "corpus", "writing word counts")
@@ -229,7 +214,6 @@ def write_file(
         for rows in _row_groups(written.frequent(parts, min_count)):
             check.add(rows)
             writer.write_batch(to_batch(rows, schema), row_group_size=len(rows[2]))
-            watch(rows)
         writer.add_key_value_metadata({ROWS_KEY: check.text()})
     return astuple(written)
 

@@ -8,24 +8,27 @@ and that state are a complete count of the text so far.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from importlib import import_module
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block, BlockSource
-from ._count_cy import count_pretokens, count_text
+from ._count_cy import count_text
 from ._table_cy import CountTable
 from .rows import ENTRY, Pause, collect, concatenate, filter_rows, grow, merge_all
 from .spill import Spill
 
 if TYPE_CHECKING:
     from ..split import Splitter
+    from ..split._scan_cy import Scanner
     from .rows import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
@@ -48,24 +51,20 @@ class Counter:
     A subclass that counts something else than the pretokens of a splitter has its own `count_block`.
     """
 
-    def __init__(self, splitter: Splitter | None, budget: int, spill: Spill, pause: Pause):
+    def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
         self.table = CountTable(min(1 << 16, budget // ENTRY))
         self.documents = 0
-        self.factors: Sequence[int] = (1,)
+        self.factors: Sequence[int] = (1,)  # by group of sources: what an occurrence counts (weights.py)
         self.bytes_of = [0]  # by group
         self.pause = pause
         self.source: BlockSource | None = None  # that it draws from
         self.block = Block()
-        self._splitter = splitter
+        self.splitter = splitter
         self._budget = budget
         self._spill = spill
         self._cannot_grow = False
         self._pattern_checked = False
         self._factor = 1
-
-    def set_factors(self, factors: Sequence[int]) -> None:
-        """Before anything is counted: what an occurrence counts in each group of sources (weights.py)."""
-        self.factors, self.bytes_of = factors, [0] * len(factors)
 
     def count(self, block: Block, group: int = 0) -> None:
         """group: that of the block's source."""
@@ -78,19 +77,25 @@ class Counter:
 
     def count_block(self, block: Block) -> None:
         """Add the pretokens of a block to the table."""
-        splitter = self._splitter
-        assert splitter is not None
+        splitter = self.splitter
         if not self._pattern_checked and (longest := max(block.texts(), key=len, default=b"")):
             self._pattern_checked = True
             splitter.warn_of_long_pretokens(longest)
         data, ends = splitter.prepared(block.data, block.ends)
-        if splitter.scanner is None:
-            self._count_slowly(data, ends, splitter)
+        if splitter.scanner is not None:
+            self.add(data, ends, splitter.scanner)
             return
+        for first, last in itertools.pairwise([0, *ends]):  # the `regex` module finds the pretokens
+            text = bytes(memoryview(data)[first:last])
+            self.add(text, array("Q", splitter.ends(text)))
+
+    def add(self, data: Any, ends: Any, scanner: Scanner | None = None) -> None:
+        """Add the pretokens of the documents that end at `ends`, or these themselves, to the table."""
+        self.pause()
         position = document = 0
         while document < len(ends):
             self.make_room()
-            position, document = count_text(self.table, splitter.scanner, data, ends, position, document, SLICE)
+            position, document = count_text(self.table, scanner, data, ends, position, document, SLICE)
 
     def wants_pause(self) -> bool:
         """Whether the tables should go to disk before the next block."""
@@ -117,23 +122,6 @@ class Counter:
             table.use_more()
         else:  # the block has more new pretokens than `wants_pause` foresaw
             self._spill.write([table], pause=self.pause)
-
-    def _count_slowly(
-        self, data: bytes | bytearray | memoryview, document_ends: Sequence[int], splitter: Splitter
-    ) -> None:
-        """For a pattern without an automaton: the `regex` module finds the pretokens."""
-        import numpy as np
-
-        first = 0
-        for last in map(int, document_ends):
-            self.pause()
-            text = bytes(memoryview(data)[first:last])
-            ends = np.asarray(splitter.ends(text), np.uint64)
-            start = 0
-            while start < len(ends):
-                self.make_room()
-                start = count_pretokens(self.table, text, ends, start)
-            first = last
 
 
 class Threads:

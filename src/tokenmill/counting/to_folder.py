@@ -205,7 +205,7 @@ def _write_file(
     """Write one of the files of the output."""
     with atomic_file(task.folder / "output" / name_of_file(part, files)) as file:
         rows = merged_part(runs, part, files.bit_length() - 1)
-        return write_file(file, about, rows, min_count=scaled(min_count, about.scale))
+        return write_file(file, about, rows, scaled(min_count, about.scale))
 
 
 def plan_shards(sources: Sequence[Source], read: ReadOptions, cut: Cut | None, nbytes: int) -> list[list[Chosen]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError, checks_methods, plural, require
 from ..jobs.outputs import atomic_folder, refuse_folder
 from . import store
+from .ddfreq import is_counts_file, read_ddfreq
 from .rows import chosen_rows, duplicate_in, filter_rows, is_canonical, merge_rows, sort_rows, text_bytes
 from .weights import Part, scale_of, scaled
 
@@ -233,8 +234,6 @@ class WordCounts:
         if not os.path.isfile(path):
             rows, about = store.load_rows(path, min_count)
             return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
-        from .ddfreq import read_ddfreq
-
         merged = merge_rows(read_ddfreq(Path(path)))
         total_bytes = text_bytes(merged)
         return cls(*filter_rows(merged, min_count), total_bytes=total_bytes)
@@ -242,8 +241,6 @@ class WordCounts:
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:
         """Return whether `path` is a folder or file of word counts rather than of text."""
-        from .ddfreq import is_counts_file
-
         return store.is_saved(path) or is_counts_file(Path(path))
 
 

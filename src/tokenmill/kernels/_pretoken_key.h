@@ -50,12 +50,6 @@ static const tm_key tm_key_mask[16] = {
     {0xFFFFFFFFFFFFFFFFull, 0xFFFFFFFFFFFFull}, {0xFFFFFFFFFFFFFFFFull, 0xFFFFFFFFFFFFFFull}
 };
 
-/* Whether p[0:n] and q[0:n] are the same bytes, n <= 15; 16 bytes can be read at both. */
-static inline int tm_same_short(const uint8_t *p, const uint8_t *q, size_t n) {
-    return ((((tm_read64(p) ^ tm_read64(q)) & tm_key_mask[n].lo) |
-             ((tm_read64(p + 8) ^ tm_read64(q + 8)) & tm_key_mask[n].hi)) == 0);
-}
-
 /* The key of p[0:n], n >= 1. `end` is where readable memory ends: p + n <= end. */
 static inline tm_key tm_key_of(const uint8_t *p, size_t n, const uint8_t *end, tm_seed seed) {
     tm_key key;

@@ -13,6 +13,5 @@ cdef extern from "tokenmill/kernels/_pretoken_key.h" nogil:
     const tm_seed TM_CANONICAL
     tm_key tm_long_key(const uint8_t* p, size_t n, tm_seed seed)
     tm_key tm_key_of(const uint8_t* p, size_t n, const uint8_t* end, tm_seed seed)
-    bint tm_same_short(const uint8_t* p, const uint8_t* q, size_t n)
     uint64_t tm_hash(tm_key key, tm_seed seed)
     uint64_t tm_random_hash(tm_key key, tm_seed seed)

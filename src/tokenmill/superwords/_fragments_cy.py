@@ -17,32 +17,29 @@ high, so fewer borders are cut, and the merges stay the same.
 
 Pretokens of the counting tables are fragments here: each id is two bytes, or four if there are more than 65,536.
 
-Encoding takes longer than all else. So the ids of the first pass may be kept for the second: 32 bits each, with END in the
-last of a segment.
+Both passes work on the ids of a block: 32 bits each, with END in the last of a segment. Encoding takes longer than all else.
+So the ids of the first pass may be kept for the second.
 """
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcpy
-from cython.cimports.tokenmill.counting._table_cy import MOST, Addition, CountTable
-from cython.cimports.tokenmill.kernels._memory import tm_make_room
+from cython.cimports.tokenmill.kernels._arrays import grown_array
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
-from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_key, tm_key_of
 from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, PretokenCache
-from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import IdRoom, PartEncoder, free_id_room, make_id_room
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
+from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import SIGNALLED
 
 ROOM = cython.declare(cython.Py_ssize_t, 2048)  # segments at a time
 LEAST_ROOM = cython.declare(cython.Py_ssize_t, 128)  # with less room than this the scanner's SIMD code stops at once
 CHUNK = cython.declare(cython.size_t, 1 << 15)  # bytes of text at a time
-AHEAD = cython.declare(cython.Py_ssize_t, 16)  # totals that are prefetched
+AHEAD = cython.declare(cython.Py_ssize_t, 64)  # totals that are prefetched at once
 END = cython.declare(uint32_t, 0x80000000)
 ID = cython.declare(uint32_t, 0x7FFFFFFF)
-KEPT_CHUNK = cython.declare(cython.size_t, 1 << 13)  # kept ids at a time
 HIGHEST = cython.declare(uint16_t, 0xFFFF)  # a total stays there
 
 # What a token of stage 1 means for the veto on a colon before a space.
@@ -60,23 +57,13 @@ class SegmentReader:
     parts: encodes with the merges of stage 1; None if pretokens are looked up.
     pretokens: looks pretokens up; it may give any ids to those that are no atoms. atoms: uint8 by id, 1 for an atom.
     cache_bytes: the limit of the cache that looks them up.
-    totals: uint16, a power of two of them: the table of totals, for `add_totals`.
-    crossed: a bit for each total, for `count_fragments`: whether it is high enough. One of the two is
-        empty.
-    flags: uint8 by id, all 0 where nothing is vetoed.
-    width: the bytes of an id in a fragment, 2 or 4.
-    After `begin`, call `add_totals` or `count_fragments` until it returns True; after `begin_kept`, call `count_fragments`.
+    After `begin`, call `read` until it returns True, then `take`.
     """
 
     scanner: Scanner
-    parts = cython.declare(PartEncoder, visibility="readonly")
+    parts: PartEncoder
     pretokens: PretokenCache
     atoms: cython.const[uint8_t][::1]
-    totals: uint16_t[::1]
-    crossed: cython.const[uint8_t][::1]
-    flags: cython.const[uint8_t][::1]
-    width: cython.size_t
-    shift: cython.int
     # the block
     block: cython.const[uint8_t][::1]
     document_ends: cython.const[uint64_t][::1]
@@ -85,33 +72,17 @@ class SegmentReader:
     position: cython.size_t
     line: cython.size_t  # where the line begins and ends
     line_end: cython.size_t
-    # the segments of a chunk, and their ids
+    # the segments of a chunk, and the ids of the block so far
     ends: cython.size_t[2048]
     id_ends: cython.size_t[2048]
-    chunk: cython.pointer(uint32_t)  # in room.ids, or in ids that were kept
-    n_ids: cython.Py_ssize_t
-    room: IdRoom  # its places: of the border before each id, in the table of totals; then where fragments end
-    # ids that are kept, or were
-    keeps: cython.bint
-    kept: cython.pointer(uint32_t)
-    kept_room: cython.size_t
-    n_kept: cython.size_t
-    old: uint32_t[::1]
-    # how far the fragments of the chunk are counted
-    n_cuts: cython.Py_ssize_t
-    fragment: cython.Py_ssize_t
-    id: cython.Py_ssize_t
-    some: Addition[256]
-    waiting: cython.Py_ssize_t
+    ids: cython.pointer(uint32_t)
+    ids_room: cython.size_t
+    n_ids: cython.size_t
 
     def __cinit__(
         self,
         scanner: Scanner,
         parts: PartEncoder | None,
-        totals: uint16_t[::1],
-        crossed: cython.const[uint8_t][::1],
-        flags: cython.const[uint8_t][::1],
-        width: cython.size_t,
         pretokens: PretokenCache | None = None,
         atoms: cython.const[uint8_t][::1] = None,
         cache_bytes: cython.size_t = 0,
@@ -122,40 +93,31 @@ class SegmentReader:
         self.atoms = atoms
         self.scanner = scanner
         self.parts = parts
-        n_totals: cython.Py_ssize_t = max(totals.shape[0], 8 * crossed.shape[0])
-        self.totals = totals
-        self.crossed = crossed
-        self.flags = flags
-        self.width = width
-        self.shift = 64
-        while cython.cast(cython.Py_ssize_t, 1) << (64 - self.shift) < n_totals:
-            self.shift -= 1
 
     def __dealloc__(self):
-        free(self.kept)
-        free_id_room(cython.address(self.room))
+        free(self.ids)
 
-    def begin(self, text: cython.const[uint8_t][::1], document_ends: cython.const[uint64_t][::1], keep: bool = False):
-        """Begin a block of text, whose document i ends at document_ends[i]. keep: `take_kept` will ask for the ids."""
-        self.keeps = keep
-        self.n_kept = 0
-        self.old = None
+    def begin(self, text: cython.const[uint8_t][::1], document_ends: cython.const[uint64_t][::1]):
+        """Begin a block of text, whose document i ends at document_ends[i]."""
         self.block = text
         self.document_ends = document_ends
         self.text = cython.address(text[0]) if text.shape[0] > 0 else cython.NULL
         self.document = 0
         self.position = self.line = self.line_end = 0
-        self.n_ids = self.n_cuts = self.fragment = 0
+        self.n_ids = 0
 
-    def take_kept(self) -> bytearray:
-        """The ids of the block, for `begin_kept`."""
-        return bytearray(cython.cast(cython.p_char, self.kept)[: 4 * self.n_kept])
+    def read(self, limit: cython.size_t) -> bool:
+        """Read the next `limit` bytes. True at the end of the block."""
+        start: cython.size_t = self.position
+        more: cython.bint = True
+        with cython.nogil:
+            while more and self.position - start < limit:
+                more = self.next_pretokens() if self.pretokens is not None else self.next_lines()
+        return not more
 
-    def begin_kept(self, kept: uint32_t[::1]):
-        """Begin a block whose ids were kept."""
-        self.old = kept
-        self.position = 0
-        self.n_ids = self.n_cuts = self.fragment = 0
+    def take(self) -> bytes:
+        """The ids of the block, as uint32."""
+        return cython.cast(cython.p_char, self.ids)[: 4 * self.n_ids] if self.n_ids else b""
 
     @cython.cfunc
     @cython.nogil
@@ -184,29 +146,6 @@ class SegmentReader:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def next_chunk(self) -> cython.int:
-        """Set `chunk` to the next ids, each with the place of the total of the border before it. 0 at the end of the block."""
-        kept: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.kept))
-        i: cython.Py_ssize_t
-        if self.old is not None:
-            if not self.next_kept():
-                return 0
-        elif not (self.next_runs() if self.pretokens is not None else self.next_lines()):
-            return 0
-        elif self.keeps:
-            if not tm_make_room(kept, cython.address(self.kept_room), self.n_kept + self.n_ids, 4):
-                self.checked(NO_MEMORY)
-            memcpy(self.kept + self.n_kept, self.chunk, 4 * self.n_ids)
-            self.n_kept += self.n_ids
-        for i in range(1, self.n_ids):
-            self.room.places[i] = cython.cast(
-                uint32_t, tm_pair_hash(0, self.chunk[i - 1] & ID, self.chunk[i] & ID) >> self.shift
-            )
-        return 1
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def checked(self, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Return a number of ids, or raise what a negative number of the merger stands for."""
         if n < 0:
@@ -219,12 +158,23 @@ class SegmentReader:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def make_room(self, nbytes: cython.size_t) -> cython.int:
+        """Make room for the ids of so many bytes."""
+        self.ids = cython.cast(
+            cython.pointer(uint32_t), grown_array(self.ids, cython.address(self.ids_room), self.n_ids + nbytes + 4, 4)
+        )
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def next_lines(self) -> cython.int:
-        """The segments of the next lines and their ids. 0 at the end of the block."""
+        """Add the ids of the segments of the next lines. 0 at the end of the block."""
         first: cython.size_t = self.position
         n: cython.Py_ssize_t = 0
         m: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        ids: cython.pointer(uint32_t)
         while n <= ROOM - LEAST_ROOM and self.position - first < CHUNK:
             if self.position == self.line_end and not self.next_line():
                 break
@@ -237,202 +187,152 @@ class SegmentReader:
             self.position = self.ends[n - 1]
         if n == 0:
             return 0
-        if not make_id_room(cython.address(self.room), self.position - first, 4):
-            self.checked(NO_MEMORY)
-        self.chunk = self.room.ids
-        self.n_ids = self.checked(
-            self.parts.encode(self.text, first, self.block.shape[0], self.ends, n, self.chunk, self.id_ends)
+        self.make_room(self.position - first)
+        ids = self.ids + self.n_ids
+        self.n_ids += self.checked(
+            self.parts.encode(self.text, first, self.block.shape[0], self.ends, n, ids, self.id_ends)
         )
         for i in range(n):
-            self.chunk[self.id_ends[i] - 1] |= END
+            ids[self.id_ends[i] - 1] |= END
         return 1
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def next_runs(self) -> cython.int:
-        """The atoms of the next pretokens, up to the end of a segment. 0 at the end of the block."""
-        first: cython.size_t = self.position
+    def next_pretokens(self) -> cython.int:
+        """Add the atoms among the next pretokens of a document. 0 at the end of the block."""
         n: cython.Py_ssize_t
-        i: cython.Py_ssize_t = 0
-        ended: cython.bint = True
-        self.n_ids = 0
-        while not ended or self.position - first < CHUNK:
-            if self.position == self.line_end:
-                if self.n_ids > 0:
-                    self.chunk[self.n_ids - 1] |= END
-                ended = True
-                if not self.next_line():
-                    break
-            n = self.scanner.scan_pretokens(
-                self.text + self.line, self.position - self.line, self.line_end - self.line, self.ends, ROOM
-            )
-            for i in range(n):
-                self.ends[i] += self.line
-            # Room for what was found and for the ids of a batch.
-            if not make_id_room(cython.address(self.room), self.ends[n - 1] - first, 4):
-                self.checked(NO_MEMORY)
-            self.chunk = self.room.ids
-            i = 0
-            while i < n:
-                ended = not self.look_up(i, min(BATCH, n - i))
-                i += BATCH
-        return self.position > first
+        i: cython.Py_ssize_t
+        if self.position == self.line_end:
+            self.end_segment()
+            if not self.next_line():
+                return 0
+        n = self.scanner.scan_pretokens(
+            self.text + self.line, self.position - self.line, self.line_end - self.line, self.ends, ROOM
+        )
+        for i in range(n):
+            self.ends[i] += self.line
+        self.make_room(self.ends[n - 1] - self.position)
+        i = 0
+        while i < n:
+            self.look_up(i, min(BATCH, n - i))
+            i += BATCH
+        return 1
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def look_up(self, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.int:
-        """Add the atoms among the pretokens that end at ends[i:i + n] to the chunk. Returns whether the last is one."""
+        """Add the atoms among the pretokens that end at ends[i:i + n]."""
         k: cython.Py_ssize_t
         last: cython.size_t = 0
         id: uint32_t
-        atom: cython.bint = True
-        batch: cython.pointer(uint32_t) = self.chunk + self.n_ids
+        batch: cython.pointer(uint32_t) = self.ids + self.n_ids
         self.checked(self.pretokens.encode(self.text, self.position, self.block.shape[0], self.ends + i, n, batch))
         for k in range(n):
             id = batch[last]
-            atom = self.pretokens.places[k] == last + 1 and self.atoms[id]
-            last = self.pretokens.places[k]
-            if atom:
-                self.chunk[self.n_ids] = id
+            if self.pretokens.places[k] == last + 1 and self.atoms[id]:
+                self.ids[self.n_ids] = id
                 self.n_ids += 1
-            elif self.n_ids > 0:
-                self.chunk[self.n_ids - 1] |= END
+            else:
+                self.end_segment()
+            last = self.pretokens.places[k]
         self.position = self.ends[i + n - 1]
-        return atom
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def next_kept(self) -> cython.int:
-        """The next ids that were kept. 0 at the end of the block."""
-        end: cython.size_t = self.old.shape[0]
-        size: cython.size_t = min(KEPT_CHUNK, end - self.position)
-        if self.position == end:
-            return 0
-        self.chunk = cython.address(self.old[self.position])
-        while self.position + size < end and not self.chunk[size - 1] & END:
-            size += 1
-        if not make_id_room(cython.address(self.room), size, 4):
-            self.checked(NO_MEMORY)
-        self.position += size
-        self.n_ids = size
-        return 1
-
-    def add_totals(self, limit: cython.size_t) -> bool:
-        """Add the borders of the next `limit` bytes to the totals. True at the end of the block."""
-        totals: cython.pointer(uint16_t) = cython.address(self.totals[0])
-        start: cython.size_t = self.position
-        more: cython.bint = True
-        i: cython.Py_ssize_t
-        total: cython.pointer(uint16_t)
-        with cython.nogil:
-            while more and self.position - start < limit:
-                more = self.next_chunk()
-                for i in range(1, self.n_ids if more else 0):
-                    if i + AHEAD < self.n_ids:
-                        tm_prefetch_write(totals + self.room.places[i + AHEAD])
-                    total = totals + self.room.places[i]
-                    total[0] += not (self.chunk[i - 1] & END) and total[0] != HIGHEST
-        return not more
-
-    def count_fragments(self, table: CountTable, limit: cython.size_t) -> bool:
-        """Count the fragments of the next `limit` bytes, or until the table is full. True at the end of the block."""
-        start: cython.size_t = self.position
-        more: cython.bint = True
-        with cython.nogil:
-            while self.position - start < limit and table.has_room(MOST):
-                if self.fragment == self.n_cuts:
-                    self.flush(table)
-                    if not table.has_room(MOST):
-                        break
-                    more = self.next_chunk()
-                    if not more:
-                        break
-                    self.find_cuts()
-                self.count_cuts(table)
-            if table.has_room(MOST):
-                self.flush(table)
-        table.check()
-        return not more
+        return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def find_cuts(self) -> cython.void:
-        """Write the ends of the chunk's fragments into `places`. They are unpredictable, so nothing branches on them."""
-        crossed: cython.pointer(cython.const[uint8_t]) = cython.address(self.crossed[0])
-        chunk: cython.pointer(uint32_t) = self.chunk
-        places: cython.pointer(uint32_t) = self.room.places
-        cuts: cython.pointer(uint32_t) = self.room.places  # which are read before
-        n: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t
-        whole: cython.bint
-        left: uint8_t
-        right: uint8_t
-        vetoed: uint8_t
-        for i in range(1, self.n_ids):
-            if i + AHEAD < self.n_ids:
-                tm_prefetch(crossed + (places[i + AHEAD] >> 3))
-            left = self.flags[chunk[i - 1] & ID]
-            right = self.flags[chunk[i] & ID]
-            vetoed = ((left & 1) & (right >> 1)) | ((left | right) >> 2)  # a token across it would hold a colon and a space
-            whole = (
-                (chunk[i - 1] < END)
-                & (crossed[places[i] >> 3] >> (places[i] & 7))
-                & (not vetoed)
-            )
-            cuts[n] = cython.cast(uint32_t, i)
-            n += 1 - whole
-        cuts[n] = cython.cast(uint32_t, self.n_ids)
-        self.n_cuts = n + 1
-        self.fragment = 0
-        self.id = 0
+    def end_segment(self) -> cython.void:
+        if self.n_ids > 0:
+            self.ids[self.n_ids - 1] |= END
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count_cuts(self, table: CountTable) -> cython.void:
-        """Count the rest of the fragments of the chunk, until the table is full."""
-        cuts: cython.pointer(uint32_t) = self.room.places
-        end: cython.Py_ssize_t
-        while self.fragment < self.n_cuts:
-            end = cuts[self.fragment]
-            self.fragment += 1
-            if end - self.id > 1:
-                self.add(self.id, end)
-            self.id = end
-            if self.waiting == MOST:
-                self.flush(table)
-                if not table.has_room(MOST):
-                    return
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def add(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Let the fragment of these ids wait to be counted. Its bytes lie as far from the front as its ids."""
-        p: cython.pointer(uint8_t) = self.room.packed + 4 * first
-        length: cython.size_t = (end - first) * self.width
-        key: tm_key
-        id: uint32_t
-        i: cython.Py_ssize_t
-        for i in range(first, end):
-            id = self.chunk[i] & ID
-            memcpy(p + (i - first) * self.width, cython.address(id), self.width)
-        key = tm_key_of(p, length, self.room.packed + self.room.packed_room, TM_CANONICAL)
-        self.some[self.waiting].lo = key.lo
-        self.some[self.waiting].hi = key.hi
-        self.some[self.waiting].count = 1
-        self.some[self.waiting].pretoken = p
-        self.some[self.waiting].length = length
-        self.waiting += 1
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find_places(ids: cython.pointer(cython.const[uint32_t]), n: cython.Py_ssize_t, size: cython.Py_ssize_t,
+                 places: cython.pointer(uint32_t)) -> cython.void:
+    """The place, in a table of `size` totals, of the border after each of n ids."""
+    shift: cython.int = 64
+    i: cython.Py_ssize_t
+    while cython.cast(cython.Py_ssize_t, 1) << (64 - shift) < size:
+        shift -= 1
+    for i in range(n):
+        places[i] = cython.cast(uint32_t, tm_pair_hash(0, ids[i] & ID, ids[i + 1] & ID) >> shift)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def flush(self, table: CountTable) -> cython.void:
-        """Count the fragments that wait. The table has room for them."""
-        table.add_all(self.some, self.waiting)
-        self.waiting = 0
+
+def add_totals(ids: cython.const[uint32_t][::1], totals: uint16_t[::1]):
+    """Add the borders of a block to the table of totals, whose size is a power of two."""
+    places: uint32_t[64]
+    first: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    total: cython.pointer(uint16_t)
+    with cython.nogil:
+        while first + 1 < ids.shape[0]:
+            n = min(AHEAD, ids.shape[0] - 1 - first)
+            _find_places(cython.address(ids[first]), n, totals.shape[0], places)
+            for i in range(n):
+                tm_prefetch_write(cython.address(totals[places[i]]))
+            for i in range(n):
+                total = cython.address(totals[places[i]])
+                total[0] += not (ids[first + i] & END) and total[0] != HIGHEST
+            first += n
+
+
+def find_fragments(
+    ids: cython.const[uint32_t][::1],
+    crossed: cython.const[uint8_t][::1],
+    flags: cython.const[uint8_t][::1],
+    width: cython.size_t,
+) -> tuple:
+    """The fragments of several ids in a block: the bytes of all, `width` for each id, and the end of each.
+
+    crossed: a bit for each total: whether it is high enough. flags: uint8 by id, all 0 where nothing is vetoed.
+    """
+    import numpy as np
+
+    size: cython.Py_ssize_t = ids.shape[0]
+    packed: uint8_t[::1] = np.empty(size * width + 4, np.uint8)
+    ends: uint64_t[::1] = np.empty(size // 2 + 1, np.uint64)
+    places: uint32_t[64]
+    first: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    id: uint32_t
+    left: uint8_t
+    right: uint8_t
+    vetoed: uint8_t
+    whole: cython.bint
+    several: cython.bint
+    begin: cython.size_t = 0  # of the fragment, in `packed`
+    end: cython.size_t = 0
+    m: cython.size_t = 0
+    with cython.nogil:
+        while first < size:
+            n = min(AHEAD, size - first)
+            places[n - 1] = 0  # if no border is after the last id
+            _find_places(cython.address(ids[first]), min(n, size - 1 - first), 8 * crossed.shape[0], places)
+            for i in range(n):
+                tm_prefetch(cython.address(crossed[places[i] >> 3]))
+            for i in range(n):
+                id = ids[first + i] & ID
+                memcpy(cython.address(packed[end]), cython.address(id), 4)  # the next id overwrites what is too much
+                end += width
+                left = flags[id]
+                right = flags[ids[first + i + 1 if first + i + 1 < size else first] & ID]
+                vetoed = ((left & 1) & (right >> 1)) | ((left | right) >> 2)  # a token across it would hold a colon and a space
+                # Where fragments end is unpredictable, so nothing branches on it.
+                whole = (
+                    (ids[first + i] < END)
+                    & (crossed[places[i] >> 3] >> (places[i] & 7))
+                    & (not vetoed)
+                )
+                several = end - begin > width
+                ends[m] = end
+                m += several & (not whole)
+                end = end if whole | several else begin
+                begin = begin if whole else end
+            first += n
+    return np.asarray(packed)[:end], np.asarray(ends)[:m]

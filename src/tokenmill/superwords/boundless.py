@@ -31,11 +31,10 @@ from ..training.watching import Watch
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import arranged
 from . import passes
+from ._fragments_cy import SegmentReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from ._fragments_cy import SegmentReader
 
 _LETTER = regex.compile(r"\p{L}")
 _BYTES = 256
@@ -144,12 +143,8 @@ class _Segments(passes.Passes):
         looked_up = (atom or len(token) == 1 for token, atom in zip(tokens, atoms, strict=True))
         self.known = pretoken_cache([token if known else None for token, known in zip(tokens, looked_up, strict=True)])
 
-    def reader(self, totals: np.ndarray, crossed: np.ndarray) -> SegmentReader:
-        from ._fragments_cy import SegmentReader
-
-        flags = np.zeros(len(self.tokens), np.uint8)
-        atoms = self.known, self.atoms, self.cache
-        return SegmentReader(self.splitter.scanner, None, totals, crossed, flags, self.width, *atoms)
+    def reader(self) -> SegmentReader:
+        return SegmentReader(self.splitter.scanner, None, self.known, self.atoms, self.cache)
 
 
 def _is_atom(tok: Tokenizer, token: bytes, id: int) -> bool:

@@ -28,12 +28,12 @@ from ..sources.find import find_sources, ignore_skip
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
 from ..training.watching import Watch
+from ._fragments_cy import add_totals, find_fragments
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..counting.rows import Rows
     from ..split import Splitter
-    from ..tokenizer.encoding._parts_cy import PartEncoder
     from ._fragments_cy import SegmentReader
 
 _MOST_TOTALS = 1 << 25  # 64 MB in each thread
@@ -100,6 +100,7 @@ class Passes:
 
     splitter: cuts special tokens out.
     max_words: the most words in a token; 0 for no limit.
+    flags: uint8 by id: what a token means for the veto on a colon before a space.
     """
 
     max_words = 0
@@ -110,8 +111,9 @@ class Passes:
         self.memory = memory_limit_of(job.memory_limit)
         self.cache = min(_CACHE, self.memory // 8)
         self.width = 2 if len(tokens) <= 1 << 16 else 4
-        self.warm: list[PartEncoder | None] = []  # whose caches know the words already
-        self.kept: list[bytearray] | None = []  # the ids of all text, if there was memory for them
+        self.flags = np.zeros(len(tokens), np.uint8)
+        self.warm: list[SegmentReader] = []  # whose caches know the words already
+        self.kept: list[np.ndarray] | None = []  # the ids of all text, if there was memory for them
         most = min(_MOST_TOTALS, self.memory // 32)
         self.n_totals = 1 << max(10, min(job.counts.total_bytes // 16, most).bit_length() - 1)
 
@@ -120,8 +122,8 @@ class Passes:
         """The function that finds where a text may be cut into blocks."""
         return self.splitter.certain_cut
 
-    def reader(self, totals: np.ndarray, crossed: np.ndarray) -> SegmentReader:
-        """A SegmentReader for one thread, of one of the two passes."""
+    def reader(self) -> SegmentReader:
+        """A SegmentReader for one thread."""
         raise NotImplementedError
 
     def totals(self) -> np.ndarray:
@@ -134,7 +136,7 @@ class Passes:
 
         with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             self.job.text(threads, self.cut, "borders", self.progress)
-        self.warm = [counter.reader.parts for counter in counters]
+        self.warm = [counter.reader for counter in counters]
         for counter in counters:
             self.kept = None if self.kept is None or counter.kept is None else self.kept + counter.kept
         return _sum_of(counter.totals for counter in counters)
@@ -150,7 +152,7 @@ class Passes:
                 self._read_kept(self.kept, threads)
             return threads.rows()
 
-    def _read_kept(self, kept: list[bytearray], threads: Threads) -> None:
+    def _read_kept(self, kept: list[np.ndarray], threads: Threads) -> None:
         waiting = deque(kept)
 
         def step(counter: Any) -> bool:
@@ -158,7 +160,7 @@ class Passes:
                 ids = waiting.popleft()
             except IndexError:
                 return False
-            counter.count_kept(ids)
+            counter.count_ids(ids)
             return True
 
         threads.start(step)
@@ -189,54 +191,51 @@ class Passes:
         )
         return merges, tokens, np.reshape(watch.numbers, (-1, 2))
 
-    def documents(self, block: Block) -> tuple[Any, Any]:
-        """The text of a block and the ends of its documents, without special tokens."""
-        return self.splitter.prepared(block.data, block.ends)
+
+class _IdCounter(Counter):
+    """Reads blocks as ids; a subclass counts those."""
+
+    def __init__(self, passes: Passes, budget: int, spill: Spill, pause: Pause) -> None:
+        super().__init__(passes.splitter, budget, spill, pause)
+        self.reader = passes.warm.pop() if passes.warm else passes.reader()
+
+    def count_block(self, block: Block) -> None:
+        self.reader.begin(*self.splitter.prepared(block.data, block.ends))
+        while not self.reader.read(SLICE):
+            self.pause()
+        self.count_ids(np.frombuffer(self.reader.take(), np.uint32))
+
+    def count_ids(self, ids: np.ndarray) -> None:
+        raise NotImplementedError
 
 
-class _BorderCounter(Counter):
+class _BorderCounter(_IdCounter):
     """Adds the borders of blocks to totals of its own."""
 
     def __init__(self, passes: Passes, budget: int, spill: Spill, pause: Pause) -> None:
-        super().__init__(None, budget, spill, pause)
-        self._documents = passes.documents
+        super().__init__(passes, budget, spill, pause)
         self.totals = np.zeros(passes.n_totals, np.uint16)
-        self.kept: list[bytearray] | None = None if passes.kept is None else []
+        self.kept: list[np.ndarray] | None = None if passes.kept is None else []
         self._room = budget * _KEPT // 100
-        self.reader = passes.reader(self.totals, np.zeros(0, np.uint8))
 
-    def count_block(self, block: Block) -> None:
-        self.reader.begin(*self._documents(block), self.kept is not None)
-        while not self.reader.add_totals(SLICE):
-            self.pause()
+    def count_ids(self, ids: np.ndarray) -> None:
+        add_totals(ids, self.totals)
         if self.kept is not None:
-            self.kept.append(self.reader.take_kept())
-            self._room -= len(self.kept[-1])
+            self.kept.append(ids)
+            self._room -= ids.nbytes
             if self._room < 0:
                 self.kept = None
 
 
-class _FragmentCounter(Counter):
+class _FragmentCounter(_IdCounter):
     """Counts the fragments of blocks in its table."""
 
     def __init__(self, passes: Passes, crossed: np.ndarray, budget: int, spill: Spill, pause: Pause) -> None:
-        super().__init__(None, budget, spill, pause)
-        self._documents = passes.documents
-        self.reader = passes.reader(np.zeros(0, np.uint16), crossed)
+        super().__init__(passes, budget, spill, pause)
+        self._how = crossed, passes.flags, passes.width
 
-    def count_block(self, block: Block) -> None:
-        self.reader.begin(*self._documents(block))
-        self._count()
-
-    def count_kept(self, ids: bytearray) -> None:
-        """Count the fragments of a block that was read before."""
-        self.reader.begin_kept(np.frombuffer(ids, np.uint32))
-        self._count()
-
-    def _count(self) -> None:
-        self.make_room()
-        while not self.reader.count_fragments(self.table, SLICE):
-            self.make_room()
+    def count_ids(self, ids: np.ndarray) -> None:
+        self.add(*find_fragments(ids, *self._how))
 
 
 def _sum_of(parts: Iterable[np.ndarray]) -> np.ndarray:

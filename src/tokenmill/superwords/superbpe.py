@@ -16,16 +16,13 @@ from ..errors import UsageError
 from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import part_encoder
 from ..training import Training
-from ..training.loops import by_falling_count
 from ..training.watching import Watch
 from ..vocabulary import AddedToken, Vocabulary
 from . import passes
+from ._fragments_cy import BEGINS_WITH_SPACE, ENDS_WITH_COLON, HOLDS_BOTH, SegmentReader
 
 if TYPE_CHECKING:
     from ..sources.blocks import Cut
-    from ._fragments_cy import SegmentReader
-
-_LEARNT = 1 << 17  # words that all caches begin with
 
 
 def train_superbpe(job: passes.Job) -> Vocabulary:
@@ -64,12 +61,9 @@ class _Stage2(passes.Passes):
             )
         super().__init__(job, [token for token in first.tokens if token is not None], splitter)
         self.max_words = 4 if job.options.max_words is None else job.options.max_words
-        self.flags = np.zeros(len(self.tokens), np.uint8)
         if job.options.colon_veto is not False:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
         self.encoder = part_encoder(self.tokens, first.events)
-        words = by_falling_count(job.counts.counts, job.options.min_count)[:_LEARNT]
-        self.encoder.learn(job.counts.arena, job.counts.offsets, words)
         self.encoder.begin()
 
     @property
@@ -83,18 +77,14 @@ class _Stage2(passes.Passes):
 
         return cut
 
-    def reader(self, totals: np.ndarray, crossed: np.ndarray) -> SegmentReader:
-        from ._fragments_cy import SegmentReader
-
-        encoder = (self.warm.pop() if self.warm else None) or self.encoder.copy()
+    def reader(self) -> SegmentReader:
+        encoder = self.encoder.copy()
         encoder.set_limit(self.cache)
-        return SegmentReader(self.splitter.scanner, encoder, totals, crossed, self.flags, self.width)
+        return SegmentReader(self.splitter.scanner, encoder)
 
 
 def _colon_flags(token: bytes) -> int:
     """Return the properties of a token that the veto on a colon before a space needs."""
-    from ._fragments_cy import BEGINS_WITH_SPACE, ENDS_WITH_COLON, HOLDS_BOTH
-
     return (
         token.endswith(b":") * ENDS_WITH_COLON
         | token.startswith(b" ") * BEGINS_WITH_SPACE

@@ -29,13 +29,13 @@ every pair. A pair's id is never used again, because the queue may still hold it
 """
 
 import cython
-from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.tokenmill.kernels._pair_map import TM_NO_VALUE, tm_pair_map_get
 from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus
-from cython.cimports.tokenmill.training._limits_cy import Limits
-from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair, set_pair
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, set_pair
 from cython.cimports.tokenmill.training._step_cy import BETWEEN_LOOKS, Step
+from cython.cimports.tokenmill.training._tokens_cy import Tokens
 
 
 @cython.final
@@ -43,51 +43,17 @@ from cython.cimports.tokenmill.training._step_cy import BETWEEN_LOOKS, Step
 class MergeLoop(Step):
     """Merges the pairs of one phase after another, or those that languages choose.
 
-    limits: which tokens may be made; those of the alphabet are in it, the loop adds the rest. Languages share it.
-    merges: int32 rows (left id, right id, new id); `merge` writes `n_merges` of them. None for a language.
-    numbers: uint64 rows, whose first column gets the count of the pair of each merge when it was made.
+    tokens: those of the alphabet, to which `run_on` adds. Languages share them, and their caller adds.
     """
 
-    limits: Limits
-    merges: int32_t[:, ::1]
-    numbers: uint64_t[:, ::1]
-    n_alphabet: cython.size_t
-    n_merges = cython.declare(cython.size_t, visibility="readonly")
     free_id: uint32_t  # the first pair id that is free again; its record names the next one in `successor`
 
-    def __cinit__(
-        self,
-        corpus: Corpus,
-        pairs: Pairs,
-        limits: Limits,
-        merges: int32_t[:, ::1] = None,
-        numbers: uint64_t[:, ::1] = None,
-        n_alphabet: cython.size_t = 0,
-    ):
+    def __cinit__(self, corpus: Corpus, pairs: Pairs, tokens: Tokens, of_language: bool = False):
         self.corpus = corpus
         self.pairs = pairs
-        self.limits = limits
-        self.merges = merges
-        self.numbers = numbers
-        self.n_alphabet = n_alphabet
-        if merges is None:
+        self.tokens = tokens
+        if of_language:
             pairs.add_ids(1)
-
-    def merge(self, wanted: cython.size_t, work: cython.size_t) -> bool:
-        """Go on until there are `wanted` merges (`merges` has as many rows) or about `work` positions were seen.
-
-        Returns False if no pair is left.
-        """
-        spent: cython.size_t = 0
-        pair: uint32_t = 1
-        with cython.nogil:
-            while spent < work and self.n_merges < wanted:
-                pair = self.pairs.pop()
-                if pair == 0:
-                    break
-                self._merge_next(pair)
-                spent += 8 + self.size + self.n_fresh
-        return pair != 0
 
     def end_phase(self, threshold: uint64_t):
         """Drop all pairs, for a phase with another threshold: the nodes hold tokens, which it counts again."""
@@ -101,17 +67,6 @@ class MergeLoop(Step):
                     node[place] = FREE | self.pairs.pair[node[place]].left
         self.pairs.clear(threshold)
         self.free_id = 0
-
-    def spell(self, alphabet: list) -> list:
-        """The bytes of all tokens by id; a loop in Python takes twice as long (docs/experiments/training.md)."""
-        tokens: list = list(alphabet)
-        left: bytes
-        right: bytes
-        i: cython.size_t
-        for i in range(self.n_merges):
-            left, right = tokens[self.merges[i, 0]], tokens[self.merges[i, 1]]
-            tokens.append(left + right)
-        return tokens
 
     def best(self):
         """The next pair of the queue with its count, (left, right, count); None if there is none. It must be merged next."""
@@ -141,33 +96,26 @@ class MergeLoop(Step):
     @cython.exceptval(-1)
     def _merge(self, merged: uint32_t, new: uint32_t) -> cython.int:
         """Merge the pair `merged` into the token `new` wherever it is."""
-        left: uint32_t = self.pairs.pair[merged].left
-        self.limits.make(left, self.pairs.pair[merged].right, new)
         self.visit(self.pairs.places[merged], self.pairs.pair[merged].size, new, 1)
-        self.merge_at(merged, new, self.limits.spans[left], self.limits.spans[new])
+        self.merge_at(merged, new)
         self.pairs.free_places(self.places, self.size)
         self.pairs.places[merged] = cython.NULL
         return self.lay_out()
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _merge_next(self, merged: uint32_t) -> cython.int:
+    @cython.exceptval(-1, check=False)
+    def step(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.Py_ssize_t:
         """Make a token of the pair `merged`, and free its id and those of the pairs that were dropped."""
-        new: uint32_t = cython.cast(uint32_t, self.n_alphabet + self.n_merges)
+        pair: cython.pointer(Pair) = pairs.pair + merged
         i: cython.size_t
-        self.merges[self.n_merges, 0] = cython.cast(int32_t, self.pairs.pair[merged].left)
-        self.merges[self.n_merges, 1] = cython.cast(int32_t, self.pairs.pair[merged].right)
-        self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
-        self.numbers[self.n_merges, 0] = self.pairs.pair[merged].count
-        self.n_merges += 1
-        self._merge(merged, new)
+        self._merge(merged, tokens.join(pair.left, pair.right, pair.count))
         # No node and no queue holds these ids.
         self._free_pair(merged)
         for i in range(self.n_grown):
-            if self.pairs.pair[self.grown[i]].size == 0:
+            if pairs.pair[self.grown[i]].size == 0:
                 self._free_pair(self.grown[i])
-        return 0
+        return 8 + self.size + self.n_fresh
 
     @cython.cfunc
     @cython.nogil
@@ -175,7 +123,7 @@ class MergeLoop(Step):
     def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """A new pair, under an id that is free again if there is one: its record is in the cache still."""
         id: uint32_t = self.free_id
-        if not self.limits.fits(left, right):
+        if not self.tokens.fits(left, right):
             return FREE | left
         if id == 0:
             return new_pair(self.pairs, left, right)

@@ -50,6 +50,7 @@ cdef class Pairs:
     cdef char** places
     cdef size_t n_pairs
     cdef size_t room
+    cdef size_t places_room
     cdef size_t width
     cdef readonly uint64_t threshold
     cdef tm_pair_map ids  # (left, right) -> id, while it is needed

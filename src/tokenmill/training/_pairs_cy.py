@@ -18,7 +18,7 @@ A pair whose count rises is queued again at once; its older item is found to be 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no_memory, zeroed_array
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
@@ -29,7 +29,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
 from cython.cimports.tokenmill.kernels._platform import tm_log2
 from cython.cimports.tokenmill.kernels._signals import check_signals
 from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Cursor, count_at, put_place
-from cython.cimports.tokenmill.training._limits_cy import Limits
+from cython.cimports.tokenmill.training._tokens_cy import Tokens
 
 SLICE = cython.declare(cython.size_t, 1 << 22)  # nodes between two looks for Ctrl-C
 BLOCK = cython.declare(cython.size_t, 8 << 20)  # bytes of a block for segments, at least
@@ -104,25 +104,16 @@ class Pairs:
     def reserve(self, more):
         """Make room for `more` new pairs. Records may move."""
         room: cython.size_t = self.n_pairs + more
-        pair: cython.pointer(Pair)
-        places: cython.pp_char
-        if room <= self.room:
-            return 0
-        room += room >> 1
         if room >= FREE:
             with cython.gil:
                 raise MemoryError("more than 2**30 distinct pairs; a higher min_pair_count leaves out the rare ones")
-        pair = cython.cast(cython.pointer(Pair), new_array(room, cython.sizeof(Pair)))
-        if self.n_pairs > 0:
-            memcpy(pair, self.pair, self.n_pairs * cython.sizeof(Pair))
-        free(self.pair)
-        self.pair = pair
-        places = cython.cast(cython.pp_char, new_array(room, cython.sizeof(cython.p_char)))
-        if self.n_pairs > 0:
-            memcpy(places, self.places, self.n_pairs * cython.sizeof(cython.p_char))
-        free(self.places)
-        self.places = places
-        self.room = room
+        self.pair = cython.cast(
+            cython.pointer(Pair), grown_array(self.pair, cython.address(self.room), room, cython.sizeof(Pair))
+        )
+        self.places = cython.cast(
+            cython.pp_char,
+            grown_array(self.places, cython.address(self.places_room), room, cython.sizeof(cython.p_char)),
+        )
         return 0
 
     def find(self, left, right):
@@ -152,15 +143,15 @@ class Pairs:
 
     # ---- the index of a phase: which pairs are in the corpus, how often, and where
 
-    def index(self, corpus: Corpus, limits: Limits):
-        """Find the pairs of `corpus`, and queue them. Those that may not merge by the limits are left out.
+    def index(self, corpus: Corpus, tokens: Tokens):
+        """Find the pairs of `corpus`, and queue them. Those that may not merge are left out.
 
         It takes two passes over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a
         table of 65,536, others through a map. Then only the pairs that reach the threshold are kept, and the second pass
         writes their positions into their segments (a counting sort).
         """
         node: cython.pointer(uint32_t) = corpus.node
-        spread: cython.bint = limits.spread
+        spread: cython.bint = tokens.spread
         wide: cython.bint = corpus.wide
         direct: cython.pointer(uint32_t) = cython.NULL
         kept: cython.pointer(uint32_t) = cython.NULL  # by id in the first pass: the new id, or FREE | left token
@@ -192,7 +183,7 @@ class Pairs:
                             continue
                         left &= TOKEN
                         if spread:
-                            next = place + limits.spans[left]
+                            next = place + tokens.size[left].span
                         right = node[next]
                         if right == SENTINEL:
                             continue
@@ -213,7 +204,7 @@ class Pairs:
                 for pair in range(1, self.n_pairs):
                     record = cython.address(self.pair[pair])
                     kept[pair] = FREE | record.left
-                    if record.count >= self.threshold and limits.fits(record.left, record.right):
+                    if record.count >= self.threshold and tokens.fits(record.left, record.right):
                         kept[pair] = cython.cast(uint32_t, n)
                         self.pair[n] = record[0]
                         self.places[n] = new_places(self, record.size)

@@ -48,7 +48,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
 )
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, new_places, token_at
 from cython.cimports.tokenmill.training._step_cy import AHEAD, BETWEEN_LOOKS, Step, add_position
-from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
+from cython.cimports.tokenmill.training._tokens_cy import Tokens
 
 Segment = cython.struct(places=cython.p_char, size=cython.size_t, next=uint32_t)  # next: the one after it in its list
 
@@ -75,11 +75,8 @@ class PickyLoop(Step):
     expected_pairs: how many more pairs to make room for at once.
     """
 
-    tokens: Tokens
     numerator: uint64_t
     denominator: uint64_t
-    max_bytes: cython.size_t
-    least: uint64_t
     unseen: cython.bint  # x3 was made in this step
     # segments that are not the newest of their pair, and births of tokens: linked lists in one table
     late: cython.pointer(uint32_t)  # by pair: the list of its late segments, 0 for none
@@ -98,7 +95,6 @@ class PickyLoop(Step):
         numerator: uint64_t,
         denominator: uint64_t,
         min_pair_count: uint64_t,
-        max_bytes: cython.size_t,
         expected_pairs: cython.size_t = 0,
     ):
         self.corpus = corpus
@@ -107,7 +103,6 @@ class PickyLoop(Step):
         self.numerator = numerator
         self.denominator = denominator
         self.least = min_pair_count
-        self.max_bytes = max_bytes
         self.keep_live = True
         self.n_segments = 1  # 0 is none
         pairs.reserve(expected_pairs)
@@ -118,27 +113,10 @@ class PickyLoop(Step):
         free(self.late)
         free(self.segment)
 
-    @property
-    def present(self) -> int:
-        """The number of tokens that are present now."""
-        return self.tokens.n_tokens - self.tokens.n_removed
-
-    def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
-        """Go on until `wanted` tokens are present or about `work` positions were seen. False at the end."""
-        spent: cython.size_t = 0
-        pair: uint32_t
-        with cython.nogil:
-            while spent < work and self.tokens.n_tokens - self.tokens.n_removed < wanted:
-                pair = self.pairs.pop()
-                if pair == 0 or self.pairs.pair[pair].count < self.least:
-                    break
-                spent += self._step(self.pairs, self.tokens, pair)
-        return spent >= work
-
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _step(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.Py_ssize_t:
+    @cython.exceptval(-1, check=False)
+    def step(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.Py_ssize_t:
         """Merge a pair, and remove its tokens if that is due; returns how many positions were seen."""
         known: uint32_t = tokens.n_tokens
         x1: uint32_t = pairs.pair[merged].left
@@ -156,7 +134,7 @@ class PickyLoop(Step):
         seen = self._gather(pairs, self.late + merged, merged, False)
         self.visit(self.gathered, seen, tokens.n_tokens, 1)
         self._reserve_lists(pairs)
-        self.merge_at(merged, x3, tokens.token[x1].span, tokens.token[x3].span)
+        self.merge_at(merged, x3)
         if self.unseen:
             pairs.add_ids(first_successor)
         times = self.moved
@@ -175,20 +153,12 @@ class PickyLoop(Step):
         return seen
 
     @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _too_long(self, left: uint32_t, right: uint32_t) -> cython.bint:
-        token: cython.pointer(Token) = self.tokens.token
-        return cython.cast(cython.size_t, token[left].length) + token[right].length > self.max_bytes
-
-    @cython.cfunc
     @cython.nogil
     @cython.exceptval(0)
     def _wanted(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """Return the node of `left` before `right`: the id of the pair, or FREE | left if the token is too long."""
         pair: uint32_t
-        if self._too_long(left, right):
+        if not self.tokens.fits(left, right):
             return FREE | left
         pair = self.pairs.find(left, right)
         self._retire(self.pairs, pair)
@@ -202,7 +172,7 @@ class PickyLoop(Step):
 
         If x3 is new, so is the pair, and it is not looked up before the end of the merge. It gets its place in the map then.
         """
-        if not self.unseen or self._too_long(left, right):
+        if not self.unseen or not self.tokens.fits(left, right):
             return self._wanted(left, right)
         return new_pair(self.pairs, left, right)
 
@@ -335,7 +305,7 @@ class PickyLoop(Step):
         """Take the token x, whose IoS is times / f, apart wherever it is; returns how many positions were seen."""
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
-        span: cython.size_t = tokens.token[x].span
+        span: cython.size_t = tokens.size[x].span
         n_parts: cython.size_t = tokens.remove(x, times, f)
         size: cython.size_t = self._gather(pairs, cython.address(tokens.token[x].births), x, True)
         cursor: Cursor
@@ -375,7 +345,7 @@ class PickyLoop(Step):
                 for k in range(self.live):
                     put_place(moved, k, wide, get_place(self.places, k, wide) + offset)
                 self._add_segment(cython.address(tokens.token[part].births), moved, self.live)
-            offset += tokens.token[part].span
+            offset += tokens.size[part].span
         self._keep_births(pairs, tokens, tokens.parts[0])
         self.lay_out()
         return size + self.n_fresh
@@ -404,7 +374,7 @@ class PickyLoop(Step):
             self._put(left, self._wanted(old & TOKEN, parts[0]), count)
         old = node[place]
         for j in range(n_parts):
-            span = self.tokens.token[parts[j]].span
+            span = self.tokens.size[parts[j]].span
             if j + 1 < n_parts:
                 held = self.tokens.held[j]
             elif old < FREE:

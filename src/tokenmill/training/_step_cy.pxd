@@ -2,6 +2,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from tokenmill.training._corpus_cy cimport Corpus, put_place
 from tokenmill.training._pairs_cy cimport Pair, Pairs
+from tokenmill.training._tokens_cy cimport Tokens
 
 cdef extern from *:
     """
@@ -17,6 +18,8 @@ cdef extern from *:
 cdef class Step:
     cdef readonly Corpus corpus
     cdef Pairs pairs
+    cdef Tokens tokens
+    cdef uint64_t least     # the count at which training ends
     cdef uint32_t number    # of the step: a pair whose record has it knows its successor
     cdef uint32_t x1, x2, x3
     cdef uint32_t swapped   # the pair (x2, x1), once it was met
@@ -38,7 +41,8 @@ cdef class Step:
     cdef size_t grown_room
 
     cdef int visit(self, char* places, size_t size, size_t known, size_t parts) except -1 nogil
-    cdef int merge_at(self, uint32_t merged, uint32_t new, size_t middle, size_t whole) except -1 nogil
+    cdef Py_ssize_t step(self, Pairs pairs, Tokens tokens, uint32_t merged) except -1 nogil
+    cdef int merge_at(self, uint32_t merged, uint32_t new) except -1 nogil
     cdef uint32_t successor(self, uint32_t left, uint32_t right) except 0 nogil
     cdef int _set_successor(self, uint32_t old, bint on_left) except -1 nogil
     cdef int lay_out(self) except -1 nogil

@@ -32,12 +32,29 @@ from cython.cimports.tokenmill.training._pairs_cy import Pair, new_places
 
 @cython.cclass
 class Step:
-    """The step under way. A subclass sets `corpus` and `pairs` and defines `successor`."""
+    """The step under way. A subclass sets `corpus`, `pairs` and `tokens` and defines `step` and `successor`."""
 
     def __dealloc__(self):
         free(self.fresh)
         free(self.fresh_pair)
         free(self.grown)
+
+    def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
+        """Go on until `wanted` tokens are present or about `work` positions were seen. False if no pair is left."""
+        spent: cython.size_t = 0
+        pair: uint32_t = 1
+        with cython.nogil:
+            while spent < work and self.tokens.n_tokens - self.tokens.n_removed < wanted:
+                pair = self.pairs.pop()
+                if pair == 0 or self.pairs.pair[pair].count < self.least:
+                    pair = 0
+                    break
+                spent += self.step(self.pairs, self.tokens, pair)
+        return pair != 0
+
+    def step(self, pairs, tokens, merged):
+        """Merge a pair wherever it is; returns how many positions were seen."""
+        return 0
 
     def visit(self, places, size, known, parts):
         """Begin a step at these positions of a pair or token, which `parts` tokens take the place of. Records of pairs may move.
@@ -93,17 +110,16 @@ class Step:
             pair[old].successor = self.successor(self.x3, right)
         return 0
 
-    def merge_at(self, merged, new, middle, whole):
-        """Merge the pair `merged` into the token `new` at the positions to visit.
-
-        middle, whole: the spans of the left token and of the new one.
-        """
+    def merge_at(self, merged, new):
+        """Merge the pair `merged` into the token `new` at the positions to visit."""
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = self.pairs.pair
         wide: cython.bint = self.corpus.wide
         places: cython.p_char = self.places
         size: cython.size_t = self.size
         number: uint32_t = self.number
+        middle: cython.size_t = self.tokens.size[pair[merged].left].span
+        whole: cython.size_t = self.tokens.size[new].span
         x3: uint32_t = FREE | new
         n_fresh: cython.size_t = 0
         before: cython.size_t = 0  # the position merged last

@@ -1,4 +1,8 @@
-"""The tokens of a training in which tokens may be removed and come back: their bytes, counts, parts and events."""
+"""The tokens of a training: their bytes, sizes and counts, the limits on what may be merged, and the events.
+
+A word is a non-empty part of a token between spaces. The shape of a token is (words << 2 | 2 | 1): 2 where it begins with
+a word and 1 where it ends with one. The shape of a merged token follows from those of its parts.
+"""
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t
@@ -8,6 +12,7 @@ from cython.cimports.tokenmill.kernels._arrays import grown_array, no_memory, ze
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key_of
 from cython.cimports.tokenmill.training._corpus_cy import TOKEN
 from cython.cimports.tokenmill.training._take_apart import Made, take_apart
+from cython.cimports.tokenmill.training._tokens_cy import joined
 
 from ..kernels.random_seed import random_seed
 
@@ -17,18 +22,30 @@ from ..kernels.random_seed import random_seed
 class Tokens:
     """Tokens by id: first the alphabet, then new tokens in the order in which they are made.
 
-    alphabet: bytes objects; b"" for a token that never merges. spans: on how many nodes each of them lies.
+    alphabet: bytes objects; b"" for a token that never merges. spans: on how many nodes each of them lies; one by default.
+    max_bytes, max_words: limits on the tokens that merges make; 0 words for no limit.
+    looks_up: whether two pairs may spell the same bytes, which are one token then.
     """
 
-    def __cinit__(self, alphabet: list, spans: list):
+    def __cinit__(
+        self,
+        alphabet: list,
+        spans: list | None,
+        max_bytes: cython.size_t,
+        max_words: cython.size_t = 0,
+        looks_up: bool = False,
+    ):
         self.seed.a, self.seed.b = random_seed()
-        for data, span in zip(alphabet, spans, strict=True):
-            self._add_known(data, span)
+        self.max_bytes, self.max_words = max_bytes, max_words
+        self.spread = spans is not None
+        self._add_known(alphabet, spans or [1] * len(alphabet))
         self.n_alphabet = self.n_tokens
-        self._rehash()
+        if looks_up:
+            self._rehash()
 
     def __dealloc__(self):
         free(self.token)
+        free(self.size)
         free(self.made)
         free(self.text)
         free(self.slots)
@@ -41,26 +58,36 @@ class Tokens:
 
         left, right: the pair that each was first made from.
         """
-        id: uint32_t
-        for data, left, right, span in gone:
-            id = self._add_known(data, span)
+        id: uint32_t = self.n_tokens
+        self._add_known([token for token, *_ in gone], [span for *_, span in gone])
+        for _, left, right, _ in gone:
             self.made[id].left = left
             self.made[id].right = right
             self.made[id].removed = True
             self.n_removed += 1
+            id += 1
         self._rehash()
 
-    def _add_known(self, data, span):
-        id: uint32_t = self._add(len(data))
-        memcpy(self.text + self.token[id].at, cython.cast(cython.p_char, data), len(data))
-        self.token[id].span = span
-        return id
+    def _add_known(self, tokens: list, spans: list):
+        id: uint32_t
+        data: bytes
+        for data, span in zip(tokens, spans, strict=True):
+            id = self._add(len(data))
+            memcpy(self.text + self.token[id].at, cython.cast(cython.p_char, data), len(data))
+            self.size[id].span = span
+            if self.max_words:
+                self.size[id].shape = shape_of(data)
+
+    @property
+    def present(self) -> int:
+        """The number of tokens that are present now."""
+        return self.n_tokens - self.n_removed
 
     def to_list(self) -> list:
         """The bytes of all tokens by id."""
         id: uint32_t
         data: cython.p_char = cython.cast(cython.p_char, self.text)
-        return [data[self.token[id].at : self.token[id].at + self.token[id].length] for id in range(self.n_tokens)]
+        return [data[self.token[id].at : self.token[id].at + self.size[id].length] for id in range(self.n_tokens)]
 
     def removed(self) -> list:
         id: uint32_t
@@ -81,31 +108,37 @@ class Tokens:
         It is present then.
         """
         id: uint32_t
+        size: cython.pointer(Size)
         text: cython.pointer(uint8_t)
-        slot: cython.pointer(uint32_t)
-        if 2 * (cython.cast(cython.size_t, self.n_tokens) + 1) > self.mask:
+        slot: cython.pointer(uint32_t) = cython.NULL
+        if self.slots != cython.NULL and 2 * (cython.cast(cython.size_t, self.n_tokens) + 1) > self.mask:
             self._rehash()
-        id = self._add(cython.cast(cython.size_t, self.token[left].length) + self.token[right].length)
+        id = self._add(cython.cast(cython.size_t, self.size[left].length) + self.size[right].length)
+        size = self.size
         text = self.text + self.token[id].at
-        memcpy(text, self.text + self.token[left].at, self.token[left].length)
-        memcpy(text + self.token[left].length, self.text + self.token[right].at, self.token[right].length)
-        slot = self._slot_of(id)
-        if slot[0]:
+        memcpy(text, self.text + self.token[left].at, size[left].length)
+        memcpy(text + size[left].length, self.text + self.token[right].at, size[right].length)
+        if self.slots != cython.NULL:
+            slot = self._slot_of(id)
+        if slot != cython.NULL and slot[0]:
             self.n_tokens -= 1
             id = slot[0] - 1
             self.n_removed -= self.made[id].removed
             self.made[id].removed = False
         else:
-            slot[0] = id + 1
+            if slot != cython.NULL:
+                slot[0] = id + 1
             self.made[id].left = left
             self.made[id].right = right
-            self.token[id].span = self.token[left].span + self.token[right].span
+            size[id].span = size[left].span + size[right].span
+            size[id].shape = joined(size[left].shape, size[right].shape)
+        self.spread = True
         self._add_event(left, right, id, count, 0)
         return id
 
     def remove(self, id, a, b):
         """Remove `id`, whose IoS is a / b; what replaces it is put into `parts`. Returns the number of parts."""
-        length: cython.size_t = self.token[id].length
+        length: cython.size_t = self.size[id].length
         self.parts = cython.cast(
             cython.pointer(uint32_t), grown_array(self.parts, cython.address(self.parts_room), length, 4)
         )
@@ -121,8 +154,8 @@ class Tokens:
     def _slot_of(self, id):
         """The slot of the token with the bytes of `id`, or the free one where it belongs."""
         at: cython.size_t = self.token[id].at
-        length: cython.size_t = self.token[id].length
-        end: cython.size_t = self.token[self.n_tokens - 1].at + self.token[self.n_tokens - 1].length
+        length: cython.size_t = self.size[id].length
+        end: cython.size_t = self.token[self.n_tokens - 1].at + self.size[self.n_tokens - 1].length
         slot: cython.size_t = self.mask & tm_hash(
             tm_key_of(self.text + at, length, self.text + end, self.seed), self.seed
         )
@@ -130,7 +163,7 @@ class Tokens:
         while self.slots[slot]:
             found = self.slots[slot] - 1
             if (
-                self.token[found].length == length
+                self.size[found].length == length
                 and memcmp(self.text + self.token[found].at, self.text + at, length) == 0
             ):
                 break
@@ -154,11 +187,14 @@ class Tokens:
     def _add(self, length):
         """Add a token of `length` bytes, which the caller writes; returns its id."""
         id: uint32_t = self.n_tokens
-        at: cython.size_t = self.token[id - 1].at + self.token[id - 1].length if id else 0
+        at: cython.size_t = self.token[id - 1].at + self.size[id - 1].length if id else 0
         if id >= TOKEN:
             no_memory(id, cython.sizeof(Token))
         self.token = cython.cast(
             cython.pointer(Token), grown_array(self.token, cython.address(self.room), id + 1, cython.sizeof(Token))
+        )
+        self.size = cython.cast(
+            cython.pointer(Size), grown_array(self.size, cython.address(self.size_room), id + 1, cython.sizeof(Size))
         )
         self.made = cython.cast(
             cython.pointer(Made), grown_array(self.made, cython.address(self.made_room), id + 1, cython.sizeof(Made))
@@ -169,7 +205,7 @@ class Tokens:
         memset(cython.address(self.token[id]), 0, cython.sizeof(Token))
         memset(cython.address(self.made[id]), 0, cython.sizeof(Made))
         self.token[id].at = at
-        self.token[id].length = cython.cast(uint32_t, length)
+        self.size[id].length = cython.cast(uint32_t, length)
         self.n_tokens += 1
         return id
 
@@ -189,3 +225,14 @@ class Tokens:
             if slot[0] == 0:
                 slot[0] = id + 1
         return 0
+
+
+def shape_of(token: bytes) -> int:
+    """The shape of a token.
+
+    >>> shape_of(b" of the"), shape_of(b" ")
+    (9, 0)
+    """
+    words = min(sum(part != b"" for part in token.split(b" ")), 63)
+    begins, ends = (token and not at_edge(b" ") for at_edge in (token.startswith, token.endswith))
+    return words << 2 | 2 * bool(begins) | bool(ends)

@@ -14,8 +14,8 @@ from .watching import Watch
 
 if TYPE_CHECKING:
     from ._corpus_cy import Corpus
-    from ._limits_cy import Limits
     from ._pairs_cy import Pairs
+    from ._tokens_cy import Tokens
     from .alphabet import Alphabet
 
 _SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
@@ -86,34 +86,27 @@ def merge(
     watch: gets the count of each merge.
     max_words: the most words in a token that is made; 0 for no limit.
     """
-    from ._limits_cy import Limits
     from ._merge_cy import MergeLoop
     from ._pairs_cy import Pairs
+    from ._tokens_cy import Tokens
 
     first = len(tokens)
     wanted = min(options.n_ordinary - first, corpus.n_nodes)  # each merge leaves one token less in the corpus
-    merges = np.zeros((wanted, 3), np.int32)
-    numbers = np.zeros((wanted, 2), np.uint64)
-    watch = watch or Watch(None, ())
-    limits = Limits(tokens, first + wanted, options.max_bytes, max_words)
+    known = Tokens(tokens, None, options.max_bytes, max_words)
     threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.n_nodes, 8 * wanted + (1 << 16)))
-    loop = MergeLoop(corpus, pairs, limits, merges, numbers, first)
+    loop = MergeLoop(corpus, pairs, known)
     look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
-        build_index(corpus, pairs, limits, progress)
-        while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
-            progress("merge", loop.n_merges, wanted)
-            if watch.event is not None:
-                watch.tell(merges[: loop.n_merges], numbers[: loop.n_merges])
-            if look <= loop.n_merges < wanted:
-                pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
-                look = 2 * loop.n_merges
-        done = loop.n_merges
+        build_index(corpus, pairs, known, progress)
+        while known.present - first < wanted and loop.run_on(first + min(look, wanted), _SLICE):
+            done = _tell(known, first, wanted, progress, watch)
+            if look <= done < wanted:
+                pairs.raise_threshold(_estimate_threshold(pairs, wanted - done))
+                look = 2 * done
+        done = known.present - first
         if done == wanted or pairs.threshold == options.min_pair_count:
-            progress("merge", done, done)
-            watch.tell(merges[:done], numbers[:done])
-            return merges[:done], loop.spell(tokens), []
+            return _trained(known, first, progress, watch)
         # The threshold was too high. Start a phase with a lower one, which must not rise again at once: where many pairs
         # have like counts, the same estimate would end that phase after a few merges, and so on.
         look = max(look, 2 * done)
@@ -137,35 +130,44 @@ def refine(
         span as many nodes as they have bytes, and they may come back.
     watch: gets the count of each merge and the IoS of each removal.
     """
-    from ._limits_cy import Limits
     from ._pairs_cy import Pairs
     from ._picky_cy import PickyLoop
     from ._tokens_cy import Tokens
 
-    wanted = options.n_ordinary
+    first, wanted = len(tokens), options.n_ordinary
     threshold = (0, 0) if options.refine is None else exact(options.refine).as_integer_ratio()
-    known = Tokens(list(tokens), spans or [1] * len(tokens))
+    known = Tokens(list(tokens), spans, options.max_bytes, looks_up=True)
     known.recall([(token, left, right, len(token)) for token, left, right in gone])
     pairs = Pairs(1, corpus.wide)
-    build_index(corpus, pairs, Limits(list(tokens), len(tokens), options.max_bytes, spans=spans), progress)
+    build_index(corpus, pairs, known, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
-    expected = min(corpus.n_nodes, 16 * wanted)
-    loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, options.max_bytes, expected)
-    watch = watch or Watch(None, ())
-    while loop.run_on(wanted, _SLICE):
-        progress("merge", loop.present - len(tokens), wanted - len(tokens))
-        if watch.event is not None:
-            watch.tell(*known.events())
-    progress("merge", loop.present - len(tokens), loop.present - len(tokens))
-    events, numbers = known.events()
-    watch.tell(events, numbers)
-    return events, known.to_list(), known.removed()
+    loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, min(corpus.n_nodes, 16 * wanted))
+    while known.present < wanted and loop.run_on(wanted, _SLICE):
+        _tell(known, first, wanted - first, progress, watch)
+    return _trained(known, first, progress, watch)
 
 
-def build_index(corpus: Corpus, pairs: Pairs, limits: Limits, progress: Progress) -> None:
+def build_index(corpus: Corpus, pairs: Pairs, tokens: Tokens, progress: Progress) -> None:
     progress("index", 0, corpus.n_nodes)
-    pairs.index(corpus, limits)
+    pairs.index(corpus, tokens)
     progress("index", corpus.n_nodes, corpus.n_nodes)
+
+
+def _tell(known: Tokens, first: int, wanted: int, progress: Progress, watch: Watch | None) -> int:
+    """Report the progress, and the events if someone watches them. Returns the number of tokens made."""
+    done = known.present - first
+    progress("merge", done, wanted)
+    if watch is not None and watch.event is not None:
+        watch.tell(*known.events())
+    return done
+
+
+def _trained(known: Tokens, first: int, progress: Progress, watch: Watch | None) -> Trained:
+    progress("merge", known.present - first, known.present - first)
+    events, numbers = known.events()
+    if watch is not None:
+        watch.tell(events, numbers)
+    return events, known.to_list(), known.removed()
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:

@@ -199,12 +199,7 @@ PARITY = "Parity"  # the heading of its options in help texts
 
 @dataclass(frozen=True, kw_only=True)
 class Parity(AnyOptions):
-    """The options of parity-aware BPE. Raises UsageError for an invalid option.
-
-    ratios: the bytes per token that each language should have, relative to the others.
-    window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
-    global_merges: how many merges of plain BPE on all languages together come first.
-    """
+    """The options of parity-aware BPE: see `train_parity`. Raises UsageError for an invalid option."""
 
     # fmt: off
     ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: target bytes per token of a language, relative.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None

@@ -43,8 +43,8 @@ from .trainer import Training, estimate_memory
 from .watching import Watch
 
 if TYPE_CHECKING:
-    from ._limits_cy import Limits
     from ._merge_cy import MergeLoop
+    from ._tokens_cy import Tokens
 
 _TOLD = 256  # merges between two calls of `progress`
 
@@ -116,34 +116,33 @@ class ParityTraining:
         self._n_tokens = 0
 
     def run(self) -> Vocabulary:
-        from ._limits_cy import Limits
+        from ._tokens_cy import Tokens
 
         options = self.options
         wanted = options.n_ordinary - 256
         first = self._global_merges(min(wanted, self.parity.global_merges))
         tokens = [bytes([byte]) for byte in range(256)]
-        limits = Limits(tokens, 256 + wanted, options.max_bytes)
-        texts = self._loops(self._texts, limits)
-        judged = texts if self._judged is None else self._loops(self._judged, limits)
-        choice = _Choice([loop.corpus.n_tokens for loop in judged], self.parity, self._names)
+        known = Tokens(tokens, None, options.max_bytes)
+        texts = self._loops(self._texts, known)
+        judged = texts if self._judged is None else self._loops(self._judged, known)
         sizes = [loop.corpus.n_tokens for loop in judged]
+        choice = _Choice(sizes, self.parity, self._names)
         watch = Watch(self.progress, tokens)
-        merges, numbers = np.zeros((wanted, 3), np.int32), np.zeros((wanted, 2), np.uint64)
+        numbers = np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
             pair = first[done] if done < len(first) else choice.next_pair(texts, judged, options.min_pair_count)
             if pair is None:
-                merges, numbers = merges[:done], numbers[:done]
+                numbers = numbers[:done]
                 break
-            new = len(tokens)
-            merges[done] = (*pair, new)
+            new = known.join(*pair, 0)
             numbers[done, 0] = sum([loop.merge_pair(*pair, new) for loop in texts])
             if judged is not texts:
                 for loop in judged:
                     loop.merge_pair(*pair, new)
-            tokens.append(tokens[pair[0]] + tokens[pair[1]])
             if done % _TOLD == 0:
                 self.progress("merge", done, wanted)
-                watch.tell(merges[:done], numbers[:done])
+                watch.tell(known.events()[0][:done], numbers[:done])
+        merges, tokens = known.events()[0], known.to_list()
         self.progress("merge", len(merges), len(merges))
         watch.tell(merges, numbers)
         rows = zip(self._names, sizes, choice.made, judged, strict=True)
@@ -175,7 +174,7 @@ class ParityTraining:
         options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
         return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
-    def _loops(self, texts: list[WordCounts], limits: Limits) -> list[MergeLoop]:
+    def _loops(self, texts: list[WordCounts], tokens: Tokens) -> list[MergeLoop]:
         from ._merge_cy import MergeLoop
         from ._pairs_cy import Pairs
 
@@ -186,8 +185,8 @@ class ParityTraining:
             except InputError as error:
                 raise InputError(f"the language {name}: {error}") from error
             pairs = Pairs(1, corpus.wide)
-            loops.build_index(corpus, pairs, limits, self.progress)
-            made.append(MergeLoop(corpus, pairs, limits))
+            loops.build_index(corpus, pairs, tokens, self.progress)
+            made.append(MergeLoop(corpus, pairs, tokens, True))
         return made
 
 

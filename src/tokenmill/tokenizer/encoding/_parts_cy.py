@@ -34,21 +34,6 @@ class PartEncoder:
     def copy(self):
         return PartEncoder(self.cache.copy(), self.inside, self.sizes)
 
-    def learn(
-        self, data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], order: cython.const[cython.longlong][::1]
-    ):
-        """Put pretokens into the cache: pretoken i is data[ends[i]:ends[i + 1]], for each i in `order`, of 256 bytes at most."""
-        out: uint32_t[260]
-        k: cython.Py_ssize_t
-        start: cython.size_t
-        end: cython.size_t
-        id_end: cython.size_t
-        for k in range(order.shape[0]):
-            start = ends[order[k]]
-            end = ends[order[k] + 1]
-            if 0 < end - start <= 256:
-                self.encode(cython.address(data[0]), start, data.shape[0], cython.address(end), 1, out, cython.address(id_end))
-
     def begin(self):
         """Make the present entries of the cache the initial ones, also of copies. To be called once."""
         self.cache.begin()
