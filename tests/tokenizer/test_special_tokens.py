@@ -161,3 +161,19 @@ def test_lone_surrogates(tok):
     assert tok.encode_with_offsets("a\ud800").text == "a\ufffd"
     with pytest.raises(SpecialTokenError):
         tok.encode(f"\udfff{EOT}")
+
+
+@pytest.mark.parametrize("words", ["", "low", " low é" * 30, " a b" * 2000])
+@pytest.mark.parametrize("count", [1, 100, 344, 345, 512, 5000])
+def test_any_number_of_tokens_with_any_text_between(words, count):
+    """Pretokens and added tokens wait to be looked up together: where they become too many, and where none is left."""
+    tok = make(
+        AddedToken("|", 300), AddedToken("[x]", 301, lstrip=True, rstrip=True), normalization=Normalization(("NFC",))
+    )
+    count = count if len(words) < 100 else min(count, 20)
+    between = tok.encode_ordinary(words)
+    text = ("|" + words) * count + " [x] [x]  [x]" + "|" * count + "e\u0301" + "|"
+    ids = [300, *between] * count + [301] * 3 + [300] * count + tok.encode_ordinary("é") + [300]
+    assert tok.encode(text, allowed_special="all") == ids
+    assert tok.count_tokens(text, allowed_special="all") == len(ids)
+    assert tok.encode_with_offsets(text, allowed_special="all").ids == ids

@@ -10,6 +10,12 @@ cdef enum:
     BATCH = 128  # pretokens that are looked up at once
     SCAN = 512  # pretokens that are cut at once: the scanner leaves some of the room unused
 
+cdef extern from *:
+    """
+    #define TM_ADDED_END (~(SIZE_MAX >> 1))
+    """
+    const size_t ADDED_END "TM_ADDED_END"  # the top bit of an end: of an added token among the pretokens
+
 # A pretoken and its ids. `lo` and `hi` are its key (kernels/_pretoken_key.h); `hi` is 0 in an empty slot. The top byte of
 # ids[3] (above COUNT_SHIFT) is the number of ids, 1 to 4, that are in the entry; if it is 0, ids[0] and ids[1] are the
 # place of the pretoken's record in the arena.
@@ -44,6 +50,8 @@ cdef class PretokenCache:
     cdef size_t index_mask
     cdef uint32_t places[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
     cdef size_t initial_used, initial_arena_used
+    cdef bint takes_added
+    cdef const uint32_t* added
 
     cdef int make_index(self) except -1  # for the caches that share
     cdef PretokenCache copy(self)  # a cache for another thread, which shares the initial entries of this one
@@ -51,7 +59,8 @@ cdef class PretokenCache:
 
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
     # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.
-    # Returns their number, or a negative number of _merger_cy.
+    # Returns their number, or a negative number of _merger_cy. Added tokens may be among them, marked by ADDED_END, if
+    # `takes_added`; then their ids are in `added`, at the same places.
     cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
                            uint32_t* out) noexcept nogil
     # The same where the scanner did not cut them: each is a text of its own.

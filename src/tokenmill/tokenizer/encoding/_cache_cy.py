@@ -43,6 +43,7 @@ CUT_FROM = cython.declare(cython.size_t, 6)  # bytes of a pretoken that is merge
 CUT_AFTER = cython.declare(cython.size_t, 4)  # bytes for each id, of such pretokens, that are merged before the cutter is built
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a pretoken between two checks for signals
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
+ADDED_KEY = cython.declare(uint64_t, cython.cast(uint64_t, 0xFE) << 56)  # `hi` of an added token: no pretoken has it
 UNLIMITED = cython.declare(cython.size_t, ~cython.cast(cython.size_t, 0))
 
 
@@ -57,6 +58,7 @@ class PretokenCache:
     def __cinit__(self, merger: Merger, model: PretokenCache = None):
         self.merger = merger
         self.limit = UNLIMITED
+        self.takes_added = True
         self.seed.a, self.seed.b = random_seed()
         self.slots = 4096
         self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
@@ -161,10 +163,16 @@ class PretokenCache:
         tail: uint32_t
         i: cython.Py_ssize_t
         for i in range(n):
-            after = text + ends[i]
-            keys[i] = tm_key_of(pretoken, after - pretoken, limit, seed)
-            hashes[i] = tm_random_hash(keys[i], seed)
-            tm_prefetch_write(entries + (hashes[i] & mask))
+            if ends[i] & ADDED_END:
+                after = text + (ends[i] & ~ADDED_END)
+                keys[i].lo = self.added[i]
+                keys[i].hi = ADDED_KEY
+                hashes[i] = 0
+            else:
+                after = text + ends[i]
+                keys[i] = tm_key_of(pretoken, after - pretoken, limit, seed)
+                hashes[i] = tm_random_hash(keys[i], seed)
+                tm_prefetch_write(entries + (hashes[i] & mask))
             pretoken = after
         for i in range(n):
             entry = entries + (hashes[i] & mask)
@@ -173,8 +181,11 @@ class PretokenCache:
                 memcpy(o, entry.ids, 16)
                 o[3] = tail & ID_MASK
                 o += tail >> COUNT_SHIFT
+            elif keys[i].hi == ADDED_KEY:
+                o[0] = cython.cast(uint32_t, keys[i].lo)
+                o += 1
             else:
-                pretoken = text + (ends[i - 1] if i > 0 else start)
+                pretoken = text + (ends[i - 1] & ~ADDED_END if i > 0 else start)
                 count = self.seek(pretoken, text + ends[i] - pretoken, keys[i], hashes[i], limit, o)
                 if count < 0:
                     return count

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 from tokenmill.split._scan_cy cimport Scanner
-from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
+from tokenmill.tokenizer.encoding._cache_cy cimport SCAN, PretokenCache
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
@@ -35,6 +35,13 @@ cdef class State:
     cdef list changes  # with `parts`: the changed stretches
     cdef bint only_parts  # nothing is encoded
     cdef bint in_changed
+    # Pretokens and added tokens that are cut and wait to be looked up together: they cover waiting_text[waiting_from:waiting_end].
+    cdef bint may_wait  # at the end of a part
+    cdef size_t ends[SCAN]
+    cdef uint32_t added[SCAN]  # the ids of the added tokens
+    cdef Py_ssize_t n_waiting
+    cdef const uint8_t* waiting_text
+    cdef size_t waiting_from, waiting_end, waiting_limit
     cdef Py_ssize_t counted  # ids that were counted and dropped from `ids`
 
 
@@ -48,6 +55,8 @@ cdef class Stages:
     # where `at` is 0. Returns 0, or a negative number.
     cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                              Sections sections) noexcept nogil
+    cdef Py_ssize_t stretches(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
+                              Sections sections) noexcept nogil
     # The same for text[at:length] inside a stretch.
     cdef Py_ssize_t parts(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                            Sections sections) noexcept nogil
@@ -68,5 +77,9 @@ cdef class Stages:
                             Sections sections) noexcept nogil
     # Record a part, if parts are recorded. False if memory runs out.
     cdef bint record(self, State state, size_t start, size_t end, size_t kind) noexcept nogil
+    # Let pretokens or an added token wait that begin at text[at], in a text that ends at text[length]. Returns 0, or a negative number.
+    cdef Py_ssize_t wait(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
+    # Append the ids of what waits.
+    cdef Py_ssize_t flush(self, State state, bint given) noexcept nogil
     cdef Py_ssize_t encode_part(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                             const size_t* given, Py_ssize_t n_given) noexcept nogil

@@ -2,6 +2,8 @@
 """The stages of encoding, one inside the other: added tokens, normalization, the space before a text, splitting, cache and merger.
 
 Text is encoded in steps, so that the caller can check for signals between them. What is known at the end of a step is in a State.
+Within a step, the pretokens of several parts wait, with the added tokens between them, and go to the cache in one batch, which hides
+its misses. In a text with an added token in each line, the batches of single parts would be short.
 """
 
 import cython
@@ -10,7 +12,8 @@ from cython.cimports.libc.stdint import uint8_t
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free
 from cython.cimports.tokenmill.kernels._signals import signalled
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
+from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import ADDED_END, BATCH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     ADDED_TOKEN,
@@ -29,6 +32,7 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     reserve,
 )
 
+MOST_WAITING = cython.declare(cython.Py_ssize_t, SCAN - 2 * TM_SIMD_ROOM)  # pretokens that wait; more leave the scanner no room
 SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
 
 
@@ -53,6 +57,16 @@ class Stages:
         return self.scanner.cut(text, 0, length) if self.cutter is None else self.cutter.cut(text, 0, length)
 
     def sections(self, state, text, at, length, stop, sections):
+        code: cython.Py_ssize_t
+        state.may_wait = sections is not None and state.parts is None and state.cache.takes_added
+        code = self.stretches(state, text, at, length, stop, sections)
+        if code == 0:
+            code = self.flush(state, False)
+        state.may_wait = False
+        state.n_waiting = 0
+        return code
+
+    def stretches(self, state, text, at, length, stop, sections):
         code: cython.Py_ssize_t
         end: cython.size_t
         fail: cython.size_t
@@ -213,6 +227,8 @@ class Stages:
             at = state.at
             if code == 0 and at < cython.cast(cython.size_t, size) and signalled():
                 code = SIGNALLED
+        if code == 0:
+            code = self.flush(state, False)
         if code == NO_TOKEN:
             with cython.gil:
                 state.missing = self.merger.first_missing(cython.cast(cython.p_char, changed)[:size])
@@ -237,17 +253,31 @@ class Stages:
         state.prefixed.memory[0] = 32
         memcpy(state.prefixed.memory + 1, text + at, cut)
         code = self.encode_part(state, state.prefixed.memory, 0, cut + 1, cut + 1, cython.NULL, 0)
+        if code == 0:
+            code = self.flush(state, False)
         state.at = at + cut
         return code
 
     def tokens(self, state, token, finder, text, at, length, sections):
         start: cython.size_t
+        code: cython.Py_ssize_t
         while token.start < length:
             start = token.start if token.start > at else at
-            if not state.ids.reserve(1, 0) or not self.record(state, start, token.end, ADDED_TOKEN):
+            if not self.record(state, start, token.end, ADDED_TOKEN):
                 return NO_MEMORY
-            state.ids.data[state.ids.used] = token.id
-            state.ids.used += 1
+            if state.may_wait:
+                code = self.wait(state, text, start, length)
+                if code < 0:
+                    return code
+                state.ends[state.n_waiting] = token.end | ADDED_END
+                state.added[state.n_waiting] = token.id
+                state.n_waiting += 1
+                state.waiting_end = token.end
+            elif not state.ids.reserve(1, 0):
+                return NO_MEMORY
+            else:
+                state.ids.data[state.ids.used] = token.id
+                state.ids.used += 1
             at = token.end
             sections.next_token(finder, text, at, length, token)
             if token.start >= at:
@@ -269,36 +299,64 @@ class Stages:
 
     def encode_part(self, state, text, at, length, stop, given, n_given):
         """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
-        ends: cython.size_t[SCAN]
         n: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        batch: cython.Py_ssize_t
-        count: cython.Py_ssize_t
+        code: cython.Py_ssize_t = 0
         if state.only_parts:
             at = length
-        while at < length and at < stop:
+        if at < length and at < stop:
+            code = self.wait(state, text, at, length)
+        while at < length and at < stop and code == 0:
             if given != cython.NULL:
-                n = n_given if n_given < SCAN else SCAN
-                memcpy(ends, given, n * cython.sizeof(cython.size_t))
+                n = min(n_given, SCAN)
+                memcpy(state.ends, given, n * cython.sizeof(cython.size_t))
                 given += n
                 n_given -= n
             elif self.cutter is not None:
-                n = self.cutter.scan(text, at, length, ends, SCAN)
+                n = self.cutter.scan(text, at, length, state.ends + state.n_waiting, SCAN - state.n_waiting)
             else:
-                n = self.scanner.scan(text, at, length, ends, SCAN)
-            if not state.ids.reserve(ends[n - 1] - at + 4, state.ids.used + (length - at) // 2 if length > HOLD else 0):
-                return NO_MEMORY
-            i = 0
-            while i < n:
-                batch = n - i if n - i < BATCH else BATCH
-                if given == cython.NULL:
-                    count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
-                else:
-                    count = state.cache.encode_given(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
-                if count < 0:
-                    return count
-                state.ids.used += count
-                i += batch
-                at = ends[i - 1]
+                n = self.scanner.scan(text, at, length, state.ends + state.n_waiting, SCAN - state.n_waiting)
+            state.n_waiting += n
+            at = state.waiting_end = state.ends[state.n_waiting - 1]
+            if state.n_waiting > MOST_WAITING or not state.may_wait:
+                code = self.flush(state, given != cython.NULL)
         state.at = at
+        return code
+
+    def wait(self, state, text, at, length):
+        code: cython.Py_ssize_t = 0
+        if state.n_waiting > 0 and (text != state.waiting_text or at != state.waiting_end or state.n_waiting > MOST_WAITING):
+            code = self.flush(state, False)
+        if state.n_waiting == 0:
+            state.waiting_text = text
+            state.waiting_from = state.waiting_end = at
+        state.waiting_limit = length
+        return code
+
+    def flush(self, state, given):
+        i: cython.Py_ssize_t = 0
+        n: cython.Py_ssize_t = state.n_waiting
+        batch: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        start: cython.size_t = state.waiting_from
+        rest: cython.size_t = state.waiting_limit - start
+        state.n_waiting = 0
+        state.waiting_from = state.waiting_end
+        if n > 0 and not state.ids.reserve(state.waiting_end - start + n + 4, state.ids.used + rest // 2 if rest > HOLD else 0):
+            return NO_MEMORY
+        while i < n:
+            batch = min(n - i, BATCH)
+            state.cache.added = state.added + i
+            if given:
+                count = state.cache.encode_given(
+                    state.waiting_text, start, state.waiting_limit, state.ends + i, batch, state.ids.data + state.ids.used
+                )
+            else:
+                count = state.cache.encode(
+                    state.waiting_text, start, state.waiting_limit, state.ends + i, batch, state.ids.data + state.ids.used
+                )
+            if count < 0:
+                return count
+            state.ids.used += count
+            i += batch
+            start = state.ends[i - 1] & ~ADDED_END
         return 0

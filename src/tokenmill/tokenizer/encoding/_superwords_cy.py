@@ -73,6 +73,9 @@ class IdMerger(Merger):
 class SuperwordCache(PretokenCache):
     """The cache of fragments, with what encodes by stage 1. Call `set_stages` or `set_pretokens` once."""
 
+    def __cinit__(self):
+        self.takes_added = False
+
     def __dealloc__(self):
         free_id_room(cython.address(self.room))
 
