@@ -39,6 +39,13 @@ TM_SIMD inline uint64_t tm_equal(tm_bytes v, uint8_t byte) {
     return tm_tops(_mm256_cmpeq_epi8(v.lo, all), _mm256_cmpeq_epi8(v.hi, all));
 }
 
+/* Which bytes are from `first` to `last`, as bits. */
+TM_SIMD inline uint64_t tm_between(tm_bytes v, uint8_t first, uint8_t last) {
+    const __m256i start = _mm256_set1_epi8((char)first), most = _mm256_set1_epi8((char)(last - first));
+    __m256i lo = _mm256_sub_epi8(v.lo, start), hi = _mm256_sub_epi8(v.hi, start);
+    return tm_tops(_mm256_cmpeq_epi8(_mm256_min_epu8(lo, most), lo), _mm256_cmpeq_epi8(_mm256_min_epu8(hi, most), hi));
+}
+
 TM_SIMD inline int tm_is_all_ascii(tm_bytes v) {
     return _mm256_testz_si256(_mm256_or_si256(v.lo, v.hi), _mm256_set1_epi8((char)0x80));
 }
@@ -166,6 +173,10 @@ TM_SIMD inline int tm_is_all_ascii(tm_bytes v) {
 }
 TM_SIMD inline uint64_t tm_equal(tm_bytes v, uint8_t byte) {
     for (int i = 0; i < 4; i++) v.val[i] = vceqq_u8(v.val[i], vdupq_n_u8(byte));
+    return tm_mask(v);
+}
+TM_SIMD inline uint64_t tm_between(tm_bytes v, uint8_t first, uint8_t last) {
+    for (int i = 0; i < 4; i++) v.val[i] = vcleq_u8(vsubq_u8(v.val[i], vdupq_n_u8(first)), vdupq_n_u8(last - first));
     return tm_mask(v);
 }
 TM_SIMD inline tm_bytes tm_choose(tm_bytes a, tm_bytes b, tm_bytes by) {

@@ -7,7 +7,7 @@
  * time. One map covers two bytes, and two maps are composed by a shuffle before the state is needed. The dependency
  * chain from state to state is therefore one shuffle per four bytes.
  *
- *   1. Find the columns of 64 bytes: vector look-ups for ASCII, scalar decoding for every other character.
+ *   1. Find the columns of 64 bytes: vector look-ups for ASCII, a look-up for every other character.
  *   2. Compute table numbers, one per pair of bytes: (column of the previous character, column, column).
  *   3. Run 32 steps. Each yields one byte: the state in bits 0 to 2, the cuts in bits 3 to 6.
  *   4. Turn the cuts into bit masks, and the masks into ends.
@@ -66,6 +66,13 @@ typedef struct {
     uint8_t column_before; /* during preparation the column of the character before the block, then of its last one */
 } tm_block;
 
+/* Writes the columns of half a character at the end of a block. They are needed because they select a table. */
+static inline unsigned tm_half(const tm_simd_tables *tables, unsigned i, uint8_t *here, uint8_t *before) {
+    memset(before + i, tables->next, 4);
+    memset(here + i, tables->next, 4);
+    return i;
+}
+
 /* Writes the columns of the non-ASCII characters of the block at text + at; `high` marks their bytes. `here` gets the
  * column at first bytes and `next` at continuation bytes, `before` gets the column at all of them. Bytes written after a
  * character are meaningless. Returns how many bytes of the block form whole characters. */
@@ -82,15 +89,34 @@ TM_SIMD inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, co
             column = tables->pages[((size_t)tables->index[code >> 7] << 7) + (code & 127)];
         else
             size = 1;
-        if (i + size > 64) { /* the bytes of half a character need columns too, because they select a table */
-            memset(before + i, tables->next, 4);
-            memset(here + i, tables->next, 4);
-            return i;
-        }
+        if (i + size > 64) return tm_half(tables, i, here, before);
         uint32_t columns = column * 0x01010101u, first = (columns & 0xFF) | later_columns;
         memcpy(before + i, &columns, 4);
         memcpy(here + i, &first, 4);
         high &= ~((((uint64_t)1 << size) - 1) << i);
+    }
+    return 64;
+}
+
+/* The same where all of them are well-formed characters of two or three bytes, whose first bytes `firsts` marks. */
+TM_SIMD inline unsigned tm_columns_of_most(const tm_simd_tables *tables, const uint8_t *bytes, uint64_t firsts, uint8_t *here,
+                                           uint8_t *before) {
+    const uint32_t later_columns = tables->next * 0x01010100u;
+    for (; firsts; firsts &= firsts - 1) {
+        unsigned i = (unsigned)tm_lowest(firsts);
+        const uint8_t *p = bytes + i;
+        uint32_t code;
+        if (p[0] < 0xE0) {
+            if (i > 62) return tm_half(tables, i, here, before);
+            code = (p[0] & 0x1F) << 6 | (p[1] & 0x3F);
+        } else {
+            if (i > 61) return tm_half(tables, i, here, before);
+            code = (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F);
+        }
+        uint8_t column = tables->pages[((size_t)tables->index[code >> 7] << 7) + (code & 127)];
+        uint32_t columns = column * 0x01010101u, first = (columns & 0xFF) | later_columns;
+        memcpy(before + i, &columns, 4);
+        memcpy(here + i, &first, 4);
     }
     return 64;
 }
@@ -101,7 +127,8 @@ static inline void tm_copy_last(uint8_t *padded, const uint8_t *bytes, size_t si
     memcpy(padded, bytes, size);
 }
 
-/* Prepares a block that holds non-ASCII characters, and maybe the end of the text. */
+/* Prepares a block that holds non-ASCII characters, and maybe the end of the text. Nearly all text consists of well-formed characters of
+ * at most three bytes. A few vector instructions tell that, and then no byte of a character is looked at twice. */
 TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const uint8_t *text, size_t length,
                                                                tm_block *b) {
     const uint8_t *bytes = text + b->at;
@@ -114,7 +141,13 @@ TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const ui
     }
     b->at_end = b->size < 64;
     tm_bytes v = tm_load(bytes), columns = tm_ascii_columns(v, tables->ascii);
-    unsigned whole = tm_columns_beyond_ascii(tables, text, b->at, length, tm_beyond_ascii(v), here, before);
+    /* After E0 a lower byte would be a longer form than needed, after ED a higher one a surrogate. */
+    uint64_t high = tm_beyond_ascii(v), firsts = tm_between(v, 0xC2, 0xEF), threes = tm_between(v, 0xE0, 0xEF);
+    uint64_t later = firsts << 1 | threes << 2;
+    uint64_t wrong = (tm_equal(v, 0xE0) << 1 & tm_between(v, 0x80, 0x9F)) | (tm_equal(v, 0xED) << 1 & tm_between(v, 0xA0, 0xBF));
+    unsigned whole = wrong == 0 && (high & ~firsts) == later && later == tm_between(v, 0x80, 0xBF)
+                         ? tm_columns_of_most(tables, bytes, firsts, here, before)
+                         : tm_columns_beyond_ascii(tables, text, b->at, length, high, here, before);
     if (whole < b->size) {
         b->size = whole;
         b->at_end = 0;
