@@ -291,10 +291,7 @@ class Stages:
             i = 0
             while i < n:
                 batch = n - i if n - i < BATCH else BATCH
-                if given == cython.NULL:
-                    count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
-                else:
-                    count = state.cache.encode_given(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
                 if count < 0:
                     return count
                 state.ids.used += count

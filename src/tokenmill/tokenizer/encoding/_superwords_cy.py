@@ -128,20 +128,6 @@ class SuperwordCache(PretokenCache):
             free_id_room(cython.address(self.room))
         return count
 
-    def encode_given(self, text, start, length, ends, n, out):
-        i: cython.Py_ssize_t
-        count: cython.Py_ssize_t
-        used: cython.Py_ssize_t = 0
-        if self.pretokens is None:
-            return self.encode(text, start, length, ends, n, out)
-        for i in range(n):
-            count = self.encode(text, start, ends[i], ends + i, 1, out + used)
-            if count < 0:
-                return count
-            used += count
-            start = ends[i]
-        return used
-
     def encode_pretokens(self, text, start, length, stop):
         pretokens: cython.size_t[SCAN]
         ids: cython.pointer(uint32_t) = self.room.ids
