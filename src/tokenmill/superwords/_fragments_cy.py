@@ -31,7 +31,7 @@ from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch
 from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, PretokenCache
-from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder
+from cython.cimports.tokenmill.tokenizer.encoding._superwords_cy import encode_parts
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import SIGNALLED
 
 ROOM = cython.declare(cython.Py_ssize_t, 2048)  # segments at a time
@@ -54,15 +54,15 @@ class SegmentReader:
     """Reads blocks of text as the ids of segments. One thread at a time uses it.
 
     scanner: the split pattern of stage 2, or that of the pretokens.
-    parts: encodes with the merges of stage 1; None if pretokens are looked up.
-    pretokens: looks pretokens up; it may give any ids to those that are no atoms. atoms: uint8 by id, 1 for an atom.
-    cache_bytes: the limit of the cache that looks them up.
+    cache: encodes with the merges of stage 1, by parts. With `atoms`, it looks pretokens up, and may give any ids to those that are no
+        atoms. cache_bytes: its limit.
+    inside: see `encode_parts`. atoms: uint8 by id, 1 for an atom.
     After `begin`, call `read` until it returns True, then `take`.
     """
 
     scanner: Scanner
-    parts: PartEncoder
-    pretokens: PretokenCache
+    cache: PretokenCache
+    inside: cython.const[uint64_t][::1]
     atoms: cython.const[uint8_t][::1]
     # the block
     block: cython.const[uint8_t][::1]
@@ -74,7 +74,6 @@ class SegmentReader:
     line_end: cython.size_t
     # the segments of a chunk, and the ids of the block so far
     ends: cython.size_t[2048]
-    id_ends: cython.size_t[2048]
     ids: cython.pointer(uint32_t)
     ids_room: cython.size_t
     n_ids: cython.size_t
@@ -82,17 +81,16 @@ class SegmentReader:
     def __cinit__(
         self,
         scanner: Scanner,
-        parts: PartEncoder | None,
-        pretokens: PretokenCache | None = None,
-        atoms: cython.const[uint8_t][::1] = None,
-        cache_bytes: cython.size_t = 0,
+        cache: PretokenCache,
+        cache_bytes: cython.size_t,
+        inside: cython.const[uint64_t][::1] | None,
+        atoms: cython.const[uint8_t][::1] | None,
     ):
-        if pretokens is not None:
-            self.pretokens = pretokens.copy()
-            self.pretokens.set_limit(cache_bytes)
-        self.atoms = atoms
         self.scanner = scanner
-        self.parts = parts
+        self.cache = cache.copy()
+        self.cache.set_limit(cache_bytes)
+        self.inside = inside
+        self.atoms = atoms
 
     def __dealloc__(self):
         free(self.ids)
@@ -112,7 +110,7 @@ class SegmentReader:
         more: cython.bint = True
         with cython.nogil:
             while more and self.position - start < limit:
-                more = self.next_pretokens() if self.pretokens is not None else self.next_lines()
+                more = self.next_lines() if self.atoms is None else self.next_pretokens()
         return not more
 
     def take(self) -> bytes:
@@ -136,7 +134,7 @@ class SegmentReader:
         end = self.document_ends[self.document]
         self.line = self.position
         self.line_end = end
-        if self.pretokens is not None:
+        if self.atoms is not None:
             return True
         newline = cython.cast(cython.p_const_char, memchr(self.text + self.position, 10, end - self.position))
         if newline != cython.NULL:
@@ -174,7 +172,9 @@ class SegmentReader:
         n: cython.Py_ssize_t = 0
         m: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
         ids: cython.pointer(uint32_t)
+        inside: cython.pointer(cython.const[uint64_t]) = cython.address(self.inside[0])
         while n <= ROOM - LEAST_ROOM and self.position - first < CHUNK:
             if self.position == self.line_end and not self.next_line():
                 break
@@ -188,12 +188,17 @@ class SegmentReader:
         if n == 0:
             return 0
         self.make_room(self.position - first)
-        ids = self.ids + self.n_ids
-        self.n_ids += self.checked(
-            self.parts.encode(self.text, first, self.block.shape[0], self.ends, n, ids, self.id_ends)
-        )
-        for i in range(n):
-            ids[self.id_ends[i] - 1] |= END
+        i = 0
+        while i < n:
+            m = min(BATCH, n - i)
+            ids = self.ids + self.n_ids
+            self.n_ids += self.checked(
+                encode_parts(self.cache, inside, self.text, first, self.block.shape[0], self.ends + i, m, ids)
+            )
+            for k in range(m):
+                ids[self.cache.places[k] - 1] |= END
+            i += m
+            first = self.ends[i - 1]
         return 1
 
     @cython.cfunc
@@ -228,15 +233,15 @@ class SegmentReader:
         last: cython.size_t = 0
         id: uint32_t
         batch: cython.pointer(uint32_t) = self.ids + self.n_ids
-        self.checked(self.pretokens.encode(self.text, self.position, self.block.shape[0], self.ends + i, n, batch))
+        self.checked(self.cache.encode(self.text, self.position, self.block.shape[0], self.ends + i, n, batch))
         for k in range(n):
             id = batch[last]
-            if self.pretokens.places[k] == last + 1 and self.atoms[id]:
+            if self.cache.places[k] == last + 1 and self.atoms[id]:
                 self.ids[self.n_ids] = id
                 self.n_ids += 1
             else:
                 self.end_segment()
-            last = self.pretokens.places[k]
+            last = self.cache.places[k]
         self.position = self.ends[i + n - 1]
         return 0
 

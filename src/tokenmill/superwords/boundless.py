@@ -144,7 +144,7 @@ class _Segments(passes.Passes):
         self.known = pretoken_cache([token if known else None for token, known in zip(tokens, looked_up, strict=True)])
 
     def reader(self) -> SegmentReader:
-        return SegmentReader(self.splitter.scanner, None, self.known, self.atoms, self.cache)
+        return SegmentReader(self.splitter.scanner, self.known, self.cache, None, self.atoms)
 
 
 def _is_atom(tok: Tokenizer, token: bytes, id: int) -> bool:

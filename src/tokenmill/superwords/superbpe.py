@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..split.patterns import SUPERWORDS
-from ..tokenizer.encoding.parts import part_encoder
+from ..tokenizer.encoding.parts import words_cache
 from ..training import Training
 from ..training.watching import Watch
 from ..vocabulary import AddedToken, Vocabulary
@@ -63,8 +63,8 @@ class _Stage2(passes.Passes):
         self.max_words = 4 if job.options.max_words is None else job.options.max_words
         if job.options.colon_veto is not False:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
-        self.encoder = part_encoder(self.tokens, first.events)
-        self.encoder.begin()
+        self.words, self.inside = words_cache(self.tokens, first.events)
+        self.words.begin()
 
     @property
     def cut(self) -> Cut:
@@ -78,9 +78,7 @@ class _Stage2(passes.Passes):
         return cut
 
     def reader(self) -> SegmentReader:
-        encoder = self.encoder.copy()
-        encoder.set_limit(self.cache)
-        return SegmentReader(self.splitter.scanner, encoder)
+        return SegmentReader(self.splitter.scanner, self.words, self.cache, self.inside, None)
 
 
 def _colon_flags(token: bytes) -> int:

@@ -63,9 +63,6 @@ cdef class PretokenCache:
     # `takes_added`; then their ids are in `added`, at the same places.
     cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
                            uint32_t* out) noexcept nogil
-    # The same where the scanner did not cut them: each is a text of its own.
-    cdef Py_ssize_t encode_given(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
-                                 uint32_t* out) noexcept nogil
     # The ids of one pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged. Its text
     # ends at `end`; `out` has room for 4 ids more than it has bytes.
     cdef Py_ssize_t seek(self, const uint8_t* pretoken, size_t length, tm_key key, uint64_t hash, const uint8_t* end,

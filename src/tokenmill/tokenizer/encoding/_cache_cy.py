@@ -195,9 +195,6 @@ class PretokenCache:
             self.places[i] = cython.cast(uint32_t, o - out)
         return o - out
 
-    def encode_given(self, text, start, length, ends, n, out):
-        return self.encode(text, start, length, ends, n, out)
-
     def seek(self, pretoken, length, key, hash, end, out):
         count: cython.Py_ssize_t = _probe(self, pretoken, length, key, hash, out)
         if count == 0 and self.patience > 0:

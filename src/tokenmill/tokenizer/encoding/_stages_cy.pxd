@@ -80,6 +80,6 @@ cdef class Stages:
     # Let pretokens or an added token wait that begin at text[at], in a text that ends at text[length]. Returns 0, or a negative number.
     cdef Py_ssize_t wait(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
     # Append the ids of what waits.
-    cdef Py_ssize_t flush(self, State state, bint given) noexcept nogil
+    cdef Py_ssize_t flush(self, State state) noexcept nogil
     cdef Py_ssize_t encode_part(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                             const size_t* given, Py_ssize_t n_given) noexcept nogil

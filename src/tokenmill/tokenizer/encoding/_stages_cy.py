@@ -61,7 +61,7 @@ class Stages:
         state.may_wait = sections is not None and state.parts is None and state.cache.takes_added
         code = self.stretches(state, text, at, length, stop, sections)
         if code == 0:
-            code = self.flush(state, False)
+            code = self.flush(state)
         state.may_wait = False
         state.n_waiting = 0
         return code
@@ -228,7 +228,7 @@ class Stages:
             if code == 0 and at < cython.cast(cython.size_t, size) and signalled():
                 code = SIGNALLED
         if code == 0:
-            code = self.flush(state, False)
+            code = self.flush(state)
         if code == NO_TOKEN:
             with cython.gil:
                 state.missing = self.merger.first_missing(cython.cast(cython.p_char, changed)[:size])
@@ -254,7 +254,7 @@ class Stages:
         memcpy(state.prefixed.memory + 1, text + at, cut)
         code = self.encode_part(state, state.prefixed.memory, 0, cut + 1, cut + 1, cython.NULL, 0)
         if code == 0:
-            code = self.flush(state, False)
+            code = self.flush(state)
         state.at = at + cut
         return code
 
@@ -318,21 +318,21 @@ class Stages:
             state.n_waiting += n
             at = state.waiting_end = state.ends[state.n_waiting - 1]
             if state.n_waiting > MOST_WAITING or not state.may_wait:
-                code = self.flush(state, given != cython.NULL)
+                code = self.flush(state)
         state.at = at
         return code
 
     def wait(self, state, text, at, length):
         code: cython.Py_ssize_t = 0
         if state.n_waiting > 0 and (text != state.waiting_text or at != state.waiting_end or state.n_waiting > MOST_WAITING):
-            code = self.flush(state, False)
+            code = self.flush(state)
         if state.n_waiting == 0:
             state.waiting_text = text
             state.waiting_from = state.waiting_end = at
         state.waiting_limit = length
         return code
 
-    def flush(self, state, given):
+    def flush(self, state):
         i: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = state.n_waiting
         batch: cython.Py_ssize_t
@@ -346,14 +346,9 @@ class Stages:
         while i < n:
             batch = min(n - i, BATCH)
             state.cache.added = state.added + i
-            if given:
-                count = state.cache.encode_given(
-                    state.waiting_text, start, state.waiting_limit, state.ends + i, batch, state.ids.data + state.ids.used
-                )
-            else:
-                count = state.cache.encode(
-                    state.waiting_text, start, state.waiting_limit, state.ends + i, batch, state.ids.data + state.ids.used
-                )
+            count = state.cache.encode(
+                state.waiting_text, start, state.waiting_limit, state.ends + i, batch, state.ids.data + state.ids.used
+            )
             if count < 0:
                 return count
             state.ids.used += count

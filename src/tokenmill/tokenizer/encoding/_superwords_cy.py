@@ -2,7 +2,11 @@
 """Pretokens of many words to ids, in two steps, as they were trained.
 
 The merges of stage 1 have lower ranks than those of stage 2, and never use a token of stage 2. So encoding applies all of
-stage 1 first: PartEncoder does that, mostly word by word. Then the merges of stage 2 join ids.
+stage 1 first. Then the merges of stage 2 join ids.
+
+Stage 1 works by parts. A pretoken that spans words hardly ever occurs twice, so a cache of such pretokens is useless. But a merge makes a
+token that holds the two bytes on both sides of the border that it crosses. So where two neighbouring bytes are side by side in
+no token, no merge crosses, and the parts between such borders can be encoded on their own: mostly, they are words.
 
 Let A and B be two tokens that a merge of stage 2 joins. It crosses the border between the last id of stage 1 in A and the
 first in B. No merge crosses any other border. So what lies between such borders, a fragment, is merged on its own. The base
@@ -30,7 +34,6 @@ from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import (
     Entry,
     PretokenCache,
 )
-from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder, free_id_room, make_id_room
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, TOO_LONG, Merger
 
 MOST = cython.declare(cython.size_t, 0xFFFFFF00)  # bytes of pretokens at once: places of ids have 32 bits
@@ -71,7 +74,7 @@ class IdMerger(Merger):
 @cython.final
 @cython.cclass
 class SuperwordCache(PretokenCache):
-    """The cache of fragments, with what encodes by stage 1. Call `set_stages` or `set_pretokens` once."""
+    """The cache of fragments, with what encodes by stage 1. Call `set_stages` once."""
 
     def __cinit__(self):
         self.takes_added = False
@@ -79,71 +82,57 @@ class SuperwordCache(PretokenCache):
     def __dealloc__(self):
         free_id_room(cython.address(self.room))
 
-    def set_stages(self, words: PartEncoder | None, borders: cython.const[uint64_t][::1], width: cython.size_t):
-        """words: encodes with stage 1. borders: see `border_filter`. width: the bytes of an id."""
+    def set_stages(
+        self,
+        words: PretokenCache,
+        inside: cython.const[uint64_t][::1] | None,
+        scanner: Scanner | None,
+        borders: cython.const[uint64_t][::1],
+        width: cython.size_t,
+    ):
+        """words: encodes with stage 1, by parts. inside: see `encode_parts`; None where superwords join whole pretokens, which `scanner`
+        cuts. borders: see `border_filter`. width: the bytes of an id."""
         self.words = words
+        self.inside = inside
+        self.scanner = scanner
         self.borders = borders
         self.width = width
         self.shift = 64
         while cython.cast(cython.size_t, 1) << (64 - self.shift) < 64 * cython.cast(cython.size_t, borders.shape[0]):
             self.shift -= 1
 
-    def set_pretokens(
-        self, pretokens: PretokenCache, scanner: Scanner, borders: cython.const[uint64_t][::1], width: cython.size_t
-    ):
-        """The same for superwords of whole pretokens, which `pretokens` encodes, and `scanner` cuts."""
-        self.set_stages(None, borders, width)
-        self.pretokens = pretokens
-        self.scanner = scanner
-
     def begin(self):
         PretokenCache.begin(self)
-        (self.words.cache if self.pretokens is None else self.pretokens).begin()
+        self.words.begin()
 
     def copy(self):
         fresh: SuperwordCache = SuperwordCache(self.merger, self)
-        if self.pretokens is None:
-            fresh.set_stages(self.words.copy(), self.borders, self.width)
-        else:
-            fresh.set_pretokens(self.pretokens.copy(), self.scanner, self.borders, self.width)
+        fresh.set_stages(self.words.copy(), self.inside, self.scanner, self.borders, self.width)
         return fresh
 
     def set_limit(self, limit):
         self.limit = limit // 2
-        (self.words.cache if self.pretokens is None else self.pretokens).limit = limit // 2
+        self.words.limit = limit // 2
 
     def encode(self, text, start, length, ends, n, out):
-        id_ends: cython.size_t[BATCH]
+        ids: cython.pointer(uint32_t)
         count: cython.Py_ssize_t
         if ends[n - 1] - start > MOST:
             return TOO_LONG
         if not make_id_room(cython.address(self.room), ends[n - 1] - start, self.width):
             return NO_MEMORY
-        if self.pretokens is None:
-            count = self.words.encode(text, start, length, ends, n, self.room.ids, id_ends)
+        ids = self.room.ids
+        if self.scanner is None:
+            count = encode_parts(self.words, cython.address(self.inside[0]), text, start, length, ends, n, ids)
         else:
             count = self.encode_pretokens(text, start, length, ends[n - 1])
             n = 1  # all as one: `places` is not used then
-            id_ends[0] = count
+            self.words.places[0] = cython.cast(uint32_t, count)
         if count > 0:
-            count = self.join(n, count, id_ends, out)
+            count = self.join(n, count, self.words.places, out)
         if self.room.ids_room > KEPT:
             free_id_room(cython.address(self.room))
         return count
-
-    def encode_given(self, text, start, length, ends, n, out):
-        i: cython.Py_ssize_t
-        count: cython.Py_ssize_t
-        used: cython.Py_ssize_t = 0
-        if self.pretokens is None:
-            return self.encode(text, start, length, ends, n, out)
-        for i in range(n):
-            count = self.encode(text, start, ends[i], ends + i, 1, out + used)
-            if count < 0:
-                return count
-            used += count
-            start = ends[i]
-        return used
 
     def encode_pretokens(self, text, start, length, stop):
         pretokens: cython.size_t[SCAN]
@@ -161,16 +150,16 @@ class SuperwordCache(PretokenCache):
             i = 0
             while i < n:
                 batch = min(n - i, BATCH)
-                count = self.pretokens.encode(text, start, length, pretokens + i, batch, ids)
+                count = self.words.encode(text, start, length, pretokens + i, batch, ids)
                 if count < 0:
                     return count
                 id = 0
                 for k in range(batch):
-                    if cython.cast(cython.Py_ssize_t, self.pretokens.places[k]) - id > 1:
-                        while id < self.pretokens.places[k]:
+                    if cython.cast(cython.Py_ssize_t, self.words.places[k]) - id > 1:
+                        while id < self.words.places[k]:
                             ids[id] |= APART
                             id += 1
-                    id = self.pretokens.places[k]
+                    id = self.words.places[k]
                 ids += count
                 i += batch
                 start = pretokens[i - 1]
@@ -196,7 +185,7 @@ class SuperwordCache(PretokenCache):
         first: cython.size_t = 0  # of a fragment
         done: cython.size_t = 0  # ids that are in `out`, joined or not
         pretoken: cython.Py_ssize_t = 0  # whose ids are not all in `out`
-        if self.pretokens is not None:
+        if self.scanner is not None:
             for k in range(n_ids):
                 ids[k] &= ~APART
         for k in range(n_ids):
@@ -265,6 +254,48 @@ class SuperwordCache(PretokenCache):
             cuts[count] = cython.cast(uint32_t, i)
             count += 1
         return count
+
+
+def encode_parts(cache, inside, text, start, length, ends, n, out):
+    parts: cython.size_t[BATCH]
+    places: uint32_t[BATCH]
+    first: cython.size_t = start  # of the next batch of parts
+    at: cython.size_t = start
+    stop: cython.size_t
+    last: cython.size_t
+    pair: cython.size_t
+    waiting: cython.Py_ssize_t
+    count: cython.Py_ssize_t
+    used: cython.Py_ssize_t = 0
+    pretoken: cython.Py_ssize_t = 0  # whose bytes are cut
+    done: cython.Py_ssize_t = 0  # whose ids are found
+    while pretoken < n:
+        waiting = 0
+        while pretoken < n and waiting < BATCH:
+            stop = ends[pretoken] - 1
+            # Whether a part ends here cannot be predicted, so nothing branches on it.
+            last = stop if stop - at < BATCH - waiting else at + BATCH - waiting
+            while at < last:
+                pair = cython.cast(cython.size_t, text[at]) << 8 | text[at + 1]
+                at += 1
+                parts[waiting] = at
+                waiting += 1 - cython.cast(cython.Py_ssize_t, inside[pair >> 6] >> (pair & 63) & 1)
+            if at == stop and waiting < BATCH:
+                at += 1
+                parts[waiting] = at
+                places[pretoken] = cython.cast(uint32_t, waiting)
+                waiting += 1
+                pretoken += 1
+        count = cache.encode(text, first, length, parts, waiting, out + used)
+        if count < 0:
+            return count
+        first = parts[waiting - 1]
+        while done < pretoken:
+            places[done] = cython.cast(uint32_t, used + cache.places[places[done]])
+            done += 1
+        used += count
+    memcpy(cache.places, places, n * cython.sizeof(uint32_t))
+    return used
 
 
 @cython.cfunc

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ...vocabulary._packed_cy import first_made, pack_tokens
 from ..merging._build_cy import list_merger, packed_cache
-from ._parts_cy import PartEncoder
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 _SPANS_WORDS = re.compile(r"\w ")
 
 
-def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEncoder:
-    """Encodes by a plain BPE of bytes.
+def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[PretokenCache, np.ndarray]:
+    """Return a cache that encodes by a plain BPE of bytes, and `inside` of `encode_parts`.
 
     tokens: the bytes of each token by id; None where an id is not one of them. All 256 bytes are tokens.
     merges: int32 rows (left id, right id, new id).
@@ -36,11 +35,11 @@ def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEnco
     starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and len(token) == 1}
     packed = pack_tokens(tokens)
     merger = list_merger(packed, merges.reshape(-1), [starts[bytes([i])] for i in range(256)], None, None)
-    sizes = np.array([len(token or b"") for token in tokens], np.uint32)
+    sizes = np.array([len(token or b"") for token in tokens])
     text = np.frombuffer(packed[0], np.uint8).astype(np.uint16)
     pairs = np.delete(text[:-1] << 8 | text[1:], np.cumsum(sizes[sizes > 0])[:-1] - 1)  # none across two tokens
     inside = np.packbits(np.bincount(pairs, minlength=1 << 16) > 0, bitorder="little").view(np.uint64)
-    return PartEncoder(packed_cache(merger, b"", b""), inside, sizes)  # not the tokens: merging may not reach one
+    return packed_cache(merger, b"", b""), inside  # not the tokens: merging may not reach one
 
 
 def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
@@ -85,8 +84,8 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     if (row_of[events[:, :2]] >= rows[:, None]).any():
         return None
     merger, cache, borders, width = _joining(len(tokens), events[t:], max(first))
-    words = part_encoder([token if id in first else None for id, token in enumerate(tokens)], events[:t])
-    cache.set_stages(words, borders, width)
+    words, inside = words_cache([token if id in first else None for id, token in enumerate(tokens)], events[:t])
+    cache.set_stages(words, inside, None, borders, width)
     return merger, cache
 
 
@@ -95,7 +94,7 @@ def pretoken_superword_cache(vocabulary: Vocabulary, merger: Merger, scanner: Sc
     made = {*vocabulary.superwords[:, 2].tolist()}
     last = max(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
     _, cache, borders, width = _joining(len(vocabulary.tokens), vocabulary.superwords, last)
-    cache.set_pretokens(packed_cache(merger, b"", b""), scanner, borders, width)
+    cache.set_stages(packed_cache(merger, b"", b""), None, scanner, borders, width)
     return merger, cache
 
 
