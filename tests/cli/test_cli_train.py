@@ -160,6 +160,16 @@ def test_a_size_that_the_text_does_not_reach_has_no_gain_of_a_doubling(corpus, t
     assert f"ran out of pairs at {ids:,} ids" in page.read_text()
 
 
+def test_close_sizes_have_no_gain_of_a_doubling(tmp_path):
+    rng = random.Random(5)
+    (tmp_path / "words.txt").write_text(" ".join("".join(rng.choices("abcdefghij", k=9)) for _ in range(1000)))
+    result = run("train", tmp_path / "words.txt", "--vocab-size", "260,264,330,400", "-o", tmp_path / "t", "--json")
+    assert result.returncode == 0, result.stderr
+    sizes = json.loads(result.stdout)["sizes"]
+    assert [size["gain_share"] is None for size in sizes] == [True, False, False, False]
+    assert [size["gain_of_a_doubling_share"] is None for size in sizes] == [True, True, False, True]
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_memory_is_free_when_it_is_needed(corpus, tmp_path, packed):
     """No word counts while plain BPE trains; no NumPy beside a decompressor, which may hold 128 MiB."""

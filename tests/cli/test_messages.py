@@ -12,7 +12,7 @@ import tokenmill
 from command_line import CliRunner
 from tokenmill.cli._commands import spelled
 from tokenmill.cli.main import app, verb_of
-from tokenmill.errors import OptionName, UsageError
+from tokenmill.errors import FormatError, InputError, OptionName, UsageError
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,39 @@ def test_what_cannot_be_extended_names_options_of_the_command(tmp_path, more, me
     words = ["extend", str(tmp_path / "tok"), str(tmp_path / "a.txt"), "-o", str(tmp_path / "out"), *more.split()]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 2 and message in result.stderr, result.output
+
+
+def test_an_empty_text_is_called_empty(tmp_path):
+    (tmp_path / "a.txt").write_text("low lower lowest")
+    (tmp_path / "empty.txt").write_text("")
+    tok = tokenmill.train(tmp_path / "a.txt", 260)
+    tok.save(tmp_path / "tok")
+    words = [
+        "extend",
+        str(tmp_path / "tok"),
+        str(tmp_path / "empty.txt"),
+        "--vocab-size",
+        "270",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    result = CliRunner().invoke(app, words)
+    message = "the text is empty (empty). Check that the sources contain text"
+    assert result.exit_code == 2 and message in result.stderr and "judge" not in result.stderr, result.output
+    with pytest.raises(InputError, match="the corpus is empty"):
+        tokenmill.extend(tok, tmp_path / "empty.txt", 270)
+
+
+def test_both_types_of_raw_ids_are_spelt_as_options(tmp_path):
+    (tmp_path / "a.txt").write_text("low lower lowest")
+    tokenmill.train(tmp_path / "a.txt", 260).save(tmp_path / "tok")
+    (tmp_path / "t.bin").write_bytes(bytes(8))
+    result = CliRunner().invoke(
+        app, ["decode", str(tmp_path / "t.bin"), "--tokenizer", str(tmp_path / "tok"), "--any-tokenizer"]
+    )
+    assert result.exit_code == 1 and "Name it: --dtype uint16 or --dtype uint32." in result.stderr, result.output
+    with pytest.raises(FormatError, match=r"Name it: dtype='uint16' or dtype='uint32'\."):
+        tokenmill.load_tokens(tmp_path / "t.bin")
 
 
 def test_verbs_and_their_help():

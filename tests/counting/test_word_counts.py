@@ -279,7 +279,7 @@ def test_damaged_folders(tmp_path, monkeypatch):
         WordCounts.load(folder)
     with pytest.raises(FormatError, match="does not contain word counts"):
         WordCounts.load(tmp_path)
-    with pytest.raises(FormatError, match="does not contain word counts"):
+    with pytest.raises(FormatError, match="does not contain word counts: there is no such file or folder"):
         WordCounts.load(tmp_path / "nothing")
 
 

@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -111,18 +110,20 @@ def test_patterns_that_are_not_regular(text):
 
 
 def test_ctrl_c_is_heard():
-    """While others work for the thread that hears it, and while one text takes all the time."""
+    """While others work for the thread that hears it, and while one text takes all the time.
+
+    The kernel raises the exception. A kernel that does not listen returns first, and then Python raises it.
+    """
     tok = tokenmill.train_from_iterator(["low lower lowest"], vocab_size=262)
     rng = random.Random(8)
     novel = "".join(rng.choices("abcdefghij ", k=1 << 20))
     for texts in ([novel] * 4000, [novel * 300] * 2):
         killer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
         killer.start()
-        start = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as caught:
             for _ in range(1000):
                 tok.encode_batch_to_numpy(texts, num_threads=2)
-        assert time.monotonic() - start < 30  # whole seconds of slack: machines stall
+        assert str(caught.traceback[-1].path).endswith("_cy.py")
         killer.join()
     assert tok.encode_batch(["low"] * 3, num_threads=2) == [tok.encode("low")] * 3
 

@@ -7,7 +7,6 @@ import signal
 import string
 import sys
 import threading
-import time
 
 import pytest
 
@@ -221,16 +220,18 @@ def test_counted_pretokens_are_spread_over_the_cache():
 
 
 def test_ctrl_c_is_heard(text):
-    """Also inside of one endless pretoken, and the tokenizer goes on working."""
+    """Also inside of one endless pretoken, and the tokenizer goes on working.
+
+    The kernel raises the exception. A kernel that does not listen returns first, and then Python raises it.
+    """
     tok = Tokenizer(Vocabulary((*BYTES, b"aa", b"aaaa"), ()))
     huge = "ab" * 30_000_000
     killer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
     killer.start()
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         for _ in range(1000):
             tok.encode(huge)
-    assert time.monotonic() - start < 30  # whole seconds of slack: machines stall
+    assert str(caught.traceback[-1].path).endswith("_cy.py")
     killer.join()
     assert tok.encode("aaa") == [256, 97]
 

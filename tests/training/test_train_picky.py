@@ -1,7 +1,10 @@
 """Picky BPE: the kernel against the oracle, event by event, and what the definitions say of small cases."""
 
+import json
 import os
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -68,6 +71,32 @@ def test_random_corpora(seed, monkeypatch):
         removals += sum(right < 0 for _, right, _ in heap.events.tolist())
         chances += second_chances(heap.events.tolist())
     assert removals > 500 and chances > 100
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_segments_are_written_anew(monkeypatch, wide):
+    """Without spare memory, in each step."""
+    monkeypatch.setattr(loops, "_SPARE", 0)
+    monkeypatch.setattr(loops, "_MAX_NODES_32", 5 if wide else 2**32 - 1)
+    rng, chances = random.Random(3), 0
+    for _ in range(300):
+        options = {"vocab_size": 256 + rng.choice([10, 30, 60]), "refine": rng.choice(THRESHOLDS)}
+        heap = by_both_algorithms(WordCounts.from_mapping(random_words(rng)), **options)
+        chances += second_chances(heap.events.tolist())
+    assert chances > 100
+
+
+def test_dead_positions_take_bounded_memory(tmp_path):
+    rng = random.Random(5)
+    words = ("".join(rng.choices("abcdefghij", k=rng.randrange(3, 14))) for _ in range(40_000))
+    (tmp_path / "words.txt").write_text(" ".join(words))
+    peaks = []
+    for threshold in ("0.02", "0.9"):
+        options = ["--vocab-size", "5k", "--refine", threshold, "-o", str(tmp_path / threshold), "--json"]
+        command = [sys.executable, "-m", "tokenmill", "train", str(tmp_path / "words.txt"), *options]
+        result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+        peaks.append(json.loads(result.stdout)["peak_memory_mib"])
+    assert peaks[0] < 1.6 * peaks[1]  # 165 and 60 MiB with all dead positions
 
 
 @pytest.mark.parametrize("seed", range(2 * SWEEP))

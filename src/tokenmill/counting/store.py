@@ -373,7 +373,8 @@ def _files_in(folder: Path) -> list[Path]:
     """The Parquet files in a folder of word counts, in order."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
-        raise FormatError(f"{folder} does not contain word counts: it is not a folder with Parquet files")
+        reason = "it is not a folder with Parquet files" if folder.exists() else "there is no such file or folder"
+        raise FormatError(f"{folder} does not contain word counts: {reason}")
     if files[0].stem.startswith("counts-") and "-of-" in files[0].stem:
         total = files[0].stem.rpartition("-of-")[2]
         if not total.isdecimal() or len(files) != int(total):

@@ -49,6 +49,8 @@ from .token_lists import (
 from .usage import ordinary_tokens
 from .verdict import compared, compared_summary
 
+LEAST_GROWTH = 1.25  # of the vocabulary, from which the gain of a doubling is computed
+
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Comparison(Report):
@@ -286,7 +288,8 @@ def measure_sizes(
 
     note: which text is measured.
     The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
-    sizes that are not doublings of each other compare too. A size for which the training text had too few pairs has none.
+    sizes that are not doublings of each other compare too. A size for which the training text had too few pairs has none, and
+    one less than a quarter above the one before: a difference of a few merges says nothing about a doubling.
     """
     if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
@@ -298,7 +301,8 @@ def measure_sizes(
         if rows and density and rows[-1][2]:
             quotient = density / rows[-1][2]
             gain = quotient - 1
-            doubling = quotient ** (1 / log2(size / rows[-1][0])) - 1 if tok.n_vocab == size else None
+            growth = size / rows[-1][0]
+            doubling = quotient ** (1 / log2(growth)) - 1 if tok.n_vocab == size and growth >= LEAST_GROWTH else None
         rows.append((size, usage.tokens, density, gain, doubling))
     columns = (
         Column("vocabulary size", "count"),

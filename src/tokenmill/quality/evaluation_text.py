@@ -143,7 +143,7 @@ class EvaluationText:
     def refuse_empty(self, size: int) -> None:
         """Raise UsageError for a text without a token."""
         if not size:
-            raise UsageError(f"the text is empty ({', '.join(self.names)}): there is nothing to judge")
+            raise UsageError(f"the text is empty ({', '.join(self.names)}). Check that the sources contain text")
 
     def _counted_for(self, tok: Tokenizer, progress: Progress | None, apart: bool = False) -> list[CountedText]:
         """Return the counted text of each domain. One progress covers all domains."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import time
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
@@ -95,26 +96,31 @@ class Encode(Options):
     def _write_lines(self, tok: Tokenizer, on_skip: OnSkip | None, out: TextIO) -> None:
         """Write a line of ids for each document, to the output or else to `out`."""
         from ..jobs.outputs import atomic_file, refuse_existing
-        from ..sources.documents import read_documents
-        from ..sources.find import refuse_nothing, warn_of_skip
+        from ..sources.documents import Place, blocks_of, refuse_text
+        from ..sources.find import find_sources, refuse_nothing, report_skips, warn_of_skip
+        from .parts import Counts, encode_block
+        from .settings import Settings
 
-        dropped = documents = left_out = 0
+        counts, left_out = Counts(), 0
 
         def note(skip: Skip) -> None:
             nonlocal left_out
             left_out += skip.left_out
             (on_skip or warn_of_skip)(skip)
 
-        read = asdict(self.options.read) | {"on_skip": note if self.options.read.skip_damaged else None}
-        allowed = "all" if self.options.special else frozenset()
+        read, settings = self.options.read, Settings("bin", "uint32", options=self.options)
+        skip = note if read.skip_damaged else None
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
         with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out) as file:
-            for document in read_documents(self.sources or ["-"], **read):
-                ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
-                file.write(" ".join(map(str, ids)) + "\n")
-                dropped += tok.count_dropped(document.text)
-                documents += 1
-            refuse_nothing(documents, left_out)
-        if dropped:
-            warnings.warn(f"dropped {plural(dropped, 'character')} without a token", stacklevel=3)
+            found = find_sources(self.sources or ["-"], skip)
+            refuse_text(found, read)
+            for block, _, _ in blocks_of([(source, 0, None) for source in found], Place(), read):
+                encoded = encode_block(tok, settings, block)
+                report_skips(encoded.skipped, skip)
+                ids, bounds = memoryview(encoded.ids).cast("I"), itertools.pairwise([0, *encoded.ends])
+                file.writelines(" ".join(map(str, ids[start:end])) + "\n" for start, end in bounds)
+                counts += encoded.counts
+            refuse_nothing(counts.documents, left_out)
+        if counts.dropped:
+            warnings.warn(f"dropped {plural(counts.dropped, 'character')} without a token", stacklevel=3)

@@ -224,7 +224,9 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
             f"{path}: there is no metadata ({metadata_path(path).name}) next to it, and raw ids do not record their type. "
             "Name it: ",
             OptionName("dtype", "uint16"),
-            " or uint32.",
+            " or ",
+            OptionName("dtype", "uint32"),
+            ".",
         )
     return _raw(path, np.dtype(id_type), format.header), bounds
 

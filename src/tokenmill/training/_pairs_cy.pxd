@@ -65,7 +65,9 @@ cdef class Pairs:
     cdef size_t free_size
     cdef Block* holes[64]
     cdef Block* blocks
+    cdef size_t block_bytes  # of all blocks
 
+    cdef void empty(self) noexcept nogil
     cdef int reserve(self, size_t more) except -1 nogil
     cdef uint32_t find(self, uint32_t left, uint32_t right) except 0 nogil
     cdef int add_ids(self, size_t first) except -1 nogil

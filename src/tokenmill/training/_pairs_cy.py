@@ -66,14 +66,18 @@ class Pairs:
 
     def clear(self, threshold: uint64_t):
         """Drop all pairs and their segments, for a new phase."""
+        self.empty()
+        self.threshold = threshold
+        self.n_pairs = 1
+
+    def empty(self):
+        """Free all segments, and empty the queue."""
         i: cython.Py_ssize_t
         self._free_blocks()
         for i in range(LEVELS):
             self.buckets[i].size = 0
         self.heap_size = 0
         self.open = LEVELS - 1
-        self.threshold = threshold
-        self.n_pairs = 1
 
     def raise_threshold(self, threshold: uint64_t):
         """Drop the pairs below `threshold`, if it is higher than the present one, and free their segments.
@@ -306,6 +310,7 @@ class Pairs:
         region = cython.cast(cython.pointer(Block), new_array(HEAD + room, 1))
         region.next = self.blocks
         self.blocks = region
+        self.block_bytes += room
         self.free_at = cython.cast(cython.p_char, region) + HEAD
         self.free_size = room
         return self.free_at
@@ -331,3 +336,4 @@ class Pairs:
             free(block)
         memset(self.holes, 0, cython.sizeof(self.holes))
         self.free_size = 0
+        self.block_bytes = 0

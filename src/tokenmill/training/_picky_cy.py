@@ -18,6 +18,8 @@ Invariants, between two steps
     3. Every pair that was ever met has one id, and `pairs.ids` has all of them.
     4. All positions of a token outside the alphabet are in its births: the segments of the positions at which it was
        merged or became a part. (A position there may hold another token by now, or be listed twice.)
+       Dead entries pile up, since tokens are removed and come back. When they fill `most_bytes`, all segments are written
+       anew from the nodes, with one segment for each pair and token.
     5. A token has the same span everywhere: as many nodes as its bytes or characters.
 
 One step: merge, lay out; then for x1 and for x2, if its IoS reaches T: take apart, lay out. As in the plain loop the successor
@@ -73,6 +75,7 @@ class PickyLoop(Step):
 
     numerator, denominator: T; with denominator 0 nothing is removed, and this is plain BPE.
     expected_pairs: how many more pairs to make room for at once.
+    spare_bytes: room for dead entries, in addition to that for each node.
     """
 
     numerator: uint64_t
@@ -86,6 +89,7 @@ class PickyLoop(Step):
     segments_room: cython.size_t
     free_entry: uint32_t
     gathered: cython.p_char
+    most_bytes: cython.size_t
 
     def __cinit__(
         self,
@@ -96,6 +100,7 @@ class PickyLoop(Step):
         denominator: uint64_t,
         min_pair_count: uint64_t,
         expected_pairs: cython.size_t = 0,
+        spare_bytes: cython.size_t = 0,
     ):
         self.corpus = corpus
         self.pairs = pairs
@@ -105,6 +110,7 @@ class PickyLoop(Step):
         self.least = min_pair_count
         self.keep_live = True
         self.n_segments = 1  # 0 is none
+        self.most_bytes = 4 * corpus.n_nodes * pairs.width + spare_bytes  # live entries take half of it at most
         pairs.reserve(expected_pairs)
         self._reserve_lists(pairs)
         pairs.add_ids(1)
@@ -127,6 +133,8 @@ class PickyLoop(Step):
         times: uint64_t
         turn: cython.int
         x: uint32_t
+        if pairs.block_bytes + self.n_segments * cython.sizeof(Segment) > self.most_bytes:
+            self._rewrite_segments(pairs, tokens)
         f[0], f[1] = tokens.token[x1].count, tokens.token[x2].count
         x3: uint32_t = tokens.join(x1, x2, pairs.pair[merged].count)
         self.unseen = x3 == known
@@ -242,6 +250,59 @@ class PickyLoop(Step):
         self.segment[entry].size = size
         self.segment[entry].next = head[0]
         head[0] = entry
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _rewrite_segments(self, pairs: Pairs, tokens: Tokens) -> cython.int:
+        """Write all segments anew from the nodes, without dead entries, and queue the pairs anew (a counting sort)."""
+        node: cython.pointer(uint32_t) = self.corpus.node
+        pair: cython.pointer(Pair) = pairs.pair
+        wide: cython.bint = self.corpus.wide
+        births: cython.pointer(Segment)
+        fills: cython.bint
+        place: cython.size_t
+        id: cython.size_t
+        held: uint32_t
+        pairs.empty()
+        self.free_entry = 0
+        self.n_segments = tokens.n_tokens + 1
+        self.segment = cython.cast(
+            cython.pointer(Segment),
+            grown_array(self.segment, cython.address(self.segments_room), self.n_segments, cython.sizeof(Segment)),
+        )
+        memset(self.segment, 0, self.n_segments * cython.sizeof(Segment))
+        memset(self.late, 0, self.late_room * 4)
+        births = self.segment + 1
+        for id in range(tokens.n_alphabet, tokens.n_tokens):
+            tokens.token[id].births = cython.cast(uint32_t, id + 1)
+        for id in range(pairs.n_pairs):
+            pair[id].size = 0
+            pairs.places[id] = cython.NULL
+        for fills in range(2):
+            if fills:
+                for id in range(1, pairs.n_pairs):
+                    if pair[id].size:
+                        pairs.places[id] = new_places(pairs, pair[id].size)
+                        pair[id].size = 0
+                        pairs.enqueue(cython.cast(uint32_t, id))
+                for id in range(tokens.n_alphabet, tokens.n_tokens):
+                    births[id].places = new_places(pairs, births[id].size)
+                    births[id].size = 0
+            for place in range(self.corpus.n_nodes):
+                if place % BETWEEN_LOOKS == 0:
+                    check_signals()
+                held = node[place]
+                if held < FREE:
+                    if fills:
+                        put_place(pairs.places[held], pair[held].size, wide, place)
+                    pair[held].size += 1
+                held = token_at(node, pair, place)
+                if tokens.n_alphabet <= held < tokens.n_tokens:
+                    if fills:
+                        put_place(births[held].places, births[held].size, wide, place)
+                    births[held].size += 1
         return 0
 
     @cython.cfunc

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
 _PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
 _FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
+_SPARE = 16 << 20  # bytes for dead positions of Picky BPE, in addition to those for each node
 _MAX_NODES_32 = 2**32 - 1  # up to so many nodes, positions have 32 bits
 
 
@@ -141,7 +142,8 @@ def refine(
     pairs = Pairs(1, corpus.wide)
     build_index(corpus, pairs, known, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
-    loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, min(corpus.n_nodes, 16 * wanted))
+    expected = min(corpus.n_nodes, 16 * wanted)
+    loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, expected, _SPARE)
     while known.present < wanted and loop.run_on(wanted, _SLICE):
         _tell(known, first, wanted - first, progress, watch)
     return _trained(known, first, progress, watch)

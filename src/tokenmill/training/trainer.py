@@ -116,7 +116,7 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     """An estimate of the bytes that training and saving need at their peak, besides what the process has with the word counts.
 
     With it, the whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
-    to 1.8 million tokens. Picky BPE took 90 to 98 % on 0.3 million pretokens, at thresholds of 0.1 to 0.9 and 32,768 to
+    to 1.8 million tokens. Picky BPE took 78 to 99 % on 0.3 million pretokens of many languages, at thresholds of 0.1 to 0.9 and 33,000 to
     500,000 tokens (two cores, November 2026).
     """
     frequent = counts.counts >= min_count
@@ -127,8 +127,9 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     needed = 4 * nodes + place * nodes * 11 // 8 + 256 * ids + min(28 << 20, 16 * nodes)
     if refine is None:
         return max(needed, 900 * ids)
-    # A removal splits the token again, which adds pairs and positions. The lower the threshold, the more often that happens.
-    return max(round(needed * (2 + 0.18 / max(refine, 0.05) ** 2)), 1300 * ids)
+    # A removal splits the token again, which adds pairs and events. The lower the threshold, the more often that happens.
+    removals = min(1 / refine, 7)
+    return round(max(needed * (2 + 0.2 * removals), 1200 * ids * (1 + 0.16 * removals)))
 
 
 def limits_of(options: Options, counts: WordCounts) -> Options:
