@@ -288,8 +288,9 @@ class PickyLoop(Step):
                         pair[id].size = 0
                         pairs.enqueue(cython.cast(uint32_t, id))
                 for id in range(tokens.n_alphabet, tokens.n_tokens):
-                    births[id].places = new_places(pairs, births[id].size)
-                    births[id].size = 0
+                    if births[id].size:
+                        births[id].places = new_places(pairs, births[id].size)
+                        births[id].size = 0
             for place in range(self.corpus.n_nodes):
                 if place % BETWEEN_LOOKS == 0:
                     check_signals()

@@ -116,8 +116,8 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     """An estimate of the bytes that training and saving need at their peak, besides what the process has with the word counts.
 
     With it, the whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
-    to 1.8 million tokens. Picky BPE took 78 to 99 % on 0.3 million pretokens of many languages, at thresholds of 0.1 to 0.9 and 33,000 to
-    500,000 tokens (two cores, November 2026).
+    to 1.8 million tokens. Picky BPE took 78 to 99 % on 0.3 million pretokens of many languages, at thresholds of 0.1 to 0.9
+    and 33,000 to 500,000 tokens (two cores, November 2026).
     """
     frequent = counts.counts >= min_count
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
