@@ -30,7 +30,7 @@ def random_text(rng: Random, size: int) -> bytes:
     data = bytearray("".join(rng.choices(CHARACTERS, k=size)).encode())
     for _ in range(rng.choice([0, 0, 0, 1, 3])):
         at = rng.randint(0, len(data) - 1)
-        if rng.random() < 0.5:
+        if rng.random() < 0.5 and len(data) > 1:
             del data[at]
         else:
             data.insert(at, rng.randrange(128, 256))
