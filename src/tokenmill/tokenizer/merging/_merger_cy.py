@@ -423,6 +423,8 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
     memset(queue.last, 0xFF, OPEN * cython.sizeof(LastPair))
     link_tokens(queue.nodes, ids, cython.cast(uint32_t, n))
     for i in range(n):
+        if i & 0x3FFFF == 0x3FFFF and signalled():
+            return SIGNALLED
         _push(self, cython.address(queue), cython.cast(uint32_t, i))
     while queue.n_chains > 0:
         first = queue.heap[0]
