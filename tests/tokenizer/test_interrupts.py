@@ -91,3 +91,14 @@ def test_building_the_tables_of_merges(alarm):
         return build
 
     assert "_build_cy.py" in interrupted_in(alarm, work, 1 << 15)
+
+
+def test_the_pairs_of_one_long_pretoken(alarm):
+    """No pair merges, so all the time goes into looking them up."""
+    events = np.array([(97, 98, 256)], np.int32)
+    core = Core(Vocabulary((*BYTES, b"ab"), (), "merges", events, whole_pretokens=False), 1 << 20)
+
+    def work(size):
+        return lambda: core.encode_pretoken(b"xy" * size)
+
+    assert "_encode_cy.py" in interrupted_in(alarm, work, 1 << 20)
