@@ -52,7 +52,7 @@ class Change(Options):
         return self.output / "id_map.npy"
 
     def _side_files(self) -> list[Path]:
-        """What is written next to the files of the tokenizer."""
+        """The files that the job writes in addition to the tokenizer's own."""
         return [self.id_map_path]
 
     def _everything_read(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""How compressed files are recognized. Nothing else is imported here, so that a small file is read without the decompressors."""
+"""How to recognize a compressed file. This module imports no decompressor, since most files need none."""
 
 import re
 

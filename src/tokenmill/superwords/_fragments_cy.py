@@ -157,7 +157,7 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(-1)
     def make_room(self, nbytes: cython.size_t) -> cython.int:
-        """Make room for the ids of so many bytes."""
+        """Make room for the ids of a text of this many bytes."""
         self.ids = cython.cast(
             cython.pointer(uint32_t), grown_array(self.ids, cython.address(self.ids_room), self.n_ids + nbytes + 4, 4)
         )

@@ -18,8 +18,8 @@ Invariants, between two steps
     3. Every pair that was ever met has one id, and `pairs.ids` has all of them.
     4. All positions of a token outside the alphabet are in its births: the segments of the positions at which it was
        merged or became a part. (A position there may hold another token by now, or be listed twice.)
-       Dead entries pile up, since tokens are removed and come back. When they fill `most_bytes`, all segments are written
-       anew from the nodes, with one segment for each pair and token.
+       Dead entries pile up, since tokens are removed and come back. When they fill `most_bytes`, all segments are rebuilt
+       from the nodes, with one segment for each pair and token.
     5. A token has the same span everywhere: as many nodes as its bytes or characters.
 
 One step: merge, lay out; then for x1 and for x2, if its IoS reaches T: take apart, lay out. As in the plain loop the successor
@@ -256,7 +256,7 @@ class PickyLoop(Step):
     @cython.nogil
     @cython.exceptval(-1)
     def _rewrite_segments(self, pairs: Pairs, tokens: Tokens) -> cython.int:
-        """Write all segments anew from the nodes, without dead entries, and queue the pairs anew (a counting sort)."""
+        """Rebuild all segments from the nodes by a counting sort, without dead entries, and fill the queue again."""
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = pairs.pair
         wide: cython.bint = self.corpus.wide

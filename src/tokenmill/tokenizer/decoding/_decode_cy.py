@@ -24,9 +24,9 @@ from ...errors import UnknownTokenError, UsageError, WrongTypeError
 
 # Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
 SLACK = cython.declare(cython.size_t, 16)
-HOLD = cython.declare(cython.Py_ssize_t, 1024)  # up to so many ids are decoded without releasing the GIL
+HOLD = cython.declare(cython.Py_ssize_t, 1024)  # the most ids that are decoded with the GIL held
 SLICE = cython.declare(cython.Py_ssize_t, 1 << 20)  # ids between two checks for signals
-FEW = cython.declare(cython.size_t, 1 << 14)  # up to so many bytes are decoded without releasing the GIL
+FEW = cython.declare(cython.size_t, 1 << 14)  # the most bytes that are decoded with the GIL held
 PART_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
 
 # The bytes of a token. The size may have the bit WIDE, for bytes that are not ASCII, or be NO_TOKEN.

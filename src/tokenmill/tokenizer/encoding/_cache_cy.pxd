@@ -50,8 +50,8 @@ cdef class PretokenCache:
     cdef size_t index_mask
     cdef uint32_t places[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
     cdef size_t initial_used, initial_arena_used
-    cdef bint takes_added
-    cdef const uint32_t* added
+    cdef bint takes_added  # whether added tokens may be among the pretokens of `encode`
+    cdef const uint32_t* added  # their ids, at the places of their ends
 
     cdef int make_index(self) except -1  # for the caches that share
     cdef PretokenCache copy(self)  # a cache for another thread, which shares the initial entries of this one

@@ -87,11 +87,10 @@ cdef class Merger:
 
     cdef int reserve_pairs(self, size_t n) except -1  # room for n pairs at once
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
-    # Number the ranks of all pairs anew, in the same order, for `offsets`. To be called once. made: by rank, the id that the merge makes,
+    # Replace the ranks of all pairs by others in the same order, and set `offsets`. Call this once. made: by rank, the id that the merge makes,
     # or NO_ID for a rank that no pair has. Returns the new ranks plus 1, by the old ones plus 1, to be
     # freed.
     cdef uint32_t* number_ranks(self, const uint32_t* made, size_t n) except NULL
-    cdef uint32_t made(self, uint32_t rank) noexcept nogil  # the id that the merge of a rank makes
     cdef int expect_merges(self) except -1  # `note_merge` follows for every pair
     # Note that `left` and `right`, of these bytes, merge to `id`: to be called in order of rank.
     cdef void note_merge(self, uint32_t left, const uint8_t* left_bytes, size_t left_size, uint32_t right,

@@ -131,9 +131,6 @@ class Merger:
         tm_pair_ranks_renumber(cython.address(self.pairs), ranks)
         return ranks
 
-    def made(self, rank):
-        return rank + self.offsets[rank >> self.block_bits]
-
     def expect_merges(self):
         self.byte_pairs = cython.cast(cython.pointer(BytePair), tm_pages_new(65536 * cython.sizeof(BytePair)))
         if self.byte_pairs == cython.NULL:
@@ -303,6 +300,15 @@ class Merger:
 
 @cython.cfunc
 @cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _made(self: Merger, rank: uint32_t) -> uint32_t:
+    """The id that the merge of a rank makes."""
+    return rank + self.offsets[rank >> self.block_bits]
+
+
+@cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _number(made: cython.pointer(cython.const[uint32_t]), n: cython.size_t, bits: cython.int, ranks: cython.pointer(uint32_t),
             offsets: cython.pointer(uint32_t)) -> cython.bint:
@@ -385,7 +391,7 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) 
                 at = i
         if best == NO_ID:
             break
-        ids[at] = self.made(best)
+        ids[at] = _made(self, best)
         n -= 1
         for i in range(at + 1, n):
             ids[i] = ids[i + 1]
@@ -439,7 +445,7 @@ def _by_chains(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t
             if queue.last[rank % OPEN].entry == entry:  # this chain has come to its end
                 queue.last[rank % OPEN].rank = NO_ID
             if queue.nodes[pair.place].due == rank:  # otherwise the pair is gone
-                join_next(queue.nodes, pair.place, self.made(rank))
+                join_next(queue.nodes, pair.place, _made(self, rank))
                 if queue.nodes[pair.place].prev != NOTHING:
                     _push(self, cython.address(queue), queue.nodes[pair.place].prev)
                 _push(self, cython.address(queue), pair.place)
