@@ -26,6 +26,10 @@ TM_SIMD inline tm_bytes tm_all(uint8_t byte) { return (tm_bytes){_mm256_set1_epi
 TM_SIMD inline tm_bytes tm_and(tm_bytes a, tm_bytes b) {
     return (tm_bytes){_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)};
 }
+TM_SIMD inline tm_bytes tm_flip_tops(tm_bytes v) {
+    const __m256i top = _mm256_set1_epi8((char)0x80);
+    return (tm_bytes){_mm256_xor_si256(v.lo, top), _mm256_xor_si256(v.hi, top)};
+}
 
 /* The top bits of all bytes. */
 TM_SIMD inline uint64_t tm_tops(__m256i lo, __m256i hi) {
@@ -153,6 +157,10 @@ TM_SIMD inline tm_bytes tm_all(uint8_t byte) {
 TM_SIMD inline tm_bytes tm_and(tm_bytes a, tm_bytes b) {
     for (int i = 0; i < 4; i++) a.val[i] = vandq_u8(a.val[i], b.val[i]);
     return a;
+}
+TM_SIMD inline tm_bytes tm_flip_tops(tm_bytes v) {
+    for (int i = 0; i < 4; i++) v.val[i] = veorq_u8(v.val[i], vdupq_n_u8(0x80));
+    return v;
 }
 
 /* One bit of each byte, which is 0 or 255. */

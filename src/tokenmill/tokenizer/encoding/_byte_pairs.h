@@ -6,11 +6,12 @@
 #ifndef TOKENMILL_BYTE_PAIRS_H
 #define TOKENMILL_BYTE_PAIRS_H
 
+#include "tokenmill/kernels/_utf8.h"
 #include "tokenmill/split/_simd_lanes.h"
 
 typedef struct {
-    uint8_t first[128], second[128];   /* of ASCII bytes, see tm_ascii_table */
-    uint8_t first_beyond, second_beyond; /* of all others */
+    uint8_t first[128], second[128];   /* of ASCII bytes, or of all others; see tm_ascii_table */
+    uint8_t first_beyond, second_beyond; /* of the rest */
 } tm_byte_pairs;
 
 /* The number of bits that are set. */
@@ -70,8 +71,29 @@ TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, con
     return at;
 }
 
+/* The first character from text[at] on whose class is not 1, or a place with fewer than 68 bytes behind it. The set is of bytes
+ * beyond ASCII, and has the first two of each such character; ASCII and what is not UTF-8 is passed over. */
+TM_SIMD size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classes, const uint8_t *text, size_t at, size_t length) {
+    for (; length - at >= 68; at += 64) {
+        tm_bytes a = tm_flip_tops(tm_load(text + at)), b = tm_flip_tops(tm_load(text + at + 1));
+        tm_bytes first = tm_choose(tm_ascii_columns(a, set->first), tm_all(0), a);
+        tm_bytes second = tm_choose(tm_ascii_columns(b, set->second), tm_all(0), b);
+        for (uint64_t found = ~tm_equal(tm_and(first, second), 0); found; found &= found - 1) {
+            const uint8_t *p = text + at + tm_lowest(found);
+            uint32_t point = 0;
+            size_t size = tm_utf8_read(p, 4, &point);
+            if (size == 4 || (size > 0 && classes[point] != 1)) return (size_t)(p - text);
+        }
+    }
+    return at;
+}
+
 #else
 
+static size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classes, const uint8_t *text, size_t at, size_t length) {
+    (void)set, (void)classes, (void)text, (void)length;
+    return at;
+}
 static size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t start, size_t at, size_t length, size_t *ends,
                            ptrdiff_t room, ptrdiff_t *n) {
     (void)set, (void)text, (void)start, (void)length, (void)ends, (void)room, (void)n;

@@ -4,6 +4,9 @@ from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.tokenizer.encoding._finder_cy cimport tm_byte_pairs
 
 
+cdef void join_products(uint64_t* rows, uint8_t* first, uint8_t* second) noexcept
+
+
 cdef class Cutter:
     cdef uint64_t ascii[128][2]  # by the first of two ASCII characters: a bit for each second one that joins it
     cdef tm_byte_pairs pairs  # the same

@@ -137,59 +137,9 @@ class Cutter:
         return 0
 
     def make_products(self):
-        """Join the most similar groups of first characters until there are eight, and let each pair of a group's union join."""
-        lows: uint64_t[128]  # by group: the second characters, up to U+003F and from there on
-        highs: uint64_t[128]
-        counts: cython.int[128]  # its first characters
-        group: uint8_t[128]
         first: uint8_t[128]
         second: uint8_t[128]
-        n: cython.int = 128
-        i: cython.int
-        k: cython.int
-        more: cython.int
-        least: cython.int
-        one: cython.int = 0
-        other: cython.int = 0
-        lo: uint64_t
-        hi: uint64_t
-        for i in range(128):
-            lows[i] = self.ascii[i][0]
-            highs[i] = self.ascii[i][1]
-            group[i] = i
-            counts[i] = 1
-        while n > 8:
-            least = 1 << 30
-            for i in range(n):
-                for k in range(i):
-                    lo = lows[i] ^ lows[k]
-                    hi = highs[i] ^ highs[k]
-                    more = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
-                    more += counts[k] * (tm_bits_of(lo & lows[i]) + tm_bits_of(hi & highs[i]))
-                    if more < least:
-                        least = more
-                        one = k
-                        other = i
-                    if least == 0:
-                        break
-                if least == 0:
-                    break
-            n -= 1
-            lows[one] |= lows[other]
-            highs[one] |= highs[other]
-            counts[one] += counts[other]
-            lows[other] = lows[n]
-            highs[other] = highs[n]
-            counts[other] = counts[n]
-            for i in range(128):
-                group[i] = one if group[i] == other else other if group[i] == n else group[i]
-        memset(second, 0, 128)
-        for i in range(128):
-            first[i] = 1 << group[i]
-            self.ascii[i][0] = lows[group[i]]
-            self.ascii[i][1] = highs[group[i]]
-            for k in range(8):
-                second[i] |= cython.cast(uint8_t, (lows[k] if i < 64 else highs[k]) >> (i & 63) & 1) << k
+        join_products(cython.address(self.ascii[0][0]), first, second)
         tm_byte_pairs_make(cython.address(self.pairs), first, second, 0, 0)
         self.uses_simd = tm_has_simd()
 
@@ -313,3 +263,63 @@ def _read(p: cython.pointer(cython.const[uint8_t]), n: cython.size_t, point: cyt
         point[0] = 0xDC00 | p[0]
         return 1
     return size
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def join_products(rows: cython.pointer(uint64_t), first: cython.pointer(uint8_t), second: cython.pointer(uint8_t)) -> cython.void:
+    """Make a set of pairs of bytes the union of eight products: see _byte_pairs.h.
+
+    rows: by first byte, two words with a bit for each second byte. The most similar groups of first bytes are joined until there
+    are eight, and each pair of a group's union is in the set.
+    """
+    lows: uint64_t[128]  # by group: the second characters, up to U+003F and from there on
+    highs: uint64_t[128]
+    counts: cython.int[128]  # its first characters
+    group: uint8_t[128]
+    n: cython.int = 128
+    i: cython.int
+    k: cython.int
+    more: cython.int
+    least: cython.int
+    one: cython.int = 0
+    other: cython.int = 0
+    lo: uint64_t
+    hi: uint64_t
+    for i in range(128):
+        lows[i] = rows[2 * i]
+        highs[i] = rows[2 * i + 1]
+        group[i] = i
+        counts[i] = 1
+    while n > 8:
+        least = 1 << 30
+        for i in range(n):
+            for k in range(i):
+                lo = lows[i] ^ lows[k]
+                hi = highs[i] ^ highs[k]
+                more = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
+                more += counts[k] * (tm_bits_of(lo & lows[i]) + tm_bits_of(hi & highs[i]))
+                if more < least:
+                    least = more
+                    one = k
+                    other = i
+                if least == 0:
+                    break
+            if least == 0:
+                break
+        n -= 1
+        lows[one] |= lows[other]
+        highs[one] |= highs[other]
+        counts[one] += counts[other]
+        lows[other] = lows[n]
+        highs[other] = highs[n]
+        counts[other] = counts[n]
+        for i in range(128):
+            group[i] = one if group[i] == other else other if group[i] == n else group[i]
+    memset(second, 0, 128)
+    for i in range(128):
+        first[i] = 1 << group[i]
+        rows[2 * i] = lows[group[i]]
+        rows[2 * i + 1] = highs[group[i]]
+        for k in range(8):
+            second[i] |= cython.cast(uint8_t, (lows[k] if i < 64 else highs[k]) >> (i & 63) & 1) << k
