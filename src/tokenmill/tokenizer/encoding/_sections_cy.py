@@ -263,7 +263,7 @@ class NormalizationCheck:
             place = used
             if 1 < of_point < MAY_CHANGE:  # a mark goes before those of a higher class
                 of_point = self.mark_class(point)
-                while place > 0:
+                while place > 0 and of_point > 1:
                     before = place - 1
                     while before > 0 and out[before] & 0xC0 == 0x80:
                         before -= 1
