@@ -67,6 +67,12 @@ TM_SIMD inline tm_bytes tm_before_pairs(tm_bytes v, uint8_t first) {
                       _mm256_alignr_epi8(hi, _mm256_permute2x128_si256(lo, hi, 0x21), 14)};
 }
 
+/* For each byte the one before it, 0 for the first. */
+TM_SIMD inline tm_bytes tm_previous(tm_bytes v) {
+    return (tm_bytes){_mm256_alignr_epi8(v.lo, _mm256_permute2x128_si256(v.lo, v.lo, 0x08), 15),
+                      _mm256_alignr_epi8(v.hi, _mm256_permute2x128_si256(v.lo, v.hi, 0x21), 15)};
+}
+
 /* How tm_ascii_columns wants its table of 128 columns: from the 17th on, the xor with the column 16 characters before. */
 static inline void tm_ascii_table(uint8_t *table, const uint8_t *columns) {
     for (int i = 0; i < 128; i++) table[i] = columns[i] ^ (i < 16 ? 0 : columns[i - 16]);
@@ -197,6 +203,15 @@ TM_SIMD inline tm_bytes tm_before_pairs(tm_bytes v, uint8_t first) {
         uint8x16_t before = vextq_u8(last, v.val[i], 15);
         last = v.val[i];
         v.val[i] = vandq_u8(before, vreinterpretq_u8_u16(vdupq_n_u16(0xFF)));
+    }
+    return v;
+}
+TM_SIMD inline tm_bytes tm_previous(tm_bytes v) {
+    uint8x16_t last = vdupq_n_u8(0);
+    for (int i = 0; i < 4; i++) {
+        uint8x16_t before = vextq_u8(last, v.val[i], 15);
+        last = v.val[i];
+        v.val[i] = before;
     }
     return v;
 }

@@ -19,7 +19,7 @@
 #define TOKENMILL_SIMD_SCAN_H
 
 #include "tokenmill/kernels/_utf8.h"
-#include "tokenmill/split/_simd_lanes.h"
+#include "tokenmill/split/_byte_pairs.h"
 
 typedef struct {
     const uint8_t *pairs;  /* columns * columns * columns tables of 8 bytes: see tm_simd_pairs */
@@ -28,6 +28,8 @@ typedef struct {
     const uint8_t *pages;
     unsigned columns;
     uint8_t next, end, invalid;
+    uint8_t leads[128];  /* of the bytes above 127, see tm_ascii_table: the column of most characters that begin with them, 128 | next */
+    tm_byte_pairs odd;   /* the first two bytes of the others */
 } tm_simd_tables;
 
 /* The ends one block may write: its own 64, two of the previous block, and the overshoot of the last 16-wide store. */
@@ -98,27 +100,26 @@ TM_SIMD inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, co
     return 64;
 }
 
-/* The same where all of them are well-formed characters of two or three bytes, whose first bytes `firsts` marks. */
-TM_SIMD inline unsigned tm_columns_of_most(const tm_simd_tables *tables, const uint8_t *bytes, uint64_t firsts, uint8_t *here,
-                                           uint8_t *before) {
-    const uint32_t later_columns = tables->next * 0x01010100u;
-    for (; firsts; firsts &= firsts - 1) {
-        unsigned i = (unsigned)tm_lowest(firsts);
+/* The same where all of them are well-formed characters of two or three bytes, whose first bytes `firsts` marks, and those of
+ * three bytes `threes`. */
+TM_SIMD inline unsigned tm_columns_of_most(const tm_simd_tables *tables, const uint8_t *bytes, tm_bytes v, uint64_t firsts,
+                                           uint64_t threes, uint8_t *here, uint8_t *before) {
+    tm_bytes high = tm_flip_tops(v), columns = tm_ascii_columns(high, tables->leads);
+    tm_bytes pairs = tm_and(tm_previous(tm_ascii_columns(high, tables->odd.first)), tm_ascii_columns(high, tables->odd.second));
+    tm_bytes of_first = tm_choose(columns, tm_previous(columns), columns);
+    tm_store(before, tm_choose(of_first, tm_previous(of_first), of_first));
+    tm_store(here, tm_and(columns, tm_all(127)));
+    uint64_t half = (firsts & 1ull << 63) | (threes & 3ull << 62);
+    for (uint64_t odd = ~tm_equal(pairs, 0) >> 1 & firsts & ~half; odd; odd &= odd - 1) {
+        unsigned i = (unsigned)tm_lowest(odd);
         const uint8_t *p = bytes + i;
-        uint32_t code;
-        if (p[0] < 0xE0) {
-            if (i > 62) return tm_half(tables, i, here, before);
-            code = (p[0] & 0x1F) << 6 | (p[1] & 0x3F);
-        } else {
-            if (i > 61) return tm_half(tables, i, here, before);
-            code = (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F);
-        }
+        uint32_t code = (p[0] & 0x1F) << 6 | (p[1] & 0x3F);
+        if (p[0] >= 0xE0) code = (code & 0x3FF) << 6 | (p[2] & 0x3F);
         uint8_t column = tables->pages[((size_t)tables->index[code >> 7] << 7) + (code & 127)];
-        uint32_t columns = column * 0x01010101u, first = (columns & 0xFF) | later_columns;
-        memcpy(before + i, &columns, 4);
-        memcpy(here + i, &first, 4);
+        here[i] = before[i] = before[i + 1] = column;
+        if (p[0] >= 0xE0) before[i + 2] = column;
     }
-    return 64;
+    return half ? tm_half(tables, (unsigned)tm_lowest(half), here, before) : 64;
 }
 
 /* Copies fewer than 64 bytes to `padded`, followed by zeros. */
@@ -146,7 +147,7 @@ TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const ui
     uint64_t later = firsts << 1 | threes << 2;
     uint64_t wrong = (tm_equal(v, 0xE0) << 1 & tm_between(v, 0x80, 0x9F)) | (tm_equal(v, 0xED) << 1 & tm_between(v, 0xA0, 0xBF));
     unsigned whole = wrong == 0 && (high & ~firsts) == later && later == tm_between(v, 0x80, 0xBF)
-                         ? tm_columns_of_most(tables, bytes, firsts, here, before)
+                         ? tm_columns_of_most(tables, bytes, v, firsts, threes, here, before)
                          : tm_columns_beyond_ascii(tables, text, b->at, length, high, here, before);
     if (whole < b->size) {
         b->size = whole;

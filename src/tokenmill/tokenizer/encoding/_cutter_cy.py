@@ -41,12 +41,8 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import (
-    tm_bits_of,
-    tm_byte_pairs_make,
-    tm_has_simd,
-    tm_part_ends,
-)
+from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs_make, tm_has_simd
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_part_ends
 
 STRAY = cython.declare(uint32_t, 0xDC00)  # the code of a byte outside of any character, less the byte
 STRAY_MASK = cython.declare(uint32_t, 0xFFFFFF00)
@@ -263,63 +259,3 @@ def _read(p: cython.pointer(cython.const[uint8_t]), n: cython.size_t, point: cyt
         point[0] = 0xDC00 | p[0]
         return 1
     return size
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def join_products(rows: cython.pointer(uint64_t), first: cython.pointer(uint8_t), second: cython.pointer(uint8_t)) -> cython.void:
-    """Make a set of pairs of bytes the union of eight products: see _byte_pairs.h.
-
-    rows: by first byte, two words with a bit for each second byte. The most similar groups of first bytes are joined until there
-    are eight, and each pair of a group's union is in the set.
-    """
-    lows: uint64_t[128]  # by group: the second characters, up to U+003F and from there on
-    highs: uint64_t[128]
-    counts: cython.int[128]  # its first characters
-    group: uint8_t[128]
-    n: cython.int = 128
-    i: cython.int
-    k: cython.int
-    more: cython.int
-    least: cython.int
-    one: cython.int = 0
-    other: cython.int = 0
-    lo: uint64_t
-    hi: uint64_t
-    for i in range(128):
-        lows[i] = rows[2 * i]
-        highs[i] = rows[2 * i + 1]
-        group[i] = i
-        counts[i] = 1
-    while n > 8:
-        least = 1 << 30
-        for i in range(n):
-            for k in range(i):
-                lo = lows[i] ^ lows[k]
-                hi = highs[i] ^ highs[k]
-                more = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
-                more += counts[k] * (tm_bits_of(lo & lows[i]) + tm_bits_of(hi & highs[i]))
-                if more < least:
-                    least = more
-                    one = k
-                    other = i
-                if least == 0:
-                    break
-            if least == 0:
-                break
-        n -= 1
-        lows[one] |= lows[other]
-        highs[one] |= highs[other]
-        counts[one] += counts[other]
-        lows[other] = lows[n]
-        highs[other] = highs[n]
-        counts[other] = counts[n]
-        for i in range(128):
-            group[i] = one if group[i] == other else other if group[i] == n else group[i]
-    memset(second, 0, 128)
-    for i in range(128):
-        first[i] = 1 << group[i]
-        rows[2 * i] = lows[group[i]]
-        rows[2 * i + 1] = highs[group[i]]
-        for k in range(8):
-            second[i] |= cython.cast(uint8_t, (lows[k] if i < 64 else highs[k]) >> (i & 63) & 1) << k

@@ -1,8 +1,9 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.split._scan_cy cimport tm_byte_pairs
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
-from tokenmill.tokenizer.encoding._finder_cy cimport Finder, tm_byte_pairs
+from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 
 cdef enum:
     NO_PREFIX = 0

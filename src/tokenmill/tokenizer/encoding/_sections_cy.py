@@ -30,16 +30,14 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
-from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, join_products
+from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs, tm_byte_pairs_make, tm_has_simd
+from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import (
     LSTRIP,
     RSTRIP,
     SINGLE_WORD,
     Finder,
-    tm_byte_pairs,
-    tm_byte_pairs_make,
     tm_find_character,
-    tm_has_simd,
 )
 
 from ...vocabulary._packed_cy import pack_tokens
