@@ -10,7 +10,7 @@
 #include "tokenmill/split/_simd_lanes.h"
 
 typedef struct {
-    uint8_t first[128], second[128];   /* of ASCII bytes, or of all others; see tm_ascii_table */
+    uint8_t first[128], second[128];   /* of ASCII bytes, or of all others; see tm_column_table */
     uint8_t first_beyond, second_beyond; /* of the rest */
 } tm_byte_pairs;
 
@@ -23,8 +23,8 @@ static inline int tm_bits_of(uint64_t x) {
 
 static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, const uint8_t *second, uint8_t first_beyond,
                                       uint8_t second_beyond) {
-    tm_ascii_table(set->first, first);
-    tm_ascii_table(set->second, second);
+    tm_column_table(set->first, first, 128);
+    tm_column_table(set->second, second, 128);
     set->first_beyond = first_beyond;
     set->second_beyond = second_beyond;
 }
@@ -75,9 +75,8 @@ TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, con
  * beyond ASCII, and has the first two of each such character; ASCII and what is not UTF-8 is passed over. */
 TM_SIMD size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classes, const uint8_t *text, size_t at, size_t length) {
     for (; length - at >= 68; at += 64) {
-        tm_bytes a = tm_flip_tops(tm_load(text + at)), b = tm_flip_tops(tm_load(text + at + 1));
-        tm_bytes first = tm_choose(tm_ascii_columns(a, set->first), tm_all(0), a);
-        tm_bytes second = tm_choose(tm_ascii_columns(b, set->second), tm_all(0), b);
+        tm_bytes v = tm_load(text + at), first = tm_choose(tm_all(0), tm_columns_from(v, 0xC0, set->first + 64), v);
+        tm_bytes second = tm_columns_from(tm_load(text + at + 1), 0x80, set->second);
         for (uint64_t found = ~tm_equal(tm_and(first, second), 0); found; found &= found - 1) {
             const uint8_t *p = text + at + tm_lowest(found);
             uint32_t point = 0;

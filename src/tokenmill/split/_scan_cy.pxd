@@ -21,13 +21,13 @@ cdef extern from "tokenmill/split/_simd_scan.h" nogil:
         uint8_t next
         uint8_t end
         uint8_t invalid
-        uint8_t leads[128]
+        uint8_t leads[64]
         tm_byte_pairs odd
     enum: TM_SIMD_ROOM
     bint tm_has_simd()
     int tm_bits_of(uint64_t x)
     void tm_byte_pairs_make(tm_byte_pairs* set, const uint8_t* first, const uint8_t* second, uint8_t first_beyond, uint8_t second_beyond)
-    void tm_ascii_table(uint8_t* table, const uint8_t* columns)
+    void tm_column_table(uint8_t* table, const uint8_t* columns, int n)
     void tm_simd_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
     Py_ssize_t tm_simd_scan(const tm_simd_tables* simd, const uint8_t* text, size_t start, size_t length, size_t* ends,
         Py_ssize_t room, size_t* stopped)

@@ -71,7 +71,7 @@ class Scanner:
             tm_simd_pairs(self.pairs, _bytes(simd.steps), columns, columns - 2)
             self.simd.pairs = self.pairs
             self.simd.columns = columns
-            tm_ascii_table(self.simd.ascii, _bytes(simd.alphabet.ascii))
+            tm_column_table(self.simd.ascii, _bytes(simd.alphabet.ascii), 128)
             self.simd.index = self.index
             self.simd.pages = _bytes(simd.alphabet.pages)
             self.simd.next = columns - 2
@@ -85,7 +85,7 @@ class Scanner:
     def make_leads(self):
         """Make the tables for characters of two and three bytes. Small letters are more frequent than capitals."""
         counts: cython.int[256]
-        leads: uint8_t[128]
+        leads: uint8_t[64]
         first: uint8_t[128]
         second: uint8_t[128]
         rows: uint64_t[256]
@@ -99,7 +99,7 @@ class Scanner:
         n: cython.int
         point: cython.size_t
         memset(rows, 0, cython.sizeof(rows))
-        memset(leads, self.simd.next | 128, 128)
+        memset(leads, 0, 64)
         for lead in range(0xC2, 0xF0):
             memset(counts, 0, cython.sizeof(counts))
             n = 1 if lead < 0xE0 else 64
@@ -113,7 +113,7 @@ class Scanner:
                     most = k
             if most == capital and counts[small] > 0:
                 most = small
-            leads[lead - 128] = most
+            leads[lead - 0xC0] = most
             for k in range(64):
                 point = ((lead & 0x1F) << 6 | k) * n & 0xFFFF
                 page = self.simd.pages + (cython.cast(cython.size_t, self.simd.index[point >> 7]) << 7) + (point & 127)
@@ -121,7 +121,7 @@ class Scanner:
                     if page[i] != most:
                         rows[2 * (lead - 128)] |= cython.cast(uint64_t, 1) << k
                         break
-        tm_ascii_table(self.simd.leads, leads)
+        tm_column_table(self.simd.leads, leads, 64)
         join_products(rows, first, second)
         tm_byte_pairs_make(cython.address(self.simd.odd), first, second, 0, 0)
 

@@ -23,12 +23,12 @@
 
 typedef struct {
     const uint8_t *pairs;  /* columns * columns * columns tables of 8 bytes: see tm_simd_pairs */
-    uint8_t ascii[128];    /* the columns of the ASCII characters, see tm_ascii_table */
+    uint8_t ascii[128];    /* the columns of the ASCII characters, see tm_column_table */
     const uint16_t *index; /* as in Alphabet */
     const uint8_t *pages;
     unsigned columns;
     uint8_t next, end, invalid;
-    uint8_t leads[128];  /* of the bytes above 127, see tm_ascii_table: the column of most characters that begin with them, 128 | next */
+    uint8_t leads[64];     /* of bytes from C0 on: the column of most characters that begin with them, see tm_column_table */
     tm_byte_pairs odd;   /* the first two bytes of the others */
 } tm_simd_tables;
 
@@ -104,11 +104,13 @@ TM_SIMD inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, co
  * three bytes `threes`. */
 TM_SIMD inline unsigned tm_columns_of_most(const tm_simd_tables *tables, const uint8_t *bytes, tm_bytes v, uint64_t firsts,
                                            uint64_t threes, uint8_t *here, uint8_t *before) {
-    tm_bytes high = tm_flip_tops(v), columns = tm_ascii_columns(high, tables->leads);
-    tm_bytes pairs = tm_and(tm_previous(tm_ascii_columns(high, tables->odd.first)), tm_ascii_columns(high, tables->odd.second));
-    tm_bytes of_first = tm_choose(columns, tm_previous(columns), columns);
-    tm_store(before, tm_choose(of_first, tm_previous(of_first), of_first));
+    tm_bytes columns = tm_columns_from(v, 0xC0, tables->leads);
+    tm_bytes first = tm_previous(tm_columns_from(v, 0xC0, tables->odd.first + 64));
+    tm_bytes pairs = tm_and(first, tm_columns_from(v, 0x80, tables->odd.second));
+    columns = tm_choose_later(columns, tm_all(tables->next | 128), v); /* the top bit: to be taken from the byte before */
     tm_store(here, tm_and(columns, tm_all(127)));
+    columns = tm_choose(columns, tm_previous(columns), columns);
+    tm_store(before, tm_choose(columns, tm_previous(columns), columns));
     uint64_t half = (firsts & 1ull << 63) | (threes & 3ull << 62);
     for (uint64_t odd = ~tm_equal(pairs, 0) >> 1 & firsts & ~half; odd; odd &= odd - 1) {
         unsigned i = (unsigned)tm_lowest(odd);
