@@ -16,9 +16,9 @@ typedef struct {
 
 /* The number of bits that are set. */
 static inline int tm_bits_of(uint64_t x) {
-    int n = 0;
-    for (; x; x &= x - 1) n++;
-    return n;
+    x -= x >> 1 & 0x5555555555555555;
+    x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
 }
 
 static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, const uint8_t *second, uint8_t first_beyond,
