@@ -161,9 +161,7 @@ def test_what_changes_is_found_behind_much_text_that_does_not(steps):
     """The kernel has seen the scripts, so vector instructions pass over their letters up to the first mark."""
     rng = random.Random(21)
     change = normalizer_of(steps)
-    tok = Tokenizer(
-        Vocabulary(tuple(bytes([i]) for i in range(256)), ("cl100k",), normalization=Normalization(steps))
-    )
+    tok = Tokenizer(Vocabulary(tuple(bytes([i]) for i in range(256)), ("cl100k",), normalization=Normalization(steps)))
     scripts = [
         [chr(rng.randrange(first, last)) for _ in range(200)]
         for first, last in (
@@ -183,7 +181,9 @@ def test_what_changes_is_found_behind_much_text_that_does_not(steps):
     odd = [chr(c) for c in (0x301, 0x308, 0x323, 0x345, 0x387, 0x3099, 0x93C, 0x94D, 0x653, 0x64B, 0x1161, 0x11A8)]
     odd += ["\u212b", "\u2000", "\ufb01", "\xa0", "\u0344", "\u1e9b\u0323", "\U0001d15e"]
     for round in range(400):
-        letters = "".join(rng.choice(rng.choice(scripts[:1] + rng.sample(scripts, 2))) for _ in range(rng.randint(1, 400)))
+        letters = "".join(
+            rng.choice(rng.choice(scripts[:1] + rng.sample(scripts, 2))) for _ in range(rng.randint(1, 400))
+        )
         text = "".join(letter + rng.choice(odd) if rng.random() < 0.004 * (round % 9) else letter for letter in letters)
         data = bytearray(text.encode())
         for _ in range(rng.choice((0, 0, 3))):  # not UTF-8
