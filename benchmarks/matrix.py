@@ -18,7 +18,7 @@ import time
 
 from .encode_jobs import digest
 from .encoders import encoder_of, tokenizer_json
-from .harness import CACHE, alternate, corpus_file, machine, main, save, version_of
+from .harness import CACHE, alternate, corpus_file, main, save, version_of
 
 MODELS = ("llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "phi3")
 PEERS = ("gigatoken", "tokenizers_next", "fastokens")
@@ -113,7 +113,6 @@ def job(library: str, model: str) -> dict:
 
 def run() -> dict:
     results: dict = {}
-    topic = "matrix" if "avx512bw" in machine()["flags"] else "matrix_avx2"
     for model in MODELS:
         print(f"matrix: {model}", file=sys.stderr)
         for text in TEXTS:
@@ -124,7 +123,7 @@ def run() -> dict:
         results[model] = {
             text: {library: [each[text] for each in rounds] for library, rounds in kept.items()} for text in TEXTS
         }
-        save(topic, results)  # a run that is stopped keeps the models that are done
+        save("matrix", results)  # a run that is stopped keeps the models that are done
     return results
 
 
