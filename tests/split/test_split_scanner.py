@@ -5,6 +5,7 @@ import itertools
 import mmap
 import os
 import platform
+import random
 import sys
 import unicodedata
 
@@ -46,6 +47,16 @@ def test_every_prefix_and_every_suffix(name):
         for cut in range(len(text) + 1):
             assert ends_of(scanner, text[:cut], 1000) == reference_ends((PATTERNS[name],), text[:cut])
             assert ends_of(scanner, text[cut:], 90) == reference_ends((PATTERNS[name],), text[cut:])
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_fast_lane_knows_every_character_of_two_and_three_bytes(name):
+    """In order and shuffled: each stands at many places of a block, beside others that begin with the same byte."""
+    fast, scalar = scanners(name)
+    characters = [chr(code) for code in range(0x80, 0x10000) if not 0xD800 <= code < 0xE000]
+    for text in ("".join(characters), "".join(random.Random(3).sample(characters, len(characters)))):
+        data = text.encode()
+        assert ends_of(fast, data, 5000) == ends_of(scalar, data, 5000)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint16_t
+from libc.stdint cimport uint8_t, uint16_t, uint64_t
 
 
 cdef extern from "tokenmill/split/_chain_state.h" nogil:
@@ -10,6 +10,8 @@ cdef extern from "tokenmill/split/_chain_state.h" nogil:
 
 
 cdef extern from "tokenmill/split/_simd_scan.h" nogil:
+    ctypedef struct tm_byte_pairs:
+        pass
     ctypedef struct tm_simd_tables:
         const uint8_t* pairs
         uint8_t ascii[128]
@@ -19,12 +21,21 @@ cdef extern from "tokenmill/split/_simd_scan.h" nogil:
         uint8_t next
         uint8_t end
         uint8_t invalid
+        uint8_t leads[64]
+        tm_byte_pairs odd
     enum: TM_SIMD_ROOM
     bint tm_has_simd()
-    void tm_ascii_table(uint8_t* table, const uint8_t* columns)
+    int tm_bits_of(uint64_t x)
+    void tm_byte_pairs_make(tm_byte_pairs* set, const uint8_t* first, const uint8_t* second, uint8_t first_beyond, uint8_t second_beyond)
+    void tm_column_table(uint8_t* table, const uint8_t* columns, int n)
     void tm_simd_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
     Py_ssize_t tm_simd_scan(const tm_simd_tables* simd, const uint8_t* text, size_t start, size_t length, size_t* ends,
         Py_ssize_t room, size_t* stopped)
+
+
+# Make a set of pairs of bytes the union of eight products (_byte_pairs.h). rows: by first byte, two words with a bit for each
+# second byte; they become those of the union.
+cdef void join_products(uint64_t* rows, uint8_t* first, uint8_t* second) noexcept
 
 
 cdef class Scanner:
@@ -46,6 +57,9 @@ cdef class Scanner:
     cdef size_t invalid
     cdef tm_simd_tables simd
     cdef uint8_t* pairs
+
+    cdef void make_leads(self) noexcept
+    cdef uint8_t simd_column(self, size_t point) noexcept nogil
 
     # Cut text[start:length] into pretokens, or into stretches of joined ones, from a known start, where `length` is the true end of the text. Writes
     # the exclusive end offset (from `text`) of at most `room` of them and returns how many. Never reads outside of

@@ -10,6 +10,7 @@ import cython
 from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
 REWIND = cython.declare(cython.int, 7)
@@ -70,15 +71,62 @@ class Scanner:
             tm_simd_pairs(self.pairs, _bytes(simd.steps), columns, columns - 2)
             self.simd.pairs = self.pairs
             self.simd.columns = columns
-            tm_ascii_table(self.simd.ascii, _bytes(simd.alphabet.ascii))
+            tm_column_table(self.simd.ascii, _bytes(simd.alphabet.ascii), 128)
             self.simd.index = self.index
             self.simd.pages = _bytes(simd.alphabet.pages)
             self.simd.next = columns - 2
             self.simd.end = columns - 1
             self.simd.invalid = simd.alphabet.invalid
+            self.make_leads()
 
     def __dealloc__(self):
         free(self.pairs)
+
+    def make_leads(self):
+        """Make the tables for characters of two and three bytes. Small letters are more frequent than capitals."""
+        counts: cython.int[256]
+        leads: uint8_t[64]
+        first: uint8_t[128]
+        second: uint8_t[128]
+        rows: uint64_t[256]
+        page: cython.pointer(cython.const[uint8_t])
+        small: uint8_t = self.simd_column(97)
+        capital: uint8_t = self.simd_column(65)
+        lead: cython.int
+        k: cython.int
+        i: cython.int
+        most: cython.int
+        n: cython.int
+        point: cython.size_t
+        memset(rows, 0, cython.sizeof(rows))
+        memset(leads, 0, 64)
+        for lead in range(0xC2, 0xF0):
+            memset(counts, 0, cython.sizeof(counts))
+            n = 1 if lead < 0xE0 else 64
+            for k in range(64):
+                point = ((lead & 0x1F) << 6 | k) * n & 0xFFFF
+                for i in range(0, n, 8):  # the most frequent one is among the samples
+                    counts[self.simd_column(point + i)] += 1
+            most = 0
+            for k in range(256):
+                if counts[k] > counts[most]:
+                    most = k
+            if most == capital and counts[small] > 0:
+                most = small
+            leads[lead - 0xC0] = most
+            for k in range(64):
+                point = ((lead & 0x1F) << 6 | k) * n & 0xFFFF
+                page = self.simd.pages + (cython.cast(cython.size_t, self.simd.index[point >> 7]) << 7) + (point & 127)
+                for i in range(n):
+                    if page[i] != most:
+                        rows[2 * (lead - 128)] |= cython.cast(uint64_t, 1) << k
+                        break
+        tm_column_table(self.simd.leads, leads, 64)
+        join_products(rows, first, second)
+        tm_byte_pairs_make(cython.address(self.simd.odd), first, second, 0, 0)
+
+    def simd_column(self, point):
+        return self.simd.pages[(cython.cast(cython.size_t, self.simd.index[point >> 7]) << 7) + (point & 127)]
 
     def class_of(self, p, left, size):
         """The class of the character at p, or of the byte there if it is not UTF-8. Its length in bytes goes to `size`."""
@@ -322,3 +370,59 @@ class Scanner:
             with cython.nogil:
                 place = self.cut(cython.address(data[0]), start, size)
         return place
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def join_products(rows: cython.pointer(uint64_t), first: cython.pointer(uint8_t), second: cython.pointer(uint8_t)) -> cython.void:
+    """The most similar groups of first bytes are joined until there are eight."""
+    lows: uint64_t[128]  # by group: the second bytes, up to 63 and from there on
+    highs: uint64_t[128]
+    counts: cython.int[128]  # its first bytes
+    group: uint8_t[128]
+    n: cython.int = 128
+    i: cython.int
+    k: cython.int
+    more: cython.int
+    least: cython.int
+    one: cython.int = 0
+    other: cython.int = 0
+    lo: uint64_t
+    hi: uint64_t
+    for i in range(128):
+        lows[i] = rows[2 * i]
+        highs[i] = rows[2 * i + 1]
+        group[i] = i
+        counts[i] = 1
+    while n > 8:
+        least = 1 << 30
+        for i in range(n):
+            for k in range(i):
+                lo = lows[i] ^ lows[k]
+                hi = highs[i] ^ highs[k]
+                more = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
+                more += counts[k] * (tm_bits_of(lo & lows[i]) + tm_bits_of(hi & highs[i]))
+                if more < least:
+                    least = more
+                    one = k
+                    other = i
+                if least == 0:
+                    break
+            if least == 0:
+                break
+        n -= 1
+        lows[one] |= lows[other]
+        highs[one] |= highs[other]
+        counts[one] += counts[other]
+        lows[other] = lows[n]
+        highs[other] = highs[n]
+        counts[other] = counts[n]
+        for i in range(128):
+            group[i] = one if group[i] == other else other if group[i] == n else group[i]
+    memset(second, 0, 128)
+    for i in range(128):
+        first[i] = 1 << group[i]
+        rows[2 * i] = lows[group[i]]
+        rows[2 * i + 1] = highs[group[i]]
+        for k in range(8):
+            second[i] |= cython.cast(uint8_t, (lows[k] if i < 64 else highs[k]) >> (i & 63) & 1) << k

@@ -63,24 +63,43 @@ TM_SIMD inline tm_bytes tm_before_pairs(tm_bytes v, uint8_t first) {
                       _mm256_alignr_epi8(hi, _mm256_permute2x128_si256(lo, hi, 0x21), 14)};
 }
 
-/* How tm_ascii_columns wants its table of 128 columns: from the 17th on, the xor with the column 16 characters before. */
-static inline void tm_ascii_table(uint8_t *table, const uint8_t *columns) {
-    for (int i = 0; i < 128; i++) table[i] = columns[i] ^ (i < 16 ? 0 : columns[i - 16]);
+/* For each byte the one before it, 0 for the first. */
+TM_SIMD inline tm_bytes tm_previous(tm_bytes v) {
+    return (tm_bytes){_mm256_alignr_epi8(v.lo, _mm256_permute2x128_si256(v.lo, v.lo, 0x08), 15),
+                      _mm256_alignr_epi8(v.hi, _mm256_permute2x128_si256(v.lo, v.hi, 0x21), 15)};
+}
+
+/* How tm_ascii_columns wants its table of 128 columns, and tm_columns_from its 64: from the 17th on, the xor with the column 16 characters before. */
+static inline void tm_column_table(uint8_t *table, const uint8_t *columns, int n) {
+    for (int i = 0; i < n; i++) table[i] = columns[i] ^ (i < 16 ? 0 : columns[i - 16]);
 }
 
 /* The columns of ASCII bytes; the result for other bytes is meaningless. Where the high digit of a byte is below k,
  * byte - 16 k has its top bit set and shuffles to 0, so the xor of all steps up to the high digit is the byte's column. */
-TM_SIMD inline __m256i tm_half_columns(__m256i bytes, const uint8_t *ascii) {
+TM_SIMD inline __m256i tm_half_columns(__m256i bytes, const uint8_t *tables, int n) {
     __m256i columns = _mm256_setzero_si256();
-    for (int k = 0; k < 8; k++) {
-        __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(ascii + 16 * k)));
+    for (int k = 0; k < n; k++) {
+        __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(tables + 16 * k)));
         columns = _mm256_xor_si256(columns, _mm256_shuffle_epi8(table, bytes));
         bytes = _mm256_sub_epi8(bytes, _mm256_set1_epi8(16));
     }
     return columns;
 }
 TM_SIMD inline tm_bytes tm_ascii_columns(tm_bytes v, const uint8_t *ascii) {
-    return (tm_bytes){tm_half_columns(v.lo, ascii), tm_half_columns(v.hi, ascii)};
+    return (tm_bytes){tm_half_columns(v.lo, ascii, 8), tm_half_columns(v.hi, ascii, 8)};
+}
+
+/* The same for the 64 bytes from `first` on; 0 for the 64 before them. */
+TM_SIMD inline tm_bytes tm_columns_from(tm_bytes v, uint8_t first, const uint8_t *table) {
+    const __m256i start = _mm256_set1_epi8((char)first);
+    return (tm_bytes){tm_half_columns(_mm256_sub_epi8(v.lo, start), table, 4), tm_half_columns(_mm256_sub_epi8(v.hi, start), table, 4)};
+}
+
+/* The bytes of b where those of v continue a character, else those of a. */
+TM_SIMD inline tm_bytes tm_choose_later(tm_bytes a, tm_bytes b, tm_bytes v) {
+    const __m256i first = _mm256_set1_epi8((char)0xC0);
+    return (tm_bytes){_mm256_blendv_epi8(a.lo, b.lo, _mm256_cmpgt_epi8(first, v.lo)),
+                      _mm256_blendv_epi8(a.hi, b.hi, _mm256_cmpgt_epi8(first, v.hi))};
 }
 
 /* The table numbers of 32 pairs: `before` is tm_before_pairs of the columns of characters, `here` the columns of the bytes. */
@@ -192,8 +211,17 @@ TM_SIMD inline tm_bytes tm_before_pairs(tm_bytes v, uint8_t first) {
     }
     return v;
 }
+TM_SIMD inline tm_bytes tm_previous(tm_bytes v) {
+    uint8x16_t last = vdupq_n_u8(0);
+    for (int i = 0; i < 4; i++) {
+        uint8x16_t before = vextq_u8(last, v.val[i], 15);
+        last = v.val[i];
+        v.val[i] = before;
+    }
+    return v;
+}
 
-static inline void tm_ascii_table(uint8_t *table, const uint8_t *columns) { memcpy(table, columns, 128); }
+static inline void tm_column_table(uint8_t *table, const uint8_t *columns, int n) { memcpy(table, columns, n); }
 
 /* A look-up out of the range of a table gives 0, and out of the second one leaves what the first gave. */
 TM_SIMD inline tm_bytes tm_ascii_columns(tm_bytes v, const uint8_t *ascii) {
@@ -201,6 +229,16 @@ TM_SIMD inline tm_bytes tm_ascii_columns(tm_bytes v, const uint8_t *ascii) {
     for (int i = 0; i < 4; i++)
         v.val[i] = vqtbx4q_u8(vqtbl4q_u8(low, v.val[i]), high, vsubq_u8(v.val[i], vdupq_n_u8(64)));
     return v;
+}
+TM_SIMD inline tm_bytes tm_columns_from(tm_bytes v, uint8_t first, const uint8_t *table) {
+    const tm_bytes columns = tm_load(table);
+    for (int i = 0; i < 4; i++) v.val[i] = vqtbl4q_u8(columns, vsubq_u8(v.val[i], vdupq_n_u8(first)));
+    return v;
+}
+TM_SIMD inline tm_bytes tm_choose_later(tm_bytes a, tm_bytes b, tm_bytes v) {
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vbslq_u8(vcltq_s8(vreinterpretq_s8_u8(v.val[i]), vdupq_n_s8(-64)), b.val[i], a.val[i]);
+    return a;
 }
 TM_SIMD inline void tm_numbers(tm_bytes before, tm_bytes here, unsigned columns, uint16_t *numbers) {
     for (int i = 0; i < 4; i++) {
@@ -238,7 +276,7 @@ TM_SIMD inline unsigned tm_set_bits(uint64_t x) { return (unsigned)__builtin_pop
 #else
 
 static inline int tm_has_simd(void) { return 0; }
-static inline void tm_ascii_table(uint8_t *table, const uint8_t *columns) { memcpy(table, columns, 128); }
+static inline void tm_column_table(uint8_t *table, const uint8_t *columns, int n) { memcpy(table, columns, n); }
 
 #endif
 #endif

@@ -19,15 +19,17 @@
 #define TOKENMILL_SIMD_SCAN_H
 
 #include "tokenmill/kernels/_utf8.h"
-#include "tokenmill/split/_simd_lanes.h"
+#include "tokenmill/split/_byte_pairs.h"
 
 typedef struct {
     const uint8_t *pairs;  /* columns * columns * columns tables of 8 bytes: see tm_simd_pairs */
-    uint8_t ascii[128];    /* the columns of the ASCII characters, see tm_ascii_table */
+    uint8_t ascii[128];    /* the columns of the ASCII characters, see tm_column_table */
     const uint16_t *index; /* as in Alphabet */
     const uint8_t *pages;
     unsigned columns;
     uint8_t next, end, invalid;
+    uint8_t leads[64];     /* of bytes from C0 on: the column of most characters that begin with them, see tm_column_table */
+    tm_byte_pairs odd;   /* the first two bytes of the others */
 } tm_simd_tables;
 
 /* The ends one block may write: its own 64, two of the previous block, and the overshoot of the last 16-wide store. */
@@ -98,27 +100,28 @@ TM_SIMD inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, co
     return 64;
 }
 
-/* The same where all of them are well-formed characters of two or three bytes, whose first bytes `firsts` marks. */
-TM_SIMD inline unsigned tm_columns_of_most(const tm_simd_tables *tables, const uint8_t *bytes, uint64_t firsts, uint8_t *here,
-                                           uint8_t *before) {
-    const uint32_t later_columns = tables->next * 0x01010100u;
-    for (; firsts; firsts &= firsts - 1) {
-        unsigned i = (unsigned)tm_lowest(firsts);
+/* The same where all of them are well-formed characters of two or three bytes, whose first bytes `firsts` marks, and those of
+ * three bytes `threes`. */
+TM_SIMD inline unsigned tm_columns_of_most(const tm_simd_tables *tables, const uint8_t *bytes, tm_bytes v, uint64_t firsts,
+                                           uint64_t threes, uint8_t *here, uint8_t *before) {
+    tm_bytes columns = tm_columns_from(v, 0xC0, tables->leads);
+    tm_bytes first = tm_previous(tm_columns_from(v, 0xC0, tables->odd.first + 64));
+    tm_bytes pairs = tm_and(first, tm_columns_from(v, 0x80, tables->odd.second));
+    columns = tm_choose_later(columns, tm_all(tables->next | 128), v); /* the top bit: to be taken from the byte before */
+    tm_store(here, tm_and(columns, tm_all(127)));
+    columns = tm_choose(columns, tm_previous(columns), columns);
+    tm_store(before, tm_choose(columns, tm_previous(columns), columns));
+    uint64_t half = (firsts & 1ull << 63) | (threes & 3ull << 62);
+    for (uint64_t odd = ~tm_equal(pairs, 0) >> 1 & firsts & ~half; odd; odd &= odd - 1) {
+        unsigned i = (unsigned)tm_lowest(odd);
         const uint8_t *p = bytes + i;
-        uint32_t code;
-        if (p[0] < 0xE0) {
-            if (i > 62) return tm_half(tables, i, here, before);
-            code = (p[0] & 0x1F) << 6 | (p[1] & 0x3F);
-        } else {
-            if (i > 61) return tm_half(tables, i, here, before);
-            code = (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F);
-        }
+        uint32_t code = (p[0] & 0x1F) << 6 | (p[1] & 0x3F);
+        if (p[0] >= 0xE0) code = (code & 0x3FF) << 6 | (p[2] & 0x3F);
         uint8_t column = tables->pages[((size_t)tables->index[code >> 7] << 7) + (code & 127)];
-        uint32_t columns = column * 0x01010101u, first = (columns & 0xFF) | later_columns;
-        memcpy(before + i, &columns, 4);
-        memcpy(here + i, &first, 4);
+        here[i] = before[i] = before[i + 1] = column;
+        if (p[0] >= 0xE0) before[i + 2] = column;
     }
-    return 64;
+    return half ? tm_half(tables, (unsigned)tm_lowest(half), here, before) : 64;
 }
 
 /* Copies fewer than 64 bytes to `padded`, followed by zeros. */
@@ -146,7 +149,7 @@ TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const ui
     uint64_t later = firsts << 1 | threes << 2;
     uint64_t wrong = (tm_equal(v, 0xE0) << 1 & tm_between(v, 0x80, 0x9F)) | (tm_equal(v, 0xED) << 1 & tm_between(v, 0xA0, 0xBF));
     unsigned whole = wrong == 0 && (high & ~firsts) == later && later == tm_between(v, 0x80, 0xBF)
-                         ? tm_columns_of_most(tables, bytes, firsts, here, before)
+                         ? tm_columns_of_most(tables, bytes, v, firsts, threes, here, before)
                          : tm_columns_beyond_ascii(tables, text, b->at, length, high, here, before);
     if (whole < b->size) {
         b->size = whole;

@@ -71,9 +71,12 @@ class AddedTokens:
             return self._plan(allowed, frozenset(disallowed_special))
         if disallowed_special != "all":
             raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
-        return self._plan(allowed, self.special - allowed)
+        return self._plan(allowed, None)
 
-    def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
+    def _make_plan(self, allowed: frozenset[str], refused: frozenset[str] | None) -> Plan:
+        """Return a plan. refused: None for all control tokens that are not allowed."""
+        if refused is None:
+            refused = self.special - allowed
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
         return Plan(allowed, refused, refused_finder, *self._sections(self.always | allowed))
 

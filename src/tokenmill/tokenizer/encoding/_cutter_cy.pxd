@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
-from tokenmill.tokenizer.encoding._finder_cy cimport tm_byte_pairs
+from tokenmill.split._scan_cy cimport tm_byte_pairs
 
 
 cdef class Cutter:

@@ -41,12 +41,8 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import (
-    tm_bits_of,
-    tm_byte_pairs_make,
-    tm_has_simd,
-    tm_part_ends,
-)
+from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs_make, tm_has_simd
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_part_ends
 
 STRAY = cython.declare(uint32_t, 0xDC00)  # the code of a byte outside of any character, less the byte
 STRAY_MASK = cython.declare(uint32_t, 0xFFFFFF00)
@@ -137,59 +133,9 @@ class Cutter:
         return 0
 
     def make_products(self):
-        """Join the most similar groups of first characters until there are eight, and let each pair of a group's union join."""
-        lows: uint64_t[128]  # by group: the second characters, up to U+003F and from there on
-        highs: uint64_t[128]
-        counts: cython.int[128]  # its first characters
-        group: uint8_t[128]
         first: uint8_t[128]
         second: uint8_t[128]
-        n: cython.int = 128
-        i: cython.int
-        k: cython.int
-        more: cython.int
-        least: cython.int
-        one: cython.int = 0
-        other: cython.int = 0
-        lo: uint64_t
-        hi: uint64_t
-        for i in range(128):
-            lows[i] = self.ascii[i][0]
-            highs[i] = self.ascii[i][1]
-            group[i] = i
-            counts[i] = 1
-        while n > 8:
-            least = 1 << 30
-            for i in range(n):
-                for k in range(i):
-                    lo = lows[i] ^ lows[k]
-                    hi = highs[i] ^ highs[k]
-                    more = counts[i] * (tm_bits_of(lo & lows[k]) + tm_bits_of(hi & highs[k]))
-                    more += counts[k] * (tm_bits_of(lo & lows[i]) + tm_bits_of(hi & highs[i]))
-                    if more < least:
-                        least = more
-                        one = k
-                        other = i
-                    if least == 0:
-                        break
-                if least == 0:
-                    break
-            n -= 1
-            lows[one] |= lows[other]
-            highs[one] |= highs[other]
-            counts[one] += counts[other]
-            lows[other] = lows[n]
-            highs[other] = highs[n]
-            counts[other] = counts[n]
-            for i in range(128):
-                group[i] = one if group[i] == other else other if group[i] == n else group[i]
-        memset(second, 0, 128)
-        for i in range(128):
-            first[i] = 1 << group[i]
-            self.ascii[i][0] = lows[group[i]]
-            self.ascii[i][1] = highs[group[i]]
-            for k in range(8):
-                second[i] |= cython.cast(uint8_t, (lows[k] if i < 64 else highs[k]) >> (i & 63) & 1) << k
+        join_products(cython.address(self.ascii[0][0]), first, second)
         tm_byte_pairs_make(cython.address(self.pairs), first, second, 0, 0)
         self.uses_simd = tm_has_simd()
 

@@ -1,16 +1,13 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.split._scan_cy cimport tm_byte_pairs
 
 
-cdef extern from "tokenmill/tokenizer/encoding/_byte_pairs.h" nogil:
-    ctypedef struct tm_byte_pairs:
-        pass
-    bint tm_has_simd()
-    int tm_bits_of(uint64_t x)
-    void tm_byte_pairs_make(tm_byte_pairs* set, const uint8_t* first, const uint8_t* second, uint8_t first_beyond, uint8_t second_beyond)
+cdef extern from "tokenmill/split/_byte_pairs.h" nogil:
     size_t tm_part_ends(const tm_byte_pairs* set, const uint8_t* text, size_t start, size_t at, size_t length, size_t* ends,
         Py_ssize_t room, Py_ssize_t* n)
+    size_t tm_find_character(const tm_byte_pairs* set, const uint8_t* classes, const uint8_t* text, size_t at, size_t length)
     size_t tm_find_pair(const tm_byte_pairs* set, const uint64_t* exact, const uint8_t* text, size_t at, size_t length)
 
 

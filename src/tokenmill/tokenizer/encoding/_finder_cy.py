@@ -12,7 +12,8 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_get_or_put,
     tm_pair_map_reserve,
 )
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_byte_pairs_make, tm_find_pair, tm_has_simd
+from cython.cimports.tokenmill.split._scan_cy import tm_byte_pairs_make, tm_has_simd
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_find_pair
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
 

@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.split._scan_cy cimport tm_byte_pairs
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 
@@ -37,9 +38,14 @@ cdef class NormalizationCheck:
     cdef tm_pair_map joined  # see `joined_pairs` in normalization.py
     cdef object joined_of  # what it is made from, on first use
     cdef bint ascii  # no character of ASCII changes
+    # The first two bytes of characters whose class is not 1 or not known, for vector instructions; NULL before there is enough text.
+    cdef const tm_byte_pairs* unsure
+    cdef bint learned  # there are classes that `unsure` has not
+    cdef size_t seen, due  # bytes of text, and how many until `unsure` is made again
 
     # How much of a text is normalized already, up to the first character that may change.
     cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
+    cdef int make_unsure(self) except -1
     cdef uint8_t class_of(self, uint32_t point) noexcept nogil
     cdef uint8_t mark_class(self, uint32_t point) noexcept nogil  # the class of what may join, too
     # Normalize text[0:length] to `out`, which has room for `room` bytes. Returns their number, or -1: that takes `Sections.change`.

@@ -18,9 +18,9 @@ found only where no word character touches it (SINGLE_WORD).
 """
 
 import cython
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
-from cython.cimports.libc.string import memcpy, memmove
+from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_map import TM_NO_VALUE as NO_VALUE
 from cython.cimports.tokenmill.kernels._pair_map import (
@@ -30,8 +30,15 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+from cython.cimports.tokenmill.split._scan_cy import join_products, tm_byte_pairs, tm_byte_pairs_make, tm_has_simd
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import LSTRIP, RSTRIP, SINGLE_WORD, Finder
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import (
+    LSTRIP,
+    RSTRIP,
+    SINGLE_WORD,
+    Finder,
+    tm_find_character,
+)
 
 from ...vocabulary._packed_cy import pack_tokens
 
@@ -42,6 +49,8 @@ MAY_CHANGE = cython.declare(uint8_t, 255)
 NO_POINT = cython.declare(uint32_t, 0xFFFFFFFF)
 HIGH_BITS = cython.declare(uint64_t, 0x8080808080808080)
 NO_TOKEN_ID = cython.declare(uint32_t, 0xFFFFFFFF)
+FIRST_SEEN = cython.declare(cython.size_t, 1 << 14)  # bytes of text after which vector instructions are worth their table
+MOST_WAIT = cython.declare(cython.size_t, 1 << 12)  # bytes without them where they find something often
 MOST_MARKS = cython.declare(cython.size_t, 64)  # bytes of marks that a mark goes back over
 
 
@@ -65,6 +74,7 @@ class NormalizationCheck:
             raise MemoryError
         self.class_of(0)
         self.ascii = page_of(0)[0] == bytes([1]) * 128
+        self.due = FIRST_SEEN
 
     def __dealloc__(self):
         tm_pages_free(self.classes, POINTS)
@@ -83,6 +93,7 @@ class NormalizationCheck:
                     self.kept.append(page)
                     self.alone[first // PAGE] = cython.cast(cython.pointer(uint16_t), PyBytes_AS_STRING(page[1]))
                 memcpy(self.classes + first, PyBytes_AS_STRING(page[0]), PAGE)
+                self.learned = True
         return self.classes[point]
 
     def mark_class(self, point):
@@ -102,15 +113,64 @@ class NormalizationCheck:
                 self.joined_of = None
         return 0
 
+    def make_unsure(self):
+        lead: cython.int
+        second: cython.int
+        i: cython.int
+        n: cython.int
+        point: cython.int
+        rows: uint64_t[256]
+        first_columns: uint8_t[128]
+        second_columns: uint8_t[128]
+        self.due = 4 * self.seen
+        self.learned = False
+        memset(rows, 0, cython.sizeof(rows))
+        for lead in range(0xC2, 0xF5):
+            for second in range(64):
+                point = (lead & 0x1F) << 6 | second if lead < 0xE0 else (lead & 0x0F) << 12 | second << 6
+                n = 1 if lead < 0xE0 else 64
+                for i in range(n):
+                    if lead >= 0xF0 or self.classes[point + i] != 1:
+                        rows[2 * (lead - 128)] |= cython.cast(uint64_t, 1) << second
+                        break
+        join_products(rows, first_columns, second_columns)
+        table: bytes = PyBytes_FromStringAndSize(cython.NULL, cython.sizeof(tm_byte_pairs))
+        unsure: cython.pointer(tm_byte_pairs) = cython.cast(cython.pointer(tm_byte_pairs), PyBytes_AS_STRING(table))
+        tm_byte_pairs_make(unsure, first_columns, second_columns, 0, 0)
+        self.kept.append(table)
+        self.unsure = unsure
+        return 0
+
     def passing(self, text, length):
         at: cython.size_t = 0
+        found: cython.size_t
+        before: cython.size_t
+        resume: cython.size_t = 0  # where vector instructions go on
+        wait: cython.size_t = 0
         size: cython.size_t
         point: uint32_t = 0
         starter: uint32_t = NO_POINT
         eight: uint64_t
         of_point: uint8_t
         last: uint8_t = 1
+        if self.ascii and self.learned:
+            self.seen += length
+            if self.seen >= self.due and tm_has_simd():
+                with cython.gil:
+                    self.make_unsure()
         while at < length:
+            if self.unsure != cython.NULL and at >= resume and last == 1 and length - at >= 68:
+                found = tm_find_character(self.unsure, self.classes, text, at, length)
+                wait = 0 if found - at >= 256 else min(2 * wait + 64, MOST_WAIT)
+                resume = found + wait
+                before = found
+                while before > at and found - before < 4:  # the character before may be a starter
+                    before -= 1
+                    if text[before] & 0xC0 != 0x80:
+                        break
+                if before > at:
+                    at = before
+                    starter = NO_POINT
             if self.ascii:
                 while at + 8 <= length:
                     memcpy(cython.address(eight), text + at, 8)
@@ -201,7 +261,7 @@ class NormalizationCheck:
             place = used
             if 1 < of_point < MAY_CHANGE:  # a mark goes before those of a higher class
                 of_point = self.mark_class(point)
-                while place > 0:
+                while place > 0 and of_point > 1:
                     before = place - 1
                     while before > 0 and out[before] & 0xC0 == 0x80:
                         before -= 1

@@ -6,24 +6,25 @@
 #ifndef TOKENMILL_BYTE_PAIRS_H
 #define TOKENMILL_BYTE_PAIRS_H
 
+#include "tokenmill/kernels/_utf8.h"
 #include "tokenmill/split/_simd_lanes.h"
 
 typedef struct {
-    uint8_t first[128], second[128];   /* of ASCII bytes, see tm_ascii_table */
-    uint8_t first_beyond, second_beyond; /* of all others */
+    uint8_t first[128], second[128];   /* of ASCII bytes, or of all others; see tm_column_table */
+    uint8_t first_beyond, second_beyond; /* of the rest */
 } tm_byte_pairs;
 
 /* The number of bits that are set. */
 static inline int tm_bits_of(uint64_t x) {
-    int n = 0;
-    for (; x; x &= x - 1) n++;
-    return n;
+    x -= x >> 1 & 0x5555555555555555;
+    x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
 }
 
 static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, const uint8_t *second, uint8_t first_beyond,
                                       uint8_t second_beyond) {
-    tm_ascii_table(set->first, first);
-    tm_ascii_table(set->second, second);
+    tm_column_table(set->first, first, 128);
+    tm_column_table(set->second, second, 128);
     set->first_beyond = first_beyond;
     set->second_beyond = second_beyond;
 }
@@ -70,8 +71,28 @@ TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, con
     return at;
 }
 
+/* The first character from text[at] on whose class is not 1, or a place with fewer than 68 bytes behind it. The set is of bytes
+ * beyond ASCII, and has the first two of each such character; ASCII and what is not UTF-8 is passed over. */
+TM_SIMD size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classes, const uint8_t *text, size_t at, size_t length) {
+    for (; length - at >= 68; at += 64) {
+        tm_bytes v = tm_load(text + at), first = tm_choose(tm_all(0), tm_columns_from(v, 0xC0, set->first + 64), v);
+        tm_bytes second = tm_columns_from(tm_load(text + at + 1), 0x80, set->second);
+        for (uint64_t found = ~tm_equal(tm_and(first, second), 0); found; found &= found - 1) {
+            const uint8_t *p = text + at + tm_lowest(found);
+            uint32_t point = 0;
+            size_t size = tm_utf8_read(p, 4, &point);
+            if (size == 4 || (size > 0 && classes[point] != 1)) return (size_t)(p - text);
+        }
+    }
+    return at;
+}
+
 #else
 
+static size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classes, const uint8_t *text, size_t at, size_t length) {
+    (void)set, (void)classes, (void)text, (void)length;
+    return at;
+}
 static size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t start, size_t at, size_t length, size_t *ends,
                            ptrdiff_t room, ptrdiff_t *n) {
     (void)set, (void)text, (void)start, (void)length, (void)ends, (void)room, (void)n;
