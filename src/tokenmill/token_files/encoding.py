@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -174,24 +175,24 @@ def _encode_part(
     header = settings.header if len(groups) == 1 else 0
     with PartWriter(folder, header, state and state["part"]) as writer:
         resumed_bytes = writer.counts.text_bytes
-
-        def checkpoint() -> None:
-            writer.sync()
-            task.save(done)
-
-        def after(place: Place) -> None:
-            nonlocal done, saved
-            settings.check_tokens(writer.counts.tokens)
-            done = {"place": list(place), "part": writer.mark()}
-            if time.monotonic() - saved >= every:
-                checkpoint()
-                saved = time.monotonic()
-
+        encoding = encode_sources(
+            tok, settings, groups[part], start, threads, task.on_skip, lambda nbytes, total: task.show(nbytes)
+        )
         try:
-            encode_sources(tok, settings, groups[part], writer, start, threads, task.on_skip, task.show, after)
+            with closing(encoding):
+                for done_job in encoding:
+                    for encoded in done_job.encoded:
+                        writer.append(encoded)
+                    settings.check_tokens(writer.counts.tokens)
+                    done = {"place": list(done_job.place), "part": writer.mark()}
+                    if time.monotonic() - saved >= every:
+                        writer.sync()
+                        task.save(done)
+                        saved = time.monotonic()
         except KeyboardInterrupt:
             if done is not None:
-                checkpoint()
+                writer.sync()
+                task.save(done)
             raise
         writer.sync()
     whole = writer.part()

@@ -37,16 +37,14 @@ def _write_offsets(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> N
 
 
 def _write_spans(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    start = 0
     with gzip.GzipFile("", "wb", 3, file, 0) as packed:
-        for ends in part.ends():
-            packed.write("".join(f"{a},{b}\n" for a, b in pairwise([start, *ends])).encode())
-            start = ends[-1]
+        for bounds in part.bounds():
+            packed.write("".join(f"{a},{b}\n" for a, b in pairwise(bounds)).encode())
 
 
 def _write_ends(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    for ends in part.ends():
-        file.write(ends)
+    for bounds in part.bounds():
+        file.write(bounds[1:])
 
 
 def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
@@ -67,29 +65,25 @@ def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> 
     size, sequences = np.dtype(dtype).itemsize, part.counts.documents
     boundaries = part.starts.stat().st_size // 8 if part.starts.exists() else sequences + 1
     file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
-    first = start = 0
-    for block in part.ends():
-        lengths = np.diff(block, prepend=start)
-        if lengths.max() >= 1 << 31:
+    first = 0
+    for lengths in part.lengths():
+        if (most := max(lengths)) >= 1 << 31:
             raise UsageError(
-                f"document {first + int(lengths.argmax()):,} has {int(lengths.max()):,} tokens; Megatron's index allows at "
-                "most 2,147,483,647. Split it (",
+                f"document {first + lengths.index(most):,} has {most:,} tokens; Megatron's index allows at most "
+                "2,147,483,647. Split it (",
                 OptionName("unit"),
                 "), or choose another format.",
             )
-        file.write(lengths.astype("<i4").tobytes())
-        first, start = first + len(block), block[-1]
-    start = 0
-    for block in part.ends():
-        starts = np.concatenate(([start], block[:-1]))
-        file.write((starts * size).astype("<i8").tobytes())
-        start = block[-1]
+        file.write(np.array(lengths, "<i4"))
+        first += len(lengths)
+    for bounds in part.bounds():
+        file.write(size * np.array(bounds[:-1], "<i8"))
     if part.starts.exists():
         with open(part.starts, "rb") as numbers:
             shutil.copyfileobj(numbers, file, 8 * BLOCK)
         return
     for first in range(0, sequences + 1, BLOCK):
-        file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
+        file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8"))
 
 
 class TokenFileFormat(NamedTuple):

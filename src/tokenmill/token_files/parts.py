@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field
 from itertools import accumulate
 from operator import add
@@ -76,14 +76,18 @@ class Part:
         """Of Megatron's documents the numbers of their first sequences, int64, and that of all; no file if each is one sequence."""
         return self.folder / "starts"
 
-    def ends(self) -> Iterator[Any]:
-        """Yield the ends of the documents in the ids, in blocks of int64."""
-        end = 0
+    def lengths(self) -> Iterator[array[int]]:
+        """Yield the number of ids of each document, in blocks of int64."""
         with open(self.folder / "lengths", "rb") as file:
             while data := file.read(8 * BLOCK):
-                ends = array("q", accumulate(memoryview(data).cast("q"), initial=end))[1:]
-                yield ends
-                end = ends[-1]
+                yield array("q", data)
+
+    def bounds(self) -> Iterator[array[int]]:
+        """Yield where the documents start in the ids, in blocks of int64, each with the end of its last document."""
+        end = 0
+        for lengths in self.lengths():
+            yield (bounds := array("q", accumulate(lengths, initial=end)))
+            end = bounds[-1]
 
 
 class Encoded(NamedTuple):
@@ -241,39 +245,44 @@ class PartWriter:
 
 
 class Job(NamedTuple):
-    """Blocks for a thread to encode, the place after them, and how far its source is read."""
+    """Blocks for a thread to encode, the place after them, and how far its source is read. encoded: the results."""
 
     blocks: list[Block]
     place: Place
     stored: int
+    encoded: Sequence[Encoded] = ()
 
 
 def encode_sources(
     tok: Tokenizer,
     settings: Settings,
     sources: Sequence[Chosen],
-    writer: PartWriter,
     start: Place,
     num_threads: int | None,
     on_skip: OnSkip | None,
-    show: Callable[[int], None],
-    after: Callable[[Place], None],
-) -> None:
-    """Encode what `sources` (each with its size and span) hold from `start` on, by several threads, in order.
+    show: Callable[[int, int | None], None] | None,
+) -> Generator[Job, None, None]:
+    """Encode what `sources` (each with its size and span) hold from `start` on, by several threads. Yield the jobs in order.
 
     on_skip: called for what cannot be read; None if that is an error.
-    show: called with the number of bytes that are done. after: with the place up to which all has been written.
+    show: called with the number of bytes that are done, and that of all.
     """
-    meter = Meter(lambda done, total: show(done), [size for _, size, _ in sources])
-    cut = certain_cut(tok, settings.options.special)
-    jobs = _jobs(sources, settings, cut, on_skip is not None, start)
-    with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
-        for job, blocks in results:
-            for encoded in blocks:
+
+    def encode(job: Job) -> Job:
+        encoded = job.encoded or [encode_block(tok, settings, block) for block in job.blocks]
+        return job._replace(blocks=[], encoded=encoded)  # the text is freed while the ids wait
+
+    meter = Meter(show, [size for _, size, _ in sources])
+    threads = threads_for(num_threads)
+    jobs = _jobs(sources, settings, certain_cut(tok, settings.options.special), on_skip is not None, start)
+    with ThreadPoolExecutor(threads, "tokenmill-encode") as pool:
+        # This thread encodes long documents itself.
+        items = (encode(job) if sum(block.nbytes for block in job.blocks) > HERE_BYTES else job for job in jobs)
+        for job in map_in_order(pool, encode, items, threads + min(threads + 1, MOST_WAITING)):
+            for encoded in job.encoded:
                 report_skips(encoded.skipped, on_skip)
-                writer.append(encoded)
+            yield job
             meter.at(job.place.source, job.stored)
-            after(job.place)
 
 
 def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
@@ -301,26 +310,3 @@ def _jobs(sources: Sequence[Chosen], settings: Settings, cut: Cut | None, whole:
             blocks, size = [], 0
     if blocks:
         yield Job(blocks, Place(len(sources)), 0)
-
-
-def _in_threads(
-    tok: Tokenizer, settings: Settings, jobs: Iterator[Job], threads: int
-) -> Generator[tuple[Job, list[Encoded]], None, None]:
-    """The results of `jobs` in order; no more of them wait than keep the threads busy."""
-
-    def encode(job: Job) -> tuple[Job, list[Encoded]]:
-        encoded = [encode_block(tok, settings, block) for block in job.blocks]
-        return job._replace(blocks=[]), encoded  # the text is freed while the ids wait
-
-    def begun(job: Job) -> Job | tuple[Job, list[Encoded]]:
-        """A job for another thread, or what this one has made of it."""
-        return encode(job) if sum(block.nbytes for block in job.blocks) > HERE_BYTES else job
-
-    with ThreadPoolExecutor(threads, "tokenmill-encode") as pool:
-        items = map(begun, jobs)
-        yield from map_in_order(
-            pool,
-            lambda item: encode(item) if isinstance(item, Job) else item,
-            items,
-            threads + min(threads + 1, MOST_WAITING),
-        )
