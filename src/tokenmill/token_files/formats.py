@@ -8,11 +8,13 @@ import struct
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import OptionName, UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .parts import Part
 
     Writer = Callable[[IO[bytes], Part, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
@@ -74,16 +76,23 @@ def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> 
                 OptionName("unit"),
                 "), or choose another format.",
             )
-        file.write(np.array(lengths, "<i4"))
+        file.write(np.array(lengths, "<i4").tobytes())
         first += len(lengths)
     for bounds in part.bounds():
-        file.write(size * np.array(bounds[:-1], "<i8"))
+        file.write((size * np.array(bounds[:-1], "<i8")).tobytes())
     if part.starts.exists():
         with open(part.starts, "rb") as numbers:
             shutil.copyfileobj(numbers, file, 8 * BLOCK)
         return
     for first in range(0, sequences + 1, BLOCK):
-        file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8"))
+        file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
+
+
+def mapped(path: Path, dtype: Any, length: int, offset: int = 0) -> np.ndarray:
+    """The array of `length` numbers in a file from a byte on."""
+    import numpy as np
+
+    return np.memmap(path, dtype, "r", offset, (length,)) if length else np.zeros(0, dtype)
 
 
 class TokenFileFormat(NamedTuple):

@@ -193,11 +193,7 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
 
 def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> None:
     """Write the ids of all files. Each of three threads does a part: check the hashes, write, flush to the disk."""
-
-    def write(block: Any) -> int:
-        writer.copy_ids(block)
-        return len(block)
-
+    write = partial(writer.write_ids, hashed=True)
     flushes: list[Future[None]] = []
     not_flushed = 0
     with ThreadPoolExecutor(1, "tokenmill-write") as pool, ThreadPoolExecutor(1, "tokenmill-flush") as flush_pool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OptionName, UsageError, require
 from ..jobs.outputs import is_device, open_output, refuse_existing, remove, sync
 from ..jobs.working_folder import WorkingFolder, resumable
-from .formats import FORMATS
+from .formats import FORMATS, mapped
 from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
@@ -112,7 +112,7 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
     """
     import numpy as np
 
-    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
     with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
         ids.seek(settings.header)
         names = NamesReader(file)
@@ -157,8 +157,8 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
-    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
-    ids = _mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
+    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    ids = mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
     schema = pa.schema(
         [
             ("ids", pa.list_(pa.field("element", pa.type_for_alias(settings.dtype), nullable=False))),
@@ -199,9 +199,3 @@ def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
         last = first + max(1, int(np.searchsorted(tokens, ROW_GROUP_TOKENS, "right")))
         yield first, last
         first = last
-
-
-def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:
-    import numpy as np
-
-    return np.memmap(path, dtype, "r", shape=(length,)) if length else np.zeros(0, dtype)

@@ -179,7 +179,7 @@ class PartWriter:
             return
         for name, hashes, front in zip(self.NAMES, self._hashes, (header, 0), strict=False):
             with open(folder / name, "rb") as source:
-                source.seek(front + hashes.SIZE * len(hashes.whole()))
+                source.seek(front + hashes.SIZE * len(hashes.whole))
                 hashes.update(source.read())
 
     def append(self, encoded: Encoded) -> None:
@@ -191,13 +191,12 @@ class PartWriter:
         self.write_lengths(lengths)
         self.write_names(encoded.names)
 
-    def write_ids(self, data: Any) -> None:
+    def write_ids(self, data: Any, hashed: bool = False) -> int:
+        """Write ids. hashed: their hashes are known. Returns their bytes."""
         self._files[0].write(data)
-        self._hashes[0].update(data)
-
-    def copy_ids(self, data: Any) -> None:
-        """Write ids whose hashes are known."""
-        self._files[0].write(data)
+        if not hashed:
+            self._hashes[0].update(data)
+        return len(data)
 
     def write_lengths(self, data: Any) -> None:
         self._files[1].write(data)
@@ -208,7 +207,8 @@ class PartWriter:
 
     def join(self, part: Part) -> None:
         """Write a finished part after what is here."""
-        for write, name in zip((self.write_ids, self.write_lengths, self.write_names), self.NAMES, strict=True):
+        writers: tuple[Callable[[Any], object], ...] = (self.write_ids, self.write_lengths, self.write_names)
+        for write, name in zip(writers, self.NAMES, strict=True):
             with open(part.folder / name, "rb") as source:
                 while data := source.read(COPY):
                     write(data)
@@ -222,7 +222,7 @@ class PartWriter:
 
     def mark(self) -> dict[str, Any]:
         """A checkpoint of what is here, from which a later run can go on once it is on the disk."""
-        hashes = [each.whole() for each in self._hashes]
+        hashes = [each.whole for each in self._hashes]
         return {"sizes": [file.tell() for file in self._files], "counts": asdict(self.counts), "hashes": hashes}
 
     def part(self) -> Part:

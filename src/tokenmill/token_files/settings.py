@@ -145,12 +145,13 @@ class BlockHashes:
     """Rows [bytes, SHA-256] of the blocks of the data: damage has a place, and a job that goes on hashes little again.
 
     rows: of the blocks before. sizes: of the next blocks; after them, and by default, a block has 16 MiB.
+    whole: the rows of the whole blocks.
     """
 
     SIZE = 1 << 24
 
     def __init__(self, rows: Iterable[Row] = (), sizes: Iterable[int] = ()) -> None:
-        self._rows, self._sizes = [*rows], chain(sizes, repeat(self.SIZE))
+        self.whole, self._sizes = [*rows], chain(sizes, repeat(self.SIZE))
         self._begin()
 
     def _begin(self) -> None:
@@ -164,16 +165,12 @@ class BlockHashes:
             self._hash.update(block)
             self._size += len(block)
             if self._size == self._full:
-                self._rows = self.rows()
+                self.whole = self.rows()
                 self._begin()
 
     def rows(self) -> list[Row]:
         """The rows of the whole blocks, and of the rest if there is one."""
-        return [*self._rows, [self._size, self._hash.hexdigest()]] if self._size else self._rows
-
-    def whole(self) -> list[Row]:
-        """The rows of the whole blocks."""
-        return self._rows
+        return [*self.whole, [self._size, self._hash.hexdigest()]] if self._size else self.whole
 
 
 @dataclass(frozen=True)

@@ -152,8 +152,8 @@ def _check_sources(
         )
     options = dict(metadata.options)
     special, read = options.pop("special"), ReadOptions(**options)
-    ids = metadata.begin_of_text, metadata.end_of_text
-    settings = Settings(metadata.format, metadata.dtype, *ids, EncodeOptions(special=special, read=read))
+    separators = metadata.begin_of_text, metadata.end_of_text
+    settings = Settings(metadata.format, metadata.dtype, *separators, EncodeOptions(special=special, read=read))
     on_skip = ignore_skip if read.skip_damaged else None  # what was left out before is left out again
     files = find_sources(sources, on_skip)
     if metadata.part:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 import sys
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnknownOptionError, UsageError, WrongTypeError
+from ..errors import UsageError, WrongTypeError
 from ..split import Splitter
 from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
@@ -50,6 +50,7 @@ class Core:
             raise UsageError(f"cache_bytes is {cache_bytes}; give 0 (no cache) or more")
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
         self.added = AddedTokens(vocabulary)
+        self.plan = self.added.plan
 
     @lazy
     def tokens(self) -> list[bytes | None]:
@@ -268,22 +269,6 @@ class Core:
 
     # Texts with added tokens
 
-    def plan(
-        self,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
-        **unknown: object,
-    ) -> Plan:
-        """The plan for tiktoken's two arguments."""
-        if unknown:
-            raise UnknownOptionError(
-                f"no option {next(iter(unknown))!r}; those for special tokens are allowed_special, disallowed_special"
-            )
-        try:
-            return self.added.plan(allowed_special, disallowed_special)
-        except (AttributeError, TypeError):
-            raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
-
     def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
         """The ids of `text`, on several threads if it is long. Raises SpecialTokenError for a text that the plan refuses."""
         try:
@@ -360,7 +345,7 @@ class Core:
             found = self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
             if found is not None:
                 return found
-        from .truncation import truncate  # late: the kernel tells nearly all
+        from .offsets import truncate  # late: the kernel tells nearly all
 
         return truncate(self, text, max_tokens, plan)
 
