@@ -79,13 +79,11 @@ class AddedTokens:
         if isinstance(disallowed_special, str) and disallowed_special != "all":
             raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
         try:
-            every = isinstance(allowed_special, str)
+            every, others = isinstance(allowed_special, str), isinstance(disallowed_special, str)
             allowed = self.special if every else self.special.intersection(allowed_special)
-            others = isinstance(disallowed_special, str)
-            refused = self.special - allowed if others else frozenset(disallowed_special)
-        except TypeError:
+            return self._plan(allowed, self.special - allowed if others else frozenset(disallowed_special))
+        except (AttributeError, TypeError):
             raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
-        return self._plan(allowed, refused)
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
