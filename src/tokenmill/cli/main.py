@@ -18,7 +18,8 @@ from ._console import SHOWN_SKIPS, fail, say, verbosity
 from ._verbs import VERBS
 
 # Verbs in modules of another name.
-MODULES = {"compare": "inspect", "convert": "check", "decode": "encode", "extend": "prune", "verify": "join"}
+MODULES = {"compare": "inspect", "decode": "encode", "verify": "join"}
+MODULES |= dict.fromkeys(("convert", "extend", "prune"), "check")
 
 
 def verb_of(name: str) -> Verb:

@@ -185,7 +185,7 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
         counts.tokens = sum(len(tokens.ids) for tokens in files)
         counts.text_bytes = sum(tokens.metadata.text_bytes or 0 for tokens in files if tokens.metadata)
         for lengths in _megatron(files, folder, settings) or _lengths(files):
-            writer.write_lengths(lengths)
+            writer.write("lengths", lengths)
             counts.documents += len(lengths)
     rows = [row for tokens in files if tokens.metadata for row in tokens.metadata.hashes["ids"]]
     return replace(writer.part(), divided=_divided(files), hashes={**writer.part().hashes, "ids": rows})
@@ -193,7 +193,7 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
 
 def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> None:
     """Write the ids of all files. Each of three threads does a part: check the hashes, write, flush to the disk."""
-    write = partial(writer.write_ids, hashed=True)
+    write = partial(writer.write, "ids", hashed=True)
     flushes: list[Future[None]] = []
     not_flushed = 0
     with ThreadPoolExecutor(1, "tokenmill-write") as pool, ThreadPoolExecutor(1, "tokenmill-flush") as flush_pool:

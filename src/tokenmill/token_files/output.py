@@ -121,10 +121,10 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
                 writer.counts = Counts(len(own), int(own.sum()))
                 size = writer.counts.tokens * settings.width
                 for start in range(0, size, COPY):
-                    writer.write_ids(ids.read(min(size - start, COPY)))
-                writer.write_lengths(own)
+                    writer.write("ids", ids.read(min(size - start, COPY)))
+                writer.write("lengths", own)
                 for each in names.take(len(own)) if settings.format == "parquet" else ():
-                    writer.write_names(each.serialize())
+                    writer.write("names", each.serialize())
             yield writer.part(), begun
 
 

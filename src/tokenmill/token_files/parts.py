@@ -164,22 +164,20 @@ class PartWriter:
     def __init__(self, folder: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
         """header: the bytes before the ids. checkpoint: what `mark` has returned."""
         self.folder = folder
-        self._hashes = [BlockHashes(each) for each in (checkpoint["hashes"] if checkpoint else ((), ()))]
+        rows = checkpoint["hashes"] if checkpoint else ((), ())
+        self._hashes = {name: BlockHashes(each) for name, each in zip(self.NAMES, rows, strict=False)}
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
-        self._files: list[IO[bytes]] = []
         make_folder(folder)
-        for i, name in enumerate(self.NAMES):
-            file = open_output(folder / name, "r+b" if checkpoint else "wb")
-            self._files.append(file)
-            if checkpoint:
-                file.truncate(checkpoint["sizes"][i])
-                file.seek(checkpoint["sizes"][i])
+        self._files = {name: open_output(folder / name, "r+b" if checkpoint else "wb") for name in self.NAMES}
         if not checkpoint:
-            self._files[0].write(bytes(header))
+            self._files["ids"].write(bytes(header))
             return
-        for name, hashes, front in zip(self.NAMES, self._hashes, (header, 0), strict=False):
+        for file, size in zip(self._files.values(), checkpoint["sizes"], strict=True):
+            file.truncate(size)
+            file.seek(size)
+        for name, hashes in self._hashes.items():
             with open(folder / name, "rb") as source:
-                source.seek(front + hashes.SIZE * len(hashes.whole))
+                source.seek((header if name == "ids" else 0) + hashes.SIZE * len(hashes.whole))
                 hashes.update(source.read())
 
     def append(self, encoded: Encoded) -> None:
@@ -187,48 +185,42 @@ class PartWriter:
         lengths = lengths_of(ends, begun)
         self.counts += encoded.counts
         self.counts.begun = tokens - ends[-1] if len(ends) else begun + tokens
-        self.write_ids(encoded.ids)
-        self.write_lengths(lengths)
-        self.write_names(encoded.names)
+        for name, data in zip(self.NAMES, (encoded.ids, lengths, encoded.names), strict=True):
+            self.write(name, data)
 
-    def write_ids(self, data: Any, hashed: bool = False) -> int:
-        """Write ids. hashed: their hashes are known. Returns their bytes."""
-        self._files[0].write(data)
-        if not hashed:
-            self._hashes[0].update(data)
+    def write(self, name: str, data: Any, hashed: bool = False) -> int:
+        """Write to one of the files. hashed: the hashes of the data are known. Returns the length of the data."""
+        self._files[name].write(data)
+        if name in self._hashes and not hashed:
+            self._hashes[name].update(data)
         return len(data)
-
-    def write_lengths(self, data: Any) -> None:
-        self._files[1].write(data)
-        self._hashes[1].update(data)
-
-    def write_names(self, data: Any) -> None:
-        self._files[2].write(data)
 
     def join(self, part: Part) -> None:
         """Write a finished part after what is here."""
-        writers: tuple[Callable[[Any], object], ...] = (self.write_ids, self.write_lengths, self.write_names)
-        for write, name in zip(writers, self.NAMES, strict=True):
+        for name in self.NAMES:
             with open(part.folder / name, "rb") as source:
                 while data := source.read(COPY):
-                    write(data)
+                    self.write(name, data)
         self.counts += part.counts
 
     def sync(self) -> None:
         """Bring all to the disk."""
-        for file in self._files:
+        for file in self._files.values():
             file.flush()
         sync(*(self.folder / name for name in self.NAMES), self.folder)
 
     def mark(self) -> dict[str, Any]:
         """A checkpoint of what is here, from which a later run can go on once it is on the disk."""
-        hashes = [each.whole for each in self._hashes]
-        return {"sizes": [file.tell() for file in self._files], "counts": asdict(self.counts), "hashes": hashes}
+        hashes = [each.whole for each in self._hashes.values()]
+        return {
+            "sizes": [file.tell() for file in self._files.values()],
+            "counts": asdict(self.counts),
+            "hashes": hashes,
+        }
 
     def part(self) -> Part:
         """Return the summary of what was written."""
-        hashes = {name: each.rows() for name, each in zip(self.NAMES, self._hashes, strict=False)}
-        return Part(self.folder, self.counts, hashes)
+        return Part(self.folder, self.counts, {name: each.rows() for name, each in self._hashes.items()})
 
     def __enter__(self) -> PartWriter:
         return self
@@ -236,10 +228,10 @@ class PartWriter:
     def __exit__(self, error: Any, *_: object) -> None:
         """Close the files. Errors of that do not hide an earlier one."""
         try:
-            for file in self._files if error is None else ():
+            for file in self._files.values() if error is None else ():
                 file.flush()
         finally:
-            for file in self._files:
+            for file in self._files.values():
                 with suppress(OutputError):
                     file.close()
 
