@@ -10,13 +10,13 @@ from ..errors import UsageError, plural
 from ..options import Argument, Option
 from ..quality.change_job import Changed, Convert, Extend, Prune
 from ..sources.blocks import ReadOptions
+from ..tokenizer import Tokenizer
 from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
 from ._console import check_sample, console, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
-    from ..tokenizer import Tokenizer
 
 
 def check(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..counting.job import Count
+from ..sources.find import Skip
 from . import _options as opt
 from ._console import listed, progress_bar, report, resumable, say_long_documents, shares_row, speed
-
-if TYPE_CHECKING:
-    from ..sources.find import Skip
 
 
 def count(job: Count, *, json: opt.Json = False) -> None:

@@ -6,20 +6,18 @@ import contextlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plural
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
+from ..sources.find import Skip
 from ..token_files.job import Encode
 from ..token_files.settings import IdType
+from ..tokenizer import Tokenizer
 from ..tokenizer.opening import Opening
 from . import _options as opt
 from ._console import listed, progress_bar, report, resumable, say_long_documents, speed
-
-if TYPE_CHECKING:
-    from ..sources.find import Skip
-    from ..tokenizer import Tokenizer
 
 
 def encode(job: Encode, *, json: opt.Json = False) -> None:

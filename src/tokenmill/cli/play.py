@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
+from ..tokenizer import Tokenizer
 from ..tokenizer.opening import Opening
 from ._console import progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..playground.pack import Shown, TokenCounts
-    from ..tokenizer import Tokenizer
 
 
 def play(

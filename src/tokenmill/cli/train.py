@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from ..errors import OptionName, UsageError, plural
+from ..jobs.progress import Progress
 from ..options import Option
-from ..train_job import Train
+from ..train_job import Train, Trained
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
-    from ..jobs.progress import Progress
     from ..playground.server import LiveTraining
-    from ..train_job import Trained
     from ..training.parity import LanguageReport
     from ..training.watching import TrainingEvent
 

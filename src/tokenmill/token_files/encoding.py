@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import OptionName, UsageError, suggests_options
 from ..jobs.outputs import is_device, open_output, temporary_folder
@@ -24,13 +24,11 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.documents import Chosen, Place, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
+from ..tokenizer.tokenizer import Tokenizer
 from .formats import FORMATS
 from .output import checked_output, publish_files
 from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
-
-if TYPE_CHECKING:
-    from ..tokenizer.tokenizer import Tokenizer
 
 CHECKPOINT = 5.0  # seconds between two checkpoints
 TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; but no more tasks than

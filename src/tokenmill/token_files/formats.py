@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
@@ -60,6 +60,15 @@ def _write_summary(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> N
     file.write(summary_of(tokenizer, dtype, part.counts.tokens))
 
 
+def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
+    """Raise UsageError for a document that is too long for 32 bits. first: the number of the first document."""
+    if (most := max(lengths)) >= 1 << 31:
+        problem = (
+            f"document {first + lengths.index(most):,} has {most:,} tokens; {where} allows at most 2,147,483,647. "
+        )
+        raise UsageError(problem, "Split it (", OptionName("unit"), "), or choose another format.")
+
+
 def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
     """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
     import numpy as np
@@ -69,13 +78,7 @@ def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> 
     file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
     first = 0
     for lengths in part.lengths():
-        if (most := max(lengths)) >= 1 << 31:
-            raise UsageError(
-                f"document {first + lengths.index(most):,} has {most:,} tokens; Megatron's index allows at most "
-                "2,147,483,647. Split it (",
-                OptionName("unit"),
-                "), or choose another format.",
-            )
+        refuse_long(lengths, first, "Megatron's index")
         file.write(np.array(lengths, "<i4").tobytes())
         first += len(lengths)
     for bounds in part.bounds():

@@ -10,19 +10,17 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 from ..errors import OptionName, UsageError, plural
+from ..jobs.progress import Progress
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
+from ..sources.find import OnSkip, Skip
+from ..tokenizer import Tokenizer
 from ..tokenizer.opening import EncoderOpening
 from .formats import FORMAT_OF
 from .settings import EncodeOptions, EncodeSummary, metadata_path, output_path
-
-if TYPE_CHECKING:
-    from ..jobs.progress import Progress
-    from ..sources.find import OnSkip, Skip
-    from ..tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)

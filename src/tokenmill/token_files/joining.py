@@ -22,7 +22,17 @@ from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
 from .formats import FORMATS
 from .parts import Part, PartWriter
-from .settings import AHEAD, EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard
+from .settings import (
+    AHEAD,
+    EncodeOptions,
+    EncodeSummary,
+    IdType,
+    Metadata,
+    Settings,
+    ShardTokens,
+    ValShard,
+    metadata_path,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,15 +119,8 @@ def named_files(names: Sequence[str | Path]) -> list[Path]:
     for name in names:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
         paths |= dict.fromkeys(map(Path, matches or [str(name)]))
-
-    ends = {(".json", "")}
-    for format in FORMATS.values():
-        ends |= {(suffix, format.suffix if format.fixed else "") for suffix, _ in format.beside}
     beside = {
-        path
-        for path in paths
-        for end, other in ends
-        if path.name.endswith(end) and path.name != end and path.with_name(path.name.removesuffix(end) + other) in paths
+        file for path in paths for format in FORMATS.values() for file in (*format.paths(path)[1:], metadata_path(path))
     }
     return [path for path in paths if path not in beside]
 

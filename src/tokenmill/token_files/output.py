@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OptionName, UsageError, require
+from ..errors import require
 from ..jobs.outputs import is_device, open_output, refuse_existing, remove, sync
 from ..jobs.working_folder import WorkingFolder, resumable
-from .formats import FORMATS, mapped
+from .formats import FORMATS, mapped, refuse_long
 from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
@@ -176,13 +176,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
         for first, last in _row_groups(lengths):
             offsets = np.zeros(last - first + 1, np.int64)
             np.cumsum(lengths[first:last], out=offsets[1:])
-            if offsets[-1] >= 1 << 31:
-                raise UsageError(
-                    f"document {last - 1:,} has {int(lengths[last - 1]):,} tokens, more than a row of Parquet takes. "
-                    "Cut it (",
-                    OptionName("unit"),
-                    "), or choose another format.",
-                )
+            refuse_long(lengths[first:last].tolist(), first, "a row of Parquet")
             values = pa.array(ids[begin : begin + int(offsets[-1])])
             begin += int(offsets[-1])
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)

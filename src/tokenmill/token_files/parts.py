@@ -14,7 +14,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from itertools import accumulate
 from operator import add
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ..errors import OutputError, require
 from ..jobs.in_order import map_in_order
@@ -25,11 +25,9 @@ from ..sources.blocks import Block, Cut
 from ..sources.documents import Chosen, Place, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
 from ..tokenizer.encoding._documents_cy import lengths_of
+from ..tokenizer.tokenizer import Tokenizer
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
-
-if TYPE_CHECKING:
-    from ..tokenizer.tokenizer import Tokenizer
 
 JOB_BYTES = 1 << 19  # of text for one thread at a time: some milliseconds
 JOB_BLOCKS = 4096

@@ -282,22 +282,14 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
     if (name := next((name for name in names if name in specials), None)) is not None:
         return specials[name]
     purpose = f"to put {'after' if option == 'end_of_text' else 'before'} each document"
+    without = "or encode without one (", OptionName(option, False), ")."
     if not specials:
-        raise UsageError(
-            f"the tokenizer has no special token {purpose}. Add one (tokenmill extend --special-token), or encode without one (",
-            OptionName(option, False),
-            ").",
-        )
+        problem = f"the tokenizer has no special token {purpose}"
+        raise UsageError(problem, ". Add one (tokenmill extend --special-token), ", *without)
+    problem = "no token is known" if text is True else f"the tokenizer has no special token {text!r}"
     known = ", ".join(map(repr, list(specials)[:12]))
-    raise UsageError(
-        "no token is known" if text is True else f"the tokenizer has no special token {text!r}",
-        f" {purpose}; its special tokens are: {known}. ",
-        "Name one of them (",
-        OptionName(option, ...),
-        "), or encode without one (",
-        OptionName(option, False),
-        ").",
-    )
+    others = f" {purpose}; its special tokens are: {known}. Name one of them ("
+    raise UsageError(problem, others, OptionName(option, ...), "), ", *without)
 
 
 def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, int] | None = None) -> Path:

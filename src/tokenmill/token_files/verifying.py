@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,11 @@ from ..jobs.progress import Meter, Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..sources.documents import Place, parts_of
 from ..sources.find import find_sources, ignore_skip, size_of
+from ..tokenizer.tokenizer import Tokenizer
 from .formats import FORMATS, summary_of
 from .parts import encode_sources
 from .reading import TokenFile, check_tokenizer, load_tokens
 from .settings import EncodeOptions, Metadata, Settings, metadata_path
-
-if TYPE_CHECKING:
-    from ..tokenizer.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, WrongTypeError
 from ..split import Splitter
+from ..split._scan_cy import Scanner
 from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
@@ -28,7 +29,6 @@ from .normalization import repair
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
-    from ..split._scan_cy import Scanner
     from .offsets import Offsets
     from .streams import StreamDecoder
 

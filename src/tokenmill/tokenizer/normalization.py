@@ -22,14 +22,11 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial, reduce
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING
 
 from ..errors import WrongTypeError
 from ..split.splitter import finder_of
 from ..vocabulary import NORMALIZERS
-
-if TYPE_CHECKING:
-    from ..vocabulary.normalization import Step
+from ..vocabulary.normalization import Step
 
 Change = Callable[[str], str]
 
