@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,8 +190,6 @@ def cost_of_export(
         if sample:
             say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
         return {}
-    import dataclasses
-
     from ..quality.export_loss import export_loss, sample_counts
 
     superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
@@ -212,4 +210,4 @@ def cost_of_export(
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
     if tok.vocabulary.removed and cost.other_tokens > max(cost.tokens, cost.longest_tokens):
         say(advice)
-    return {"without_events": dataclasses.asdict(cost)} if as_json else {}
+    return {"without_events": asdict(cost)} if as_json else {}

@@ -11,6 +11,7 @@ from ..options import Argument, Option
 from ..quality.change_job import Changed, Convert, Extend, Prune
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..tokenizer.loading import load
 from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
 from ._console import check_sample, console, cost_of_export, progress_bar, report, say
@@ -67,8 +68,6 @@ def agreement_rows(agreement: Agreement) -> dict[str, Any]:
 
 def _load(path: str, opening: EncoderOpening) -> Tokenizer:
     """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
-    from ..tokenizer.loading import load
-
     try:
         return load(path, download=opening.download, drop_unknown=opening.drop_unknown)
     except UsageError:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plural
+from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..sources.find import Skip
 from ..token_files.job import Encode
-from ..token_files.settings import IdType
+from ..token_files.settings import IdType, output_path
 from ..tokenizer import Tokenizer
 from ..tokenizer.opening import Opening
 from . import _options as opt
@@ -31,8 +32,6 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
         with listed(skips):
             job.run(on_skip=skips.append)
         return
-    from ..token_files.settings import output_path
-
     assert job.output is not None
     say_long_documents(job.sources, job.options.read.unit)
     path = output_path(job.output, job.chosen_format, job.options.part_number)
@@ -76,7 +75,6 @@ def decode(
     import json
 
     from ..formats.finding import files_read
-    from ..jobs.outputs import atomic_file, refuse_existing
     from ..token_files.reading import is_token_file, load_tokens
 
     if source == Path("-"):

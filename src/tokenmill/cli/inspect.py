@@ -10,6 +10,8 @@ from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..quality.inspection import InspectionOptions
+from ..quality.inspection import inspect as inspect_tokenizer
+from ..quality.names import given_name, tokenizer_name
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
@@ -42,8 +44,6 @@ def inspect(
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
     from ..formats.finding import files_read
-    from ..quality.inspection import inspect as inspect_tokenizer
-    from ..quality.names import given_name, tokenizer_name
 
     named, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
@@ -72,7 +72,6 @@ def compare(
     """
     from ..formats.finding import files_read
     from ..quality.comparison import compare as compare_tokenizers
-    from ..quality.names import given_name, tokenizer_name
 
     given = [given_name(argument) for argument in tokenizers]
     read_too = itertools.chain(*(files_read(path) for _, path in given))

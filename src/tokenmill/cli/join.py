@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ..jobs.work import Threads
 from ..options import Argument, Option
-from ..token_files.joining import Join
+from ..token_files.joining import Join, named_files
 from ..token_files.settings import IdType
 from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
@@ -39,7 +39,6 @@ def verify(
 
     tokenmill verify train.bin corpus/*.jsonl --tokenizer my-tokenizer
     """
-    from ..token_files.joining import named_files
     from ..token_files.verifying import verify as verify_file
 
     tok = opening.load(tokenizer) if tokenizer is not None else None

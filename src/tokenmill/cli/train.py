@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from ..errors import OptionName, UsageError, plural
+from ..jobs.outputs import atomic_file
 from ..jobs.progress import Progress
+from ..kernels.machine import peak_memory
 from ..options import Option
 from ..train_job import Train, Trained
 from . import _options as opt
@@ -41,7 +43,6 @@ def train(
     watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
-    from ..kernels.machine import peak_memory
     from ._tables import Forms
 
     outputs = [path for path in (html, log) if path is not None]
@@ -186,8 +187,6 @@ def _watching(
     bar: Progress | None, log: Path | None, latest: _LatestEvents | None, live: LiveTraining | None
 ) -> Iterator[Progress | None]:
     """The bar, or if a log, a page or --verbose asks for the events of training, an _EventLog."""
-    from ..jobs.outputs import atomic_file
-
     with contextlib.nullcontext() if log is None else atomic_file(log, "w") as file:
         if file is not None:
             file.write("rank\tleft\tright\ttoken\tcount\tios\n")
