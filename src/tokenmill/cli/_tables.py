@@ -12,7 +12,7 @@ from ..errors import UsageError, plural, printable
 from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import OUTPUT, Overwrite
 from ..options import Option, Options
-from . import _options as opt
+from . import _commands as opt
 from ._console import say
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.loading import load
 from ..tokenizer.opening import EncoderOpening
-from . import _options as opt
+from . import _commands as opt
 from ._console import check_sample, console, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..corpus.cleaning import report_path
 from ..corpus.job import Clean
 from ..errors import plural
-from . import _options as opt
+from . import _commands as opt
 from ._console import progress_bar, resumable, say, say_long_documents, say_skips
 from ._console import report as print_report
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..counting.job import Count
 from ..sources.find import Skip
-from . import _options as opt
+from . import _commands as opt
 from ._console import listed, progress_bar, report, resumable, say_long_documents, shares_row, speed
 
 

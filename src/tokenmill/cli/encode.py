@@ -17,7 +17,7 @@ from ..token_files.job import Encode
 from ..token_files.settings import IdType, output_path
 from ..tokenizer import Tokenizer
 from ..tokenizer.opening import Opening
-from . import _options as opt
+from . import _commands as opt
 from ._console import listed, progress_bar, report, resumable, say_long_documents, speed
 
 

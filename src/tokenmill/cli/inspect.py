@@ -14,7 +14,7 @@ from ..quality.inspection import inspect as inspect_tokenizer
 from ..quality.names import given_name, tokenizer_name
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import EncoderOpening
-from . import _options as opt
+from . import _commands as opt
 from ._console import progress_bar
 from ._tables import Forms
 

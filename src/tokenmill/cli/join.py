@@ -10,7 +10,7 @@ from ..options import Argument, Option
 from ..token_files.joining import Join, named_files
 from ..token_files.settings import IdType
 from ..tokenizer.opening import EncoderOpening
-from . import _options as opt
+from . import _commands as opt
 from ._console import progress_bar, report
 
 

@@ -18,7 +18,7 @@ from ..jobs.progress import Progress
 from ..kernels.machine import peak_memory
 from ..options import Option
 from ..train_job import Train, Trained
-from . import _options as opt
+from . import _commands as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
