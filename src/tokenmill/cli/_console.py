@@ -69,10 +69,11 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
 
 
 @contextlib.contextmanager
-def listed(skips: Sequence[Skip]) -> Iterator[None]:
-    """Say at the end, also of a job that fails, what it left out or changed."""
+def listed() -> Iterator[list[Skip]]:
+    """A list of what a job leaves out or changes, which is said at the end, also of a job that fails."""
+    skips: list[Skip] = []
     try:
-        yield
+        yield skips
     finally:
         say_skips(skips)
 

@@ -12,7 +12,6 @@ from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plur
 from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
-from ..sources.find import Skip
 from ..token_files.job import Encode
 from ..token_files.settings import IdType, output_path
 from ..tokenizer import Tokenizer
@@ -23,19 +22,18 @@ from ._console import listed, progress_bar, report, resumable, say_long_document
 
 def encode(job: Encode, *, json: opt.Json = False) -> None:
     job.check()
-    skips: list[Skip] = []
     if job.chosen_format == "text":
         if json:
             raise UsageError(OptionName("json"), " is not used by encoding to lines of ids: leave it out")
         if not job.sources and sys.stdin.isatty():
             return _converse(job.opening.load(job.tokenizer), job.options.special)
-        with listed(skips):
+        with listed() as skips:
             job.run(on_skip=skips.append)
         return
     assert job.output is not None
     say_long_documents(job.sources, job.options.read.unit)
     path = output_path(job.output, job.chosen_format, job.options.part_number)
-    with listed(skips), resumable(path), progress_bar() as progress:
+    with listed() as skips, resumable(path), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
     assert summary is not None
     rows: dict[str, Any] = {

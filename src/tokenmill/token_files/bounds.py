@@ -82,7 +82,7 @@ class Column(Bounds):
 class MegatronIndex(Bounds):
     """A Megatron index, whose documents consist of sequences.
 
-    sequences: their number. documents: the number of the first sequence of each document, and of all.
+    sequences: their number. single: whether each document is one sequence. documents: the number of the first sequence of each document, and of all.
     Raises FormatError if the sequences are not contiguous in the .bin, too.
     """
 
@@ -110,6 +110,7 @@ class MegatronIndex(Bounds):
         self.lengths = Column(path, "<i4", n, MEGATRON.size)
         self._pointers = Column(path, "<i8", n, MEGATRON.size + 4 * n)
         self.documents = Column(path, "<i8", m, MEGATRON.size + 12 * n)
+        self.single = True
         self._end = self._checked()
 
     def _checked(self) -> int:
@@ -127,21 +128,14 @@ class MegatronIndex(Bounds):
                     f"{MEGATRON.size + 4 * self.sequences + 8 * number:,}); those before it end at byte {expected[i]:,}"
                 )
             start, first = start + int(ends[-1]), first + len(lengths)
-        last, right = 0, bool(len(self.documents)) and self.documents.between(0, 1)[0] == 0
-        for documents in self.documents.chunks():
-            right = right and documents[0] >= last and not (documents[1:] < documents[:-1]).any()
-            last = int(documents[-1])
-        if not right or last != self.sequences:
+        n = len(self.documents)
+        right = n > 0 and [self.documents.between(i, i + 1)[0] for i in (0, n - 1)] == [0, self.sequences]
+        for documents in self.documents.blocks(0, n - 1):
+            right = right and not (documents[1:] < documents[:-1]).any()
+            self.single = self.single and bool((np.diff(documents) == 1).all())
+        if not right:
             raise FormatError(f"{self._path}: the document boundaries do not go from 0 to {self.sequences:,}")
         return start
-
-    def one_sequence_each(self) -> bool:
-        """Whether each document is one sequence."""
-        if len(self.documents) != self.sequences + 1:
-            return False
-        starts = range(0, len(self.documents), BLOCK)
-        blocks = zip(starts, self.documents.chunks(), strict=True)
-        return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
 
     def between(self, first: int, last: int) -> np.ndarray:
         if last <= first:

@@ -241,7 +241,7 @@ def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> I
     if settings.format != "megatron" or all(tokens.metadata for tokens in files):
         return None
     indexes = [MegatronIndex(tokens.path.with_suffix(".idx")) for tokens in files]
-    if all(index.one_sequence_each() for index in indexes):
+    if all(index.single for index in indexes):
         return None
     if settings.options.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
