@@ -308,7 +308,7 @@ class Core:
         continued: bool = False,
     ) -> tuple[bytearray, memoryview]:
         """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
-        if self.scanner and not plan.refused:
+        if self.scanner and plan.refused_finder is None:
             kernel, sections = self.kernel, plan.sections
             return encode_documents(kernel, text, ends, sections, goes_on, end_of_text, width, begin_of_text, continued)
         bounds = [0, *ends]

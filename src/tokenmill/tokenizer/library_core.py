@@ -100,9 +100,7 @@ class LibraryCore(Core):
         self.added.check(text, plan)
         always = self.added.always if self.model.library == "sentencepiece" else frozenset()
         spelt = self._hidden or self._pattern(self.added.special | always).search(text)
-        if not spelt:
-            return self._of_library(self.model.tokenizer, text, 0, offsets)
-        if self._found and plan.allowed == self._found == self.added.special:
+        if not spelt or (self._found and plan.allowed == self._found == self.added.special):
             return self._of_library(self.model.tokenizer, text, 0, offsets)
         pieces: Pieces = []
         start = 0

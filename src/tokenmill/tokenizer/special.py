@@ -34,14 +34,13 @@ class SpecialOptions(TypedDict, total=False):
 class Plan(NamedTuple):
     """The treatment of special tokens that a text spells.
 
-    allowed: the control tokens to find. refused: the texts that are an error.
-    refused_finder, sections: the same for the kernel, the second with the tokens that are not special, the normalization
-        and the space before a text. None where there is nothing to do.
+    allowed: the control tokens to find. refused_finder: finds the texts that are an error.
+    sections: what the kernel does: it also finds the tokens that are not special, normalizes, and puts a space before a text.
+    Both are None where there is nothing to do.
     steps: what `sections` changes text by.
     """
 
     allowed: frozenset[str]
-    refused: frozenset[str]
     refused_finder: Finder | None
     sections: Sections | None
     steps: tuple[Step, ...]
@@ -87,7 +86,7 @@ class AddedTokens:
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
-        return Plan(allowed, refused, refused_finder, *self._sections(self.always | allowed))
+        return Plan(allowed, refused_finder, *self._sections(self.always | allowed))
 
     def _make_sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
         """Return what the kernel does with the text beside the tokens `contents`, None for nothing; and its steps."""
