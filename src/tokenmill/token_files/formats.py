@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Writer = Callable[[IO[bytes], Part, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
 
 BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
+AHEAD = 4  # blocks that a thread may have waiting
 MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
 MEGATRON_MAGIC = b"MMIDIDX\0\0"
 MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}

@@ -20,19 +20,9 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
-from .formats import FORMATS
+from .formats import AHEAD, FORMATS
 from .parts import Part, PartWriter
-from .settings import (
-    AHEAD,
-    EncodeOptions,
-    EncodeSummary,
-    IdType,
-    Metadata,
-    Settings,
-    ShardTokens,
-    ValShard,
-    metadata_path,
-)
+from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np

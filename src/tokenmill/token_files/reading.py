@@ -17,8 +17,8 @@ from ..errors import FormatError, OptionName, UsageError, plural, require, sugge
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import READERS, Bounds, read_npy
-from .formats import FORMATS, mapped
-from .settings import AHEAD, COPY, ROLES, BlockHashes, Metadata, metadata_path
+from .formats import AHEAD, FORMATS, mapped
+from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
 COPY = 1 << 20  # bytes to read at a time: they stay in the cache until they are written
-AHEAD = 4  # such blocks that a thread may have waiting
 VERSION = 1
 MOST_PARTS = 100_000
 KIND = "tokenmill token file"
