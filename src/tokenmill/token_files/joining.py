@@ -79,15 +79,10 @@ class Join(Options):
             write = partial(_written, files, folder.path / "joined", settings, progress)
             paths = publish_files(folder, path, settings, lambda: (write(), _metadata(files)))
         documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
-        return EncodeSummary(
-            paths[0],
-            settings.dtype,
-            documents,
-            tokens,
-            sum(each.text_bytes or 0 for each in known),
-            files=len(paths) if self.shard_tokens else 0,
-            seconds=time.perf_counter() - start,
-        )
+        text_bytes = sum(each.text_bytes or 0 for each in known)
+        files_made, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start
+        totals = documents, tokens, text_bytes
+        return EncodeSummary(paths[0], settings.dtype, *totals, files=files_made, seconds=seconds)
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
         first = files[0]

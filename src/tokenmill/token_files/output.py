@@ -159,13 +159,8 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
 
     lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
     ids = mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
-    schema = pa.schema(
-        [
-            ("ids", pa.list_(pa.field("element", pa.type_for_alias(settings.dtype), nullable=False))),
-            ("source", pa.string()),
-            ("id", pa.string()),
-        ]
-    )
+    element = pa.field("element", pa.type_for_alias(settings.dtype), nullable=False)
+    schema = pa.schema([pa.field("ids", pa.list_(element)), *names_schema()])
     begin = 0
     with (
         open(part.folder / "names", "rb") as names,
