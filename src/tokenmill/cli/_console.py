@@ -175,11 +175,7 @@ def check_sample(sample: Sequence[str]) -> None:
 
 
 def cost_of_export(
-    tok: Tokenizer,
-    sample: Sequence[str],
-    as_json: bool,
-    trained_on: WordCounts | None = None,
-    read: ReadOptions | None = None,
+    tok: Tokenizer, sample: Sequence[str], as_json: bool, read: ReadOptions, trained_on: WordCounts | None = None
 ) -> dict[str, Any]:
     """Measure and report what it costs to use the remaining tokens of a Picky tokenizer without its events.
 

@@ -118,7 +118,7 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
                 size = f"{plural(agreement.texts, 'text')}, {plural(agreement.bytes, 'byte')}, {plural(agreement.tokens, 'token')}"
                 say(f"read by {name}: the same ids on {size}{proof}")
     if result.tok.vocabulary.order == "events":
-        certificate |= cost_of_export(result.tok, job.sample, json, read=job.read)
+        certificate |= cost_of_export(result.tok, job.sample, json, job.read)
     difference = next(filter(None, (each.difference for each in result.readers.values())), None)
     if json:
         report(certificate | {"difference": difference_json(difference)}, True)
@@ -161,7 +161,7 @@ def _run(job: Prune | Extend, sample: Any, as_json: bool) -> tuple[Changed, dict
         rows["id_map"] = str(job.id_map_path)
     cost = {}
     if changed.counts is not None or changed.certificate is not None or sample:
-        cost = cost_of_export(changed.tok, sample, as_json, changed.counts, job.read)
+        cost = cost_of_export(changed.tok, sample, as_json, job.read, changed.counts)
     if not as_json:
         return changed, rows
     if changed.certificate is not None:

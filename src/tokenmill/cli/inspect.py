@@ -22,7 +22,7 @@ from ._tables import Forms
 Text = Annotated[Sequence[str], Argument("Text to evaluate it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
 All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
 Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
-Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
+Named = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
 On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
 # fmt: on
 FIRST = ("vocabulary", "text", "thresholds", "junk", "unreachable", "references", "partial", "longest")
@@ -58,13 +58,7 @@ def inspect(
 
 
 def compare(
-    opening: EncoderOpening,
-    read: ReadOptions,
-    forms: Forms,
-    *,
-    tokenizers: Tokenizers,
-    on: On,
-    num_threads: Threads = None,
+    opening: EncoderOpening, read: ReadOptions, forms: Forms, *, tokenizers: Named, on: On, num_threads: Threads = None
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk.
 

@@ -74,7 +74,7 @@ def train(
     tok, counted = result.tok, result.counted
     for note in result.notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, json, result.counts, job.read)
+    cost = cost_of_export(tok, sample, json, job.read, result.counts)
     vocabulary = tok.vocabulary
     rows: dict[str, Any] = {
         "tokenizer": str(job.output),
