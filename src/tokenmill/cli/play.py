@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def play(
     opening: Opening,
     *,
+    # fmt: off
     tokenizers: Annotated[
         Sequence[str],
         Argument("Tokenizers: folders, files, or names of published encodings. [default: a small one to try]"),
@@ -31,6 +32,7 @@ def play(
     port: Annotated[
         int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)
     ] = None,
+    # fmt: on
     browser: Annotated[bool, Option("Open the page in the browser.")] = True,
     paths: Annotated[bool, Option("Let the page open any file of this machine by its path.", "--paths")] = False,
     counts: Annotated[Path | None, Option("Word counts, to show each token's count and IoS.")] = None,

@@ -36,10 +36,8 @@ class Encode(Options):
     """
 
     tokenizer: Annotated[Any, Option("The tokenizer: a file, a folder, or the name of a published encoding.")]
-    sources: Annotated[
-        Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
-    ] = ()
     # fmt: off
+    sources: Annotated[Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")] = ()
     output: Annotated[str | Path | None, Option("Write the ids here, not to stdout. In a folder token files are named train.", "-o", "--output", metavar="PATH")] = None
     format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or for a training framework: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on

@@ -51,13 +51,11 @@ class EncodeOptions(Options):
     # fmt: off
     end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
     begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
-    # fmt: on
     shard_tokens: ShardTokens = None
     val_shard: ValShard = False
-    # fmt: off
     part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: `join` makes one file of all parts.", metavar="K/N", section=OUTPUT)] = None
-    # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
 
     def __post_init__(self) -> None:
