@@ -15,7 +15,7 @@ from ..options import Argument, Option
 from ..token_files.job import Encode
 from ..token_files.settings import IdType, output_path
 from ..tokenizer import Tokenizer
-from ..tokenizer.opening import Opening
+from ..tokenizer.opening import Opening, TokenizerOption
 from . import _commands as opt
 from ._console import listed, progress_bar, report, resumable, say_long_documents, speed
 
@@ -54,7 +54,7 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
 def decode(
     opening: Opening,
     *,
-    tokenizer: opt.TokenizerOption,
+    tokenizer: TokenizerOption,
     source: Annotated[
         Path | None, Argument("A token file, or a file of ids; standard input if left out, or as -.")
     ] = None,

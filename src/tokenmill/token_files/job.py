@@ -19,7 +19,7 @@ from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
 from ..sources.find import OnSkip, find_sources, refuse_nothing, report_skips
 from ..tokenizer import Tokenizer
-from ..tokenizer.opening import EncoderOpening
+from ..tokenizer.opening import EncoderOpening, TokenizerOption
 from .formats import FORMAT_OF
 from .settings import EncodeOptions, EncodeSummary, Settings, metadata_path, output_path
 
@@ -35,7 +35,7 @@ class Encode(Options):
     tokenmill encode corpus/*.jsonl.zst --tokenizer my-tokenizer -o train.bin
     """
 
-    tokenizer: Annotated[Any, Option("The tokenizer: a file, a folder, or the name of a published encoding.")]
+    tokenizer: TokenizerOption
     # fmt: off
     sources: Annotated[Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")] = ()
     output: Annotated[str | Path | None, Option("Write the ids here, not to stdout. In a folder token files are named train.", "-o", "--output", metavar="PATH")] = None
