@@ -1,7 +1,7 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
-The names of each block are a record batch of Arrow, with the columns of NAMES. A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
-made by several machines are joined by writing one after the other.
+A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts made by
+several machines are joined by writing one after the other. The names of each block are a record batch of Arrow.
 """
 
 from __future__ import annotations
