@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 R = TypeVar("R")
+UNIONS = (Union, UnionType)  # the origins of a type that is one of several
 
 
 class OptionName(NamedTuple):
@@ -246,7 +247,7 @@ def _words(hint: Any, several: bool = False) -> str:
     'text, a path, a list of whole numbers or None'
     """
     origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
+    if origin in UNIONS:
         words = dict.fromkeys(_words(each, several).replace("True or False", "True, False") for each in inner)
         *first, last = words
         return f"{', '.join(first)} or {last}" if first else last
@@ -268,7 +269,7 @@ def _words(hint: Any, several: bool = False) -> str:
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value has a type; for lists and tuples also its elements. True for types that cannot be checked."""
     origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
+    if origin in UNIONS:
         return any(_fits(value, each) for each in inner)
     if origin is Annotated:
         return _fits(value, inner[0])

@@ -19,21 +19,9 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
-from types import UnionType
-from typing import (
-    Any,
-    Concatenate,
-    Literal,
-    NamedTuple,
-    ParamSpec,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from .errors import OptionName, UsageError, refuse_unknown, refuse_wrong_types
+from .errors import UNIONS, OptionName, UsageError, refuse_unknown, refuse_wrong_types
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
@@ -115,7 +103,7 @@ def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
 
 
 def _field(name: str, option: Option, hint: Any, default: Any) -> Field:
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = get_args(hint) if get_origin(hint) in UNIONS else (hint,)
     kinds = tuple(kind for kind in kinds if kind is not type(None))
     many, choices = option.many, ()
     if len(kinds) == 1 and get_origin(kinds[0]) is Literal:

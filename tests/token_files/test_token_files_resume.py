@@ -254,8 +254,8 @@ def test_files_are_closed_where_the_disk_is_full_at_the_end(tmp_path, full_disk)
         (full_disk / "filler").write_bytes(bytes(1 << 20))
     writer = parts.PartWriter(full_disk)
     with pytest.raises(OutputError, match="No space left"), writer:
-        writer.write_ids(bytes(100))
-    assert all(file.closed for file in writer._files)
+        writer.write("ids", bytes(100))
+    assert all(file.closed for file in writer._files.values())
 
 
 def test_a_full_disk_is_one_error_and_there_is_a_way_on(made, tmp_path, full_disk):

@@ -2,7 +2,8 @@
 
 def count(job: Count, *, json: Annotated[bool, Option("Print the summary as JSON.", "--json")] = False): ...
 
-Words are parsed here, not by a library: the import of one takes as long as to encode a line.
+Words are parsed here, not by a library: the import of one takes as long as to encode a line. At the end are options that several
+commands share and that belong to no job.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ..errors import OptionName, TokenmillError, UsageError, nearest
-from ..options import Argument, Field, Options, checked, fields_of, whole_number
+from ..jobs.work import OUTPUT
+from ..options import Argument, Field, Option, Options, checked, fields_of, whole_number
+from ._console import verbosity
 
 SPELT = {"on_skip": "skip_damaged"}  # arguments of Python whose option has another name
 SECTIONS = ("Arguments", "Required", "Options", "Training", "Superwords", "Parity", "Input", "Execution", "Output")
 COLUMN = 24  # the widest name beside which its help begins
 HELP = ("-h", "--help")
+METAVARS = {int: "N", float: "X", Path: "PATH"}
 
 
 def all_fields(definition: Any) -> Iterator[Field]:
@@ -61,11 +65,6 @@ def _convert(field: Field) -> Callable[[str], Any]:
     return whole_number if int in field.kinds else float if float in field.kinds else str
 
 
-def _metavar(field: Field) -> str:
-    kinds = {int: "N", float: "X", Path: "PATH"}
-    return field.option.metavar or (kinds.get(field.kinds[0], "TEXT") if len(field.kinds) == 1 else "TEXT")
-
-
 def _help_of(field: Field) -> str:
     default, text = field.default, field.option.help
     if default in (None, "", ()) or default in (MISSING, False) or field.many or field.option.off or "default" in text:
@@ -93,16 +92,12 @@ def spelled(error: TokenmillError, fields: Mapping[str, Field]) -> str:
 
 
 class Verb:
-    """The command that calls before(options of `shared`), and then a function.
+    """The command that calls a function. Its help is that of the function, or of the class of its first parameter."""
 
-    Its help is that of the function, or of the class of its first parameter.
-    """
-
-    def __init__(self, function: Callable[..., Any], before: Callable[..., None]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.name = function.__name__
-        self._function, self._before = function, before
-        self._shared = {field.name for field in all_fields(before)}
-        fields = {field.name: field for field in reversed([*all_fields(function), *all_fields(before)])}
+        self._function = function
+        fields = {field.name: field for field in reversed([*all_fields(function), *all_fields(messages)])}
         self.fields = dict(reversed(fields.items()))  # of two with a name the first
         self._arguments = [field for field in self.fields.values() if isinstance(field.option, Argument)]
         options = [field for field in self.fields.values() if field not in self._arguments]
@@ -116,7 +111,7 @@ class Verb:
             print(self.help())
             return 0
         values = self.parse(words)
-        self._before(**{name: values.pop(name, False) for name in self._shared})
+        messages(**{field.name: values.pop(field.name, False) for field in all_fields(messages)})
         return self._function(**_arguments_of(self._function, values))
 
     def parse(self, words: Sequence[str]) -> dict[str, Any]:
@@ -201,7 +196,8 @@ class Verb:
             elif field.kinds == (bool,):
                 shape = (" / " if field.default is not False else ", ").join(name for name, _ in switches(field))
             else:
-                shape = f"{', '.join(names_of(field))} {_metavar(field)}"
+                metavar = METAVARS.get(field.kinds[0], "TEXT") if len(field.kinds) == 1 else "TEXT"
+                shape = f"{', '.join(names_of(field))} {field.option.metavar or metavar}"
             sections[section].append((shape, _help_of(field)))
             if field.option.off:
                 sections[section].append((field.option.off, "Add no such token."))
@@ -264,3 +260,18 @@ def _arguments_of(definition: Any, values: Mapping[str, Any]) -> dict[str, Any]:
         elif issubclass(field, Options):
             arguments[name] = field(**_arguments_of(field, values))
     return arguments
+
+
+Tokenizer = Annotated[str, Argument("A tokenizer: a file or folder of any format, or a name.")]
+# fmt: off
+Sample = Annotated[Sequence[str], Option("For a Picky tokenizer: text to measure how often programs that know only merges get other ids.", metavar="SRC...", section=OUTPUT)]
+Html = Annotated[Path | None, Option("Write a report as one self-contained page.", section=OUTPUT)]
+Json = Annotated[bool, Option("Print the summary as JSON on stdout.", section=OUTPUT)]
+Quiet = Annotated[bool, Option("Print results and errors only, no notes and no progress.", "-q", "--quiet", section=OUTPUT)]
+Verbose = Annotated[bool, Option("Print all notes, each merge, and where errors come from.", "-v", "--verbose", section=OUTPUT)]
+# fmt: on
+
+
+def messages(*, quiet: Quiet = False, verbose: Verbose = False) -> None:
+    """Apply the options that every verb has."""
+    verbosity.quiet, verbosity.verbose = quiet, verbose

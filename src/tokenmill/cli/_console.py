@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +69,11 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
 
 
 @contextlib.contextmanager
-def listed(skips: Sequence[Skip]) -> Iterator[None]:
-    """Say at the end, also of a job that fails, what it left out or changed."""
+def listed() -> Iterator[list[Skip]]:
+    """A list of what a job leaves out or changes, which is said at the end, also of a job that fails."""
+    skips: list[Skip] = []
     try:
-        yield
+        yield skips
     finally:
         say_skips(skips)
 
@@ -174,11 +175,7 @@ def check_sample(sample: Sequence[str]) -> None:
 
 
 def cost_of_export(
-    tok: Tokenizer,
-    sample: Sequence[str],
-    as_json: bool,
-    trained_on: WordCounts | None = None,
-    read: ReadOptions | None = None,
+    tok: Tokenizer, sample: Sequence[str], as_json: bool, read: ReadOptions, trained_on: WordCounts | None = None
 ) -> dict[str, Any]:
     """Measure and report what it costs to use the remaining tokens of a Picky tokenizer without its events.
 
@@ -190,8 +187,6 @@ def cost_of_export(
         if sample:
             say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
         return {}
-    import dataclasses
-
     from ..quality.export_loss import export_loss, sample_counts
 
     superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
@@ -212,4 +207,4 @@ def cost_of_export(
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
     if tok.vocabulary.removed and cost.other_tokens > max(cost.tokens, cost.longest_tokens):
         say(advice)
-    return {"without_events": dataclasses.asdict(cost)} if as_json else {}
+    return {"without_events": asdict(cost)} if as_json else {}

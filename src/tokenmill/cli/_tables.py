@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError, plural, printable
+from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import OUTPUT, Overwrite
 from ..options import Option, Options
-from . import _options as opt
+from . import _commands as opt
 from ._console import say
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ class Forms(Options):
 
     def check(self, sources: Iterable[Any]) -> None:
         """Raise an error now, not after an hour of counting, for forms that cannot be made. sources: what the command reads."""
-        from ..jobs.outputs import refuse_existing
-
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
@@ -47,8 +46,6 @@ class Forms(Options):
         report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
         length = (10 if top is None else top) or None
         if self.html is not None:
-            from ..jobs.outputs import atomic_file
-
             with atomic_file(self.html, "w") as file:
                 file.write(report.to_html(top=(200 if top is None else top) or None))
             say(f"wrote {self.html}")

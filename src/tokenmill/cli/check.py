@@ -1,4 +1,4 @@
-"""tokenmill check and convert: two tokenizers that should give the same ids, and a tokenizer in another format that does."""
+"""tokenmill check, convert, prune and extend: two tokenizers that should give the same ids, and a tokenizer made from another."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError, plural
 from ..options import Argument, Option
-from ..quality.change_job import Convert
+from ..quality.change_job import Changed, Convert, Extend, Prune
 from ..sources.blocks import ReadOptions
+from ..tokenizer import Tokenizer
+from ..tokenizer.loading import load
 from ..tokenizer.opening import EncoderOpening
-from . import _options as opt
-from ._console import console, cost_of_export, progress_bar, report, say
+from . import _commands as opt
+from ._console import check_sample, console, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
-    from ..tokenizer import Tokenizer
 
 
 def check(
@@ -67,8 +68,6 @@ def agreement_rows(agreement: Agreement) -> dict[str, Any]:
 
 def _load(path: str, opening: EncoderOpening) -> Tokenizer:
     """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
-    from ..tokenizer.loading import load
-
     try:
         return load(path, download=opening.download, drop_unknown=opening.drop_unknown)
     except UsageError:
@@ -119,8 +118,52 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
                 size = f"{plural(agreement.texts, 'text')}, {plural(agreement.bytes, 'byte')}, {plural(agreement.tokens, 'token')}"
                 say(f"read by {name}: the same ids on {size}{proof}")
     if result.tok.vocabulary.order == "events":
-        certificate |= cost_of_export(result.tok, job.sample, json, read=job.read)
+        certificate |= cost_of_export(result.tok, job.sample, json, job.read)
     difference = next(filter(None, (each.difference for each in result.readers.values())), None)
     if json:
         report(certificate | {"difference": difference_json(difference)}, True)
     return int(difference is not None)
+
+
+def prune(job: Prune, *, sample: opt.Sample = (), json: opt.Json = False) -> None:
+    changed, rows = _run(job, sample, json)
+    sizes = {"ids_before": changed.old.n_vocab, "ids": changed.tok.n_vocab, "dropped": changed.dropped}
+    report({**rows, **sizes, "kept_because_needed": changed.needed}, json)
+
+
+def extend(job: Extend, *, sample: opt.Sample = (), json: opt.Json = False) -> None:
+    changed, rows = _run(job, sample, json)
+    tok, new_rows = changed.tok, changed.new_rows
+    if new_rows is None:
+        sizes = {"ids_before": changed.old.n_vocab, "ids": tok.n_vocab}
+        removed = {"removed_tokens": len(tok.vocabulary.removed)} if tok.vocabulary.order == "events" else {}
+        report({**rows, **sizes, **(removed if job.sources else {})}, json)
+        if job.vocab_size is not None and tok.n_vocab < job.vocab_size:
+            say(f"The text ran out of pairs at {tok.n_vocab:,} ids, short of {job.vocab_size:,}.")
+        return
+    sizes = {"ids": tok.n_vocab, "replaced": len(new_rows), "ids_left_without_token": changed.left}
+    report({**rows, "new_rows": str(job.new_rows_path), **sizes}, json)
+    if not job.reuse and not new_rows:
+        say("No token is worth replacing on this text. --reuse N replaces the N least used ones all the same.")
+    if changed.left:
+        say(f"The text ran out of pairs: {changed.left:,} of the ids have no token now.")
+
+
+def _run(job: Prune | Extend, sample: Any, as_json: bool) -> tuple[Changed, dict[str, Any]]:
+    """Do the job, and print its certificate and what an export costs; the first rows of the summary."""
+    job.check(also_read=sample)
+    check_sample(sample)
+    with progress_bar() as progress:
+        changed = job.run(progress=progress)
+    rows: dict[str, Any] = {"tokenizer": str(job.output)}
+    if changed.certificate is not None:
+        say(str(changed.certificate))
+        rows["id_map"] = str(job.id_map_path)
+    cost = {}
+    if changed.counts is not None or changed.certificate is not None or sample:
+        cost = cost_of_export(changed.tok, sample, as_json, job.read, changed.counts)
+    if not as_json:
+        return changed, rows
+    if changed.certificate is not None:
+        rows["certificate"] = asdict(changed.certificate)
+    return changed, rows | cost

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..counting.job import Count
-from . import _options as opt
+from . import _commands as opt
 from ._console import listed, progress_bar, report, resumable, say_long_documents, shares_row, speed
-
-if TYPE_CHECKING:
-    from ..sources.find import Skip
 
 
 def count(job: Count, *, json: opt.Json = False) -> None:
     job.check()
     if not job.merge:
         say_long_documents(job.sources, job.options.read.unit)
-    skips: list[Skip] = []
-    with listed(skips), resumable(job.folder), progress_bar() as progress:
+    with listed() as skips, resumable(job.folder), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
     pruned = f"{summary.pruned:,} of {summary.pruned + summary.distinct:,}" if summary.pruned else None
     rows: dict[str, Any] = {

@@ -6,39 +6,34 @@ import contextlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plural
+from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
 from ..token_files.job import Encode
-from ..token_files.settings import IdType
-from ..tokenizer.opening import Opening
-from . import _options as opt
+from ..token_files.settings import IdType, output_path
+from ..tokenizer import Tokenizer
+from ..tokenizer.opening import Opening, TokenizerOption
+from . import _commands as opt
 from ._console import listed, progress_bar, report, resumable, say_long_documents, speed
-
-if TYPE_CHECKING:
-    from ..sources.find import Skip
-    from ..tokenizer import Tokenizer
 
 
 def encode(job: Encode, *, json: opt.Json = False) -> None:
     job.check()
-    skips: list[Skip] = []
     if job.chosen_format == "text":
         if json:
             raise UsageError(OptionName("json"), " is not used by encoding to lines of ids: leave it out")
         if not job.sources and sys.stdin.isatty():
             return _converse(job.opening.load(job.tokenizer), job.options.special)
-        with listed(skips):
+        with listed() as skips:
             job.run(on_skip=skips.append)
         return
-    from ..token_files.settings import output_path
-
     assert job.output is not None
     say_long_documents(job.sources, job.options.read.unit)
     path = output_path(job.output, job.chosen_format, job.options.part_number)
-    with listed(skips), resumable(path), progress_bar() as progress:
+    with listed() as skips, resumable(path), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
     assert summary is not None
     rows: dict[str, Any] = {
@@ -59,7 +54,7 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
 def decode(
     opening: Opening,
     *,
-    tokenizer: opt.TokenizerOption,
+    tokenizer: TokenizerOption,
     source: Annotated[
         Path | None, Argument("A token file, or a file of ids; standard input if left out, or as -.")
     ] = None,
@@ -78,7 +73,6 @@ def decode(
     import json
 
     from ..formats.finding import files_read
-    from ..jobs.outputs import atomic_file, refuse_existing
     from ..token_files.reading import is_token_file, load_tokens
 
     if source == Path("-"):

@@ -10,9 +10,11 @@ from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
 from ..quality.inspection import InspectionOptions
+from ..quality.inspection import inspect as inspect_tokenizer
+from ..quality.names import given_name, tokenizer_name
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import EncoderOpening
-from . import _options as opt
+from . import _commands as opt
 from ._console import progress_bar
 from ._tables import Forms
 
@@ -20,7 +22,7 @@ from ._tables import Forms
 Text = Annotated[Sequence[str], Argument("Text to evaluate it on: files, folders, globs, saved word counts; LANG=SRC names its language.")]
 All = Annotated[bool, Option("Print all tables, not only the first five.", "--all")]
 Top = Annotated[int | None, Option("Rows of each list; 0 for all. [default: 10, with --html 200]", min=0)]
-Tokenizers = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
+Named = Annotated[Sequence[str], Argument("Files, folders or names; the first is the baseline. NAME=FILE names one.")]
 On = Annotated[Sequence[str], Option("The text: files, folders, globs, saved word counts; LANG=SRC names its language.", metavar="SRC...")]
 # fmt: on
 FIRST = ("vocabulary", "text", "thresholds", "junk", "unreachable", "references", "partial", "longest")
@@ -42,8 +44,6 @@ def inspect(
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
     from ..formats.finding import files_read
-    from ..quality.inspection import inspect as inspect_tokenizer
-    from ..quality.names import given_name, tokenizer_name
 
     named, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
@@ -58,13 +58,7 @@ def inspect(
 
 
 def compare(
-    opening: EncoderOpening,
-    read: ReadOptions,
-    forms: Forms,
-    *,
-    tokenizers: Tokenizers,
-    on: On,
-    num_threads: Threads = None,
+    opening: EncoderOpening, read: ReadOptions, forms: Forms, *, tokenizers: Named, on: On, num_threads: Threads = None
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk.
 
@@ -72,7 +66,6 @@ def compare(
     """
     from ..formats.finding import files_read
     from ..quality.comparison import compare as compare_tokenizers
-    from ..quality.names import given_name, tokenizer_name
 
     given = [given_name(argument) for argument in tokenizers]
     read_too = itertools.chain(*(files_read(path) for _, path in given))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from ..jobs.work import Threads
-from ..options import Argument, Option
-from ..token_files.joining import Join
+from ..options import Argument
+from ..token_files.joining import Join, named_files
 from ..token_files.settings import IdType
-from ..tokenizer.opening import EncoderOpening
-from . import _options as opt
+from ..tokenizer.opening import EncoderOpening, TokenizerOption
+from . import _commands as opt
 from ._console import progress_bar, report
 
 
@@ -26,9 +26,7 @@ def verify(
     *,
     path: Annotated[str, Argument("A token file, or a glob of token files.")],
     sources: Annotated[Sequence[str], Argument("The text that it was made from, to encode it again and compare.")] = (),
-    tokenizer: Annotated[
-        str | None, Option("The tokenizer: a file, a folder, or the name of a published encoding.")
-    ] = None,
+    tokenizer: TokenizerOption = None,
     dtype: IdType = None,
     num_threads: Threads = None,
     json: opt.Json = False,
@@ -39,7 +37,6 @@ def verify(
 
     tokenmill verify train.bin corpus/*.jsonl --tokenizer my-tokenizer
     """
-    from ..token_files.joining import named_files
     from ..token_files.verifying import verify as verify_file
 
     tok = opening.load(tokenizer) if tokenizer is not None else None

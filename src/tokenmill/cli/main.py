@@ -12,13 +12,13 @@ from importlib import import_module
 
 from ..errors import TokenmillError, UsageError, nearest
 from ..jobs import outputs
-from . import _options as opt
 from ._commands import Verb, spelled
 from ._console import SHOWN_SKIPS, fail, say, verbosity
 from ._verbs import VERBS
 
 # Verbs in modules of another name.
-MODULES = {"compare": "inspect", "convert": "check", "decode": "encode", "extend": "prune", "verify": "join"}
+MODULES = {"compare": "inspect", "decode": "encode", "verify": "join"}
+MODULES |= dict.fromkeys(("convert", "extend", "prune"), "check")
 
 
 def verb_of(name: str) -> Verb:
@@ -26,7 +26,7 @@ def verb_of(name: str) -> Verb:
     if name not in VERBS:
         raise UsageError(f"{name!r} is not a verb.{nearest(name, [*VERBS, 'help'])} tokenmill --help lists all.")
     module = import_module(f".{MODULES.get(name, name)}", __package__)
-    return Verb(getattr(module, name), opt.messages)
+    return Verb(getattr(module, name))
 
 
 def app(words: Sequence[str]) -> int:

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Annotated
 from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Overwrite
 from ..options import Argument, Option
+from ..tokenizer import Tokenizer
 from ..tokenizer.opening import Opening
 from ._console import progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..playground.pack import Shown, TokenCounts
-    from ..tokenizer import Tokenizer
+
+# fmt: off
+Tokenizers = Annotated[Sequence[str], Argument("Tokenizers: folders, files, or names of published encodings. [default: a small one to try]")]
+Port = Annotated[int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)]
+# fmt: on
 
 
 def play(
     opening: Opening,
     *,
-    tokenizers: Annotated[
-        Sequence[str],
-        Argument("Tokenizers: folders, files, or names of published encodings. [default: a small one to try]"),
-    ] = (),
-    port: Annotated[
-        int | None, Option("The port on 127.0.0.1. [default: 8765, or any free port]", min=0, max=65535)
-    ] = None,
+    tokenizers: Tokenizers = (),
+    port: Port = None,
     browser: Annotated[bool, Option("Open the page in the browser.")] = True,
     paths: Annotated[bool, Option("Let the page open any file of this machine by its path.", "--paths")] = False,
     counts: Annotated[Path | None, Option("Word counts, to show each token's count and IoS.")] = None,

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from ..errors import OptionName, UsageError, plural
+from ..jobs.outputs import atomic_file
+from ..jobs.progress import Progress
+from ..kernels.machine import peak_memory
 from ..options import Option
-from ..train_job import Train
-from . import _options as opt
+from ..train_job import Train, Trained
+from . import _commands as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
-    from ..jobs.progress import Progress
     from ..playground.server import LiveTraining
-    from ..train_job import Trained
     from ..training.parity import LanguageReport
     from ..training.watching import TrainingEvent
 
@@ -42,7 +42,6 @@ def train(
     watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
-    from ..kernels.machine import peak_memory
     from ._tables import Forms
 
     outputs = [path for path in (html, log) if path is not None]
@@ -59,19 +58,23 @@ def train(
     check_sample([*sample, *held_out])
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
-    latest = _LatestEvents() if verbosity.verbose else None
     live = None
     if watch:
         from ..playground.server import LiveTraining
         from .play import announce
 
         live = LiveTraining(lambda address: announce(address, what="The training is"))
-    with progress_bar(latest) as bar, _watching(bar, log, latest, live) as progress:
+    events = _Events(live)
+    log_file = contextlib.nullcontext() if log is None else atomic_file(log, "w")
+    with progress_bar(events if verbosity.verbose else None) as events.bar, log_file as events.file:
+        if events.file is not None:
+            events.file.write("rank\tleft\tright\ttoken\tcount\tios\n")
+        progress = events if verbosity.verbose or log is not None or watch else events.bar
         result = job.run(progress=progress, note=say, keep_counts=compares or not _is_plain(job))
     tok, counted = result.tok, result.counted
     for note in result.notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, json, result.counts, job.read)
+    cost = cost_of_export(tok, sample, json, job.read, result.counts)
     vocabulary = tok.vocabulary
     rows: dict[str, Any] = {
         "tokenizer": str(job.output),
@@ -106,17 +109,36 @@ def train(
             threading.Event().wait()
 
 
-class _LatestEvents:
-    """The latest merges and removals of a training, for rich to draw: with their counts, on a logarithmic scale."""
+class _Events:
+    """A progress callback that passes on the merges and removals of training: to a file, to a page, and for --verbose to stderr.
+
+    rich draws it as the latest of them below the bars, with their counts, on a logarithmic scale. Without bars it prints each.
+    """
 
     ROWS, WIDTH = 10, 24
 
-    def __init__(self) -> None:
-        self.events: deque[TrainingEvent] = deque(maxlen=self.ROWS)
+    def __init__(self, live: LiveTraining | None) -> None:
+        self.live = live
+        self.bar: Progress | None = None
+        self.file: IO[str] | None = None
+        self.latest: deque[TrainingEvent] = deque(maxlen=self.ROWS)
         self.merges = self.removals = self.first = self.last = 0
 
-    def add(self, event: TrainingEvent) -> None:
-        self.events.append(event)
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self.live is not None:
+            self.live.stage = stage, done, total
+        if self.bar is not None:
+            self.bar(stage, done, total)
+
+    def event(self, event: TrainingEvent) -> None:
+        if self.live is not None:
+            self.live.event(event)
+        if self.file is not None:
+            ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
+            print(event.rank, *_spelt(event), count, ios, sep="\t", file=self.file)
+        if verbosity.verbose and self.bar is None:
+            sys.stderr.write(f"{event.rank:>7} {_in_words(event)}" + (f"  {event.count:,}\n" if event.count else "\n"))
+        self.latest.append(event)
         if event.count is None:
             self.removals += 1
         else:
@@ -133,7 +155,7 @@ class _LatestEvents:
         table = Table(box=None, show_header=False)
         for justify in ("right", "left", "right", "left"):
             table.add_column(justify=justify, overflow="ellipsis", no_wrap=True)
-        for event in list(self.events):
+        for event in list(self.latest):
             count = event.count or 0
             bar = "━" * round(self.WIDTH * math.log1p(count) / math.log1p(max(self.first, count, 1)))
             table.add_row(str(event.rank), Text(_in_words(event)), f"{count:,}" if count else "", bar)
@@ -150,49 +172,6 @@ def _spelt(event: TrainingEvent) -> list[str]:
 def _in_words(event: TrainingEvent) -> str:
     left, right, token = _spelt(event)
     return f"removed {token}  IoS {event.ios:.4f}" if event.count is None else f"{left} + {right} -> {token}"
-
-
-@dataclasses.dataclass
-class _EventLog:
-    """A progress callback that passes on the merges and removals of training: to a file, to a page, and to `latest` or else stderr.
-
-    latest: for --verbose, which prints a line for each event where there are no bars.
-    """
-
-    bar: Progress | None
-    file: IO[str] | None
-    latest: _LatestEvents | None
-    live: LiveTraining | None
-
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if self.live is not None:
-            self.live.stage = stage, done, total
-        if self.bar is not None:
-            self.bar(stage, done, total)
-
-    def event(self, event: TrainingEvent) -> None:
-        if self.live is not None:
-            self.live.event(event)
-        if self.file:
-            ios, count = "" if event.ios is None else f"{event.ios:.4f}", "" if event.count is None else event.count
-            print(event.rank, *_spelt(event), count, ios, sep="\t", file=self.file)
-        if self.latest is not None and self.bar is not None:
-            self.latest.add(event)
-        elif self.latest is not None:
-            sys.stderr.write(f"{event.rank:>7} {_in_words(event)}" + (f"  {event.count:,}\n" if event.count else "\n"))
-
-
-@contextlib.contextmanager
-def _watching(
-    bar: Progress | None, log: Path | None, latest: _LatestEvents | None, live: LiveTraining | None
-) -> Iterator[Progress | None]:
-    """The bar, or if a log, a page or --verbose asks for the events of training, an _EventLog."""
-    from ..jobs.outputs import atomic_file
-
-    with contextlib.nullcontext() if log is None else atomic_file(log, "w") as file:
-        if file is not None:
-            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
-        yield bar if file is None and latest is None and live is None else _EventLog(bar, file, latest, live)
 
 
 def _is_plain(job: Train) -> bool:

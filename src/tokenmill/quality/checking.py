@@ -23,9 +23,9 @@ from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import open_source, read_documents
 from ..sources.find import Source, find_sources, report_skips
 from ..sources.text import FileSource
-from ..tokenizer.tokenizer import expect_tokenizers
 from ..vocabulary import Vocabulary
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts, texts_of_tokens
+from .names import expect_tokenizers
 
 if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder

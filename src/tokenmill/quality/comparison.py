@@ -16,7 +16,6 @@ from ..jobs.progress import Progress, drawn, part_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
-from ..tokenizer.tokenizer import expect_tokenizers
 from .charts import Axis, Chart, Series, charts_of
 from .documents import DRAWS, FEWEST, PART, Interval, bootstrap
 from .evaluation_text import EvaluationText, Judgement, Text, judge
@@ -33,7 +32,7 @@ from .metrics import (
     ratio,
     word_initial_share,
 )
-from .names import free_name, tokenizer_name
+from .names import expect_tokenizers, free_name, tokenizer_name
 from .references import JUNK, Figures, on_sample, references_table
 from .replay import THRESHOLDS
 from .reporting import Report, Tile, start_provenance

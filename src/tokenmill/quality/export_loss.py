@@ -20,9 +20,9 @@ from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import Core
-from ..tokenizer.tokenizer import expect_tokenizers
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
+from .names import expect_tokenizers
 
 Encode = Callable[[bytes], list[int]]
 

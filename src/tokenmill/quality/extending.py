@@ -32,13 +32,13 @@ from ..jobs.progress import Progress, drawn
 from ..options import fields_of, takes_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
-from ..tokenizer.tokenizer import expect_tokenizers
 from ..training import extend_vocabulary
 from ..training.options import MergeOptions
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
+from .names import expect_tokenizers
 from .pruning import in_event_order, lasting_tokens
 from .replay import ENOUGH, events_of, parts_by_token
 from .tables import Column, Table

@@ -12,12 +12,11 @@ from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
-from ..tokenizer.tokenizer import expect_tokenizers
 from .charts import charts_of
 from .evaluation_text import EvaluationText, Judgement, Text, judge
 from .extending import worth_table
 from .metrics import domains_table, languages_table, overview_table, text_table
-from .names import tokenizer_name
+from .names import expect_tokenizers, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table

@@ -38,10 +38,10 @@ from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
-from ..tokenizer.tokenizer import expect_tokenizers
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
+from .names import expect_tokenizers
 from .replay import Replay, alphabet_of, events_of, parts_by_token
 from .replay import replay as replay_events
 from .usage import one_pretoken, ordinary_tokens, texts_of_tokens

@@ -16,14 +16,17 @@ import numpy as np
 
 from ..errors import FormatError
 from ..vocabulary.lazy import lazy
-from .formats import BLOCK, MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES
+from .formats import BLOCK, MEGATRON, MEGATRON_MAGIC, MEGATRON_TYPES, mapped
 
 
 class Bounds:
     """The starts of the documents in the ids, and the end of the last one: int64, one number more than there are documents.
 
     read: gives those from one number up to another, without it; a subclass may define `between` instead.
+    dtype: the type of an id, if the index says it.
     """
+
+    dtype: str | None = None
 
     def __init__(self, length: int, read: Callable[[int, int], np.ndarray] | None = None) -> None:
         self._length, self._read = length, read
@@ -56,18 +59,17 @@ class Column(Bounds):
 
     def __init__(self, path: Path, dtype: Any, length: int, offset: int = 0) -> None:
         super().__init__(length)
-        self._path, self._dtype, self._offset = path, np.dtype(dtype), offset
+        self._path, self._type, self._offset = path, np.dtype(dtype), offset
 
     @lazy
     def array(self) -> np.ndarray:
-        shape = (len(self),)
-        return np.memmap(self._path, self._dtype, "r", self._offset, shape) if len(self) else np.zeros(0, self._dtype)
+        return mapped(self._path, self._type, len(self), self._offset)
 
     def between(self, first: int, last: int) -> np.ndarray:
         if last - first < BLOCK:
             return self.array[first:last]
-        start = self._offset + first * self._dtype.itemsize
-        numbers = np.fromfile(self._path, self._dtype, last - first, offset=start)
+        start = self._offset + first * self._type.itemsize
+        numbers = np.fromfile(self._path, self._type, last - first, offset=start)
         if len(numbers) < last - first:
             raise FormatError(f"{self._path}: the file was cut off while it was read")
         return numbers
@@ -80,7 +82,7 @@ class Column(Bounds):
 class MegatronIndex(Bounds):
     """A Megatron index, whose documents consist of sequences.
 
-    dtype: the type of an id. sequences: their number. documents: the number of the first sequence of each document, and of all.
+    sequences: their number. single: whether each document is one sequence. documents: the number of the first sequence of each document, and of all.
     Raises FormatError if the sequences are not contiguous in the .bin, too.
     """
 
@@ -108,6 +110,7 @@ class MegatronIndex(Bounds):
         self.lengths = Column(path, "<i4", n, MEGATRON.size)
         self._pointers = Column(path, "<i8", n, MEGATRON.size + 4 * n)
         self.documents = Column(path, "<i8", m, MEGATRON.size + 12 * n)
+        self.single = True
         self._end = self._checked()
 
     def _checked(self) -> int:
@@ -125,21 +128,14 @@ class MegatronIndex(Bounds):
                     f"{MEGATRON.size + 4 * self.sequences + 8 * number:,}); those before it end at byte {expected[i]:,}"
                 )
             start, first = start + int(ends[-1]), first + len(lengths)
-        last, right = 0, bool(len(self.documents)) and self.documents.between(0, 1)[0] == 0
-        for documents in self.documents.chunks():
-            right = right and documents[0] >= last and not (documents[1:] < documents[:-1]).any()
-            last = int(documents[-1])
-        if not right or last != self.sequences:
+        n = len(self.documents)
+        right = n > 0 and [self.documents.between(i, i + 1)[0] for i in (0, n - 1)] == [0, self.sequences]
+        for documents in self.documents.blocks(0, n - 1):
+            right = right and not (documents[1:] < documents[:-1]).any()
+            self.single = self.single and bool((np.diff(documents) == 1).all())
+        if not right:
             raise FormatError(f"{self._path}: the document boundaries do not go from 0 to {self.sequences:,}")
         return start
-
-    def one_sequence_each(self) -> bool:
-        """Whether each document is one sequence."""
-        if len(self.documents) != self.sequences + 1:
-            return False
-        starts = range(0, len(self.documents), BLOCK)
-        blocks = zip(starts, self.documents.chunks(), strict=True)
-        return all(np.array_equal(block, np.arange(start, start + len(block))) for start, block in blocks)
 
     def between(self, first: int, last: int) -> np.ndarray:
         if last <= first:
@@ -163,15 +159,15 @@ def read_npy(path: Path) -> np.ndarray:
     return array
 
 
-def read_offsets(path: Path) -> tuple[None, Bounds]:
+def read_offsets(path: Path) -> Bounds:
     """OUT.offsets.npy."""
     array: Any = read_npy(path)
     if array.dtype != np.int64:
         raise FormatError(f"{path}: offsets of {array.dtype}; expected int64")
-    return None, Column(path, array.dtype, len(array), array.offset)
+    return Column(path, array.dtype, len(array), array.offset)
 
 
-def read_spans(path: Path) -> tuple[None, Bounds]:
+def read_spans(path: Path) -> Bounds:
     """OLMo's list of start,end, which is held in memory."""
     try:
         with gzip.open(path, "rt", encoding="ascii") as file:  # other programs write more columns
@@ -185,10 +181,10 @@ def read_spans(path: Path) -> tuple[None, Bounds]:
         raise FormatError(
             f"{path}: line {line + 1:,} begins at id {starts[line]:,}, and the line before ends at {bounds[line]:,}"
         )
-    return None, Bounds.of(bounds)
+    return Bounds.of(bounds)
 
 
-def read_ends(path: Path) -> tuple[str | None, Bounds]:
+def read_ends(path: Path) -> Bounds:
     """datatrove's OUT.ds.index."""
     try:
         size = path.stat().st_size
@@ -204,19 +200,14 @@ def read_ends(path: Path) -> tuple[str | None, Bounds]:
         ends = numbers.between(max(first - 1, 0), max(last - 1, 0)).astype(np.int64)
         return ends if first or not last else np.concatenate(([0], ends))
 
-    return {b"2": "uint16", b"4": "uint32"}.get(width), Bounds(size // 8 + 1, between)
+    bounds = Bounds(size // 8 + 1, between)
+    bounds.dtype = {b"2": "uint16", b"4": "uint32"}.get(width)
+    return bounds
 
 
-def read_megatron(path: Path) -> tuple[str, Bounds]:
-    """Megatron's .idx."""
-    index = MegatronIndex(path)
-    return index.dtype, index
-
-
-# By the suffix of the index: the type of an id where the index says it, and where the documents begin and end.
-READERS: dict[str, Callable[[Path], tuple[str | None, Bounds]]] = {
+READERS: dict[str, Callable[[Path], Bounds]] = {  # by the suffix of the index
     ".offsets.npy": read_offsets,
     ".csv.gz": read_spans,
     ".ds.index": read_ends,
-    ".idx": read_megatron,
+    ".idx": MegatronIndex,
 }

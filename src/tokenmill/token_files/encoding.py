@@ -11,10 +11,11 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import OptionName, UsageError, suggests_options
 from ..jobs.outputs import is_device, open_output, temporary_folder
@@ -23,13 +24,11 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..sources.documents import Chosen, Place, parts_of, refuse_text
 from ..sources.find import OnSkip, Source, can_read_again, find_sources, shown, size_of
+from ..tokenizer.tokenizer import Tokenizer
 from .formats import FORMATS
 from .output import checked_output, publish_files
 from .parts import Counts, Part, PartWriter, encode_sources
 from .settings import EncodeOptions, EncodeSummary, Metadata, Settings, dtype_for, format_named, special_id
-
-if TYPE_CHECKING:
-    from ..tokenizer.tokenizer import Tokenizer
 
 CHECKPOINT = 5.0  # seconds between two checkpoints
 TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; but no more tasks than
@@ -174,24 +173,24 @@ def _encode_part(
     header = settings.header if len(groups) == 1 else 0
     with PartWriter(folder, header, state and state["part"]) as writer:
         resumed_bytes = writer.counts.text_bytes
-
-        def checkpoint() -> None:
-            writer.sync()
-            task.save(done)
-
-        def after(place: Place) -> None:
-            nonlocal done, saved
-            settings.check_tokens(writer.counts.tokens)
-            done = {"place": list(place), "part": writer.mark()}
-            if time.monotonic() - saved >= every:
-                checkpoint()
-                saved = time.monotonic()
-
+        encoding = encode_sources(
+            tok, settings, groups[part], start, threads, task.on_skip, lambda nbytes, total: task.show(nbytes)
+        )
         try:
-            encode_sources(tok, settings, groups[part], writer, start, threads, task.on_skip, task.show, after)
+            with closing(encoding):
+                for done_job in encoding:
+                    for encoded in done_job.encoded:
+                        writer.append(encoded)
+                    settings.check_tokens(writer.counts.tokens)
+                    done = {"place": list(done_job.place), "part": writer.mark()}
+                    if time.monotonic() - saved >= every:
+                        writer.sync()
+                        task.save(done)
+                        saved = time.monotonic()
         except KeyboardInterrupt:
             if done is not None:
-                checkpoint()
+                writer.sync()
+                task.save(done)
             raise
         writer.sync()
     whole = writer.part()

@@ -5,19 +5,22 @@ from __future__ import annotations
 import gzip
 import shutil
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import OptionName, UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .parts import Part
 
     Writer = Callable[[IO[bytes], Part, str, str], None]  # dtype; tokenizer: the fingerprint of the vocabulary
 
 BLOCK = 1 << 16  # numbers that are read at once: they stay in the cache
+AHEAD = 4  # blocks that a thread may have waiting
 MEGATRON = struct.Struct("<9sQBQQ")  # magic, version, type of an id, sequences, document boundaries
 MEGATRON_MAGIC = b"MMIDIDX\0\0"
 MEGATRON_TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
@@ -37,16 +40,14 @@ def _write_offsets(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> N
 
 
 def _write_spans(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    start = 0
     with gzip.GzipFile("", "wb", 3, file, 0) as packed:
-        for ends in part.ends():
-            packed.write("".join(f"{a},{b}\n" for a, b in pairwise([start, *ends])).encode())
-            start = ends[-1]
+        for bounds in part.bounds():
+            packed.write("".join(f"{a},{b}\n" for a, b in pairwise(bounds)).encode())
 
 
 def _write_ends(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
-    for ends in part.ends():
-        file.write(ends)
+    for bounds in part.bounds():
+        file.write(bounds[1:])
 
 
 def summary_of(tokenizer: str, dtype: str, tokens: int) -> bytes:
@@ -60,6 +61,15 @@ def _write_summary(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> N
     file.write(summary_of(tokenizer, dtype, part.counts.tokens))
 
 
+def refuse_long(lengths: Sequence[int], first: int, where: str) -> None:
+    """Raise UsageError for a document that is too long for 32 bits. first: the number of the first document."""
+    if (most := max(lengths)) >= 1 << 31:
+        problem = (
+            f"document {first + lengths.index(most):,} has {most:,} tokens; {where} allows at most 2,147,483,647. "
+        )
+        raise UsageError(problem, "Split it (", OptionName("unit"), "), or choose another format.")
+
+
 def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> None:
     """Ids of 32 bits are int32, whose bytes are the same below 2**31."""
     import numpy as np
@@ -67,29 +77,26 @@ def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> 
     size, sequences = np.dtype(dtype).itemsize, part.counts.documents
     boundaries = part.starts.stat().st_size // 8 if part.starts.exists() else sequences + 1
     file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
-    first = start = 0
-    for block in part.ends():
-        lengths = np.diff(block, prepend=start)
-        if lengths.max() >= 1 << 31:
-            raise UsageError(
-                f"document {first + int(lengths.argmax()):,} has {int(lengths.max()):,} tokens; Megatron's index allows at "
-                "most 2,147,483,647. Split it (",
-                OptionName("unit"),
-                "), or choose another format.",
-            )
-        file.write(lengths.astype("<i4").tobytes())
-        first, start = first + len(block), block[-1]
-    start = 0
-    for block in part.ends():
-        starts = np.concatenate(([start], block[:-1]))
-        file.write((starts * size).astype("<i8").tobytes())
-        start = block[-1]
+    first = 0
+    for lengths in part.lengths():
+        refuse_long(lengths, first, "Megatron's index")
+        file.write(np.array(lengths, "<i4").tobytes())
+        first += len(lengths)
+    for bounds in part.bounds():
+        file.write((size * np.array(bounds[:-1], "<i8")).tobytes())
     if part.starts.exists():
         with open(part.starts, "rb") as numbers:
             shutil.copyfileobj(numbers, file, 8 * BLOCK)
         return
     for first in range(0, sequences + 1, BLOCK):
         file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
+
+
+def mapped(path: Path, dtype: Any, length: int, offset: int = 0) -> np.ndarray:
+    """The array of `length` numbers in a file from a byte on."""
+    import numpy as np
+
+    return np.memmap(path, dtype, "r", offset, (length,)) if length else np.zeros(0, dtype)
 
 
 class TokenFileFormat(NamedTuple):

@@ -10,19 +10,18 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 from ..errors import OptionName, UsageError, plural
+from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
+from ..jobs.progress import Progress
 from ..jobs.work import JobOptions
 from ..options import Argument, Option, Options
-from ..tokenizer.opening import EncoderOpening
+from ..sources.find import OnSkip, find_sources, refuse_nothing, report_skips
+from ..tokenizer import Tokenizer
+from ..tokenizer.opening import EncoderOpening, TokenizerOption
 from .formats import FORMAT_OF
-from .settings import EncodeOptions, EncodeSummary, metadata_path, output_path
-
-if TYPE_CHECKING:
-    from ..jobs.progress import Progress
-    from ..sources.find import OnSkip, Skip
-    from ..tokenizer import Tokenizer
+from .settings import EncodeOptions, EncodeSummary, Settings, metadata_path, output_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +35,9 @@ class Encode(Options):
     tokenmill encode corpus/*.jsonl.zst --tokenizer my-tokenizer -o train.bin
     """
 
-    tokenizer: Annotated[Any, Option("The tokenizer: a file, a folder, or the name of a published encoding.")]
-    sources: Annotated[
-        Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")
-    ] = ()
+    tokenizer: TokenizerOption
     # fmt: off
+    sources: Annotated[Sequence[str], Argument("Files, folders, globs, URLs; standard input if left out, or as -.")] = ()
     output: Annotated[str | Path | None, Option("Write the ids here, not to stdout. In a folder token files are named train.", "-o", "--output", metavar="PATH")] = None
     format: Annotated[Literal["text", "bin", "npy", "megatron", "parquet", "nanogpt", "llmc", "olmo", "datatrove"] | None, Option("text, bin, npy, parquet, or for a training framework: megatron, nanogpt, llmc, olmo, datatrove. [default: inferred from the suffix of -o, else text]")] = None
     # fmt: on
@@ -74,7 +71,6 @@ class Encode(Options):
     ) -> EncodeSummary | None:
         """Encode. Returns the summary, or None for lines of ids. out: where lines of ids go without an output, by default stdout."""
         from ..formats.finding import files_read
-        from ..jobs.outputs import refuse_source
 
         self.check()
         if self.output is not None:
@@ -95,21 +91,11 @@ class Encode(Options):
 
     def _write_lines(self, tok: Tokenizer, on_skip: OnSkip | None, out: TextIO) -> None:
         """Write a line of ids for each document, to the output or else to `out`."""
-        from ..jobs.outputs import atomic_file, refuse_existing
         from ..sources.documents import Place, blocks_of, refuse_text
-        from ..sources.find import find_sources, refuse_nothing, report_skips, warn_of_skip
         from .parts import Counts, encode_block
-        from .settings import Settings
 
-        counts, left_out = Counts(), 0
-
-        def note(skip: Skip) -> None:
-            nonlocal left_out
-            left_out += skip.left_out
-            (on_skip or warn_of_skip)(skip)
-
-        read, settings = self.options.read, Settings("bin", "uint32", options=self.options)
-        skip = note if read.skip_damaged else None
+        counts, read, settings = Counts(), self.options.read, Settings("bin", "uint32", options=self.options)
+        skip = read.skipper(on_skip) if read.skip_damaged else None
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
         with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out) as file:
@@ -121,6 +107,6 @@ class Encode(Options):
                 ids, bounds = memoryview(encoded.ids).cast("I"), itertools.pairwise([0, *encoded.ends])
                 file.writelines(" ".join(map(str, ids[start:end])) + "\n" for start, end in bounds)
                 counts += encoded.counts
-            refuse_nothing(counts.documents, left_out)
+            refuse_nothing(counts.documents, counts.skipped)
         if counts.dropped:
             warnings.warn(f"dropped {plural(counts.dropped, 'character')} without a token", stacklevel=3)

@@ -20,9 +20,9 @@ from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
 from ..options import Argument, Option, Options
-from .formats import FORMATS
+from .formats import AHEAD, FORMATS
 from .parts import Part, PartWriter
-from .settings import AHEAD, EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard
+from .settings import EncodeOptions, EncodeSummary, IdType, Metadata, Settings, ShardTokens, ValShard, metadata_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,15 +79,10 @@ class Join(Options):
             write = partial(_written, files, folder.path / "joined", settings, progress)
             paths = publish_files(folder, path, settings, lambda: (write(), _metadata(files)))
         documents -= sum(bool(each.shard and each.shard["ids_before"]) for each in known)
-        return EncodeSummary(
-            paths[0],
-            settings.dtype,
-            documents,
-            tokens,
-            sum(each.text_bytes or 0 for each in known),
-            files=len(paths) if self.shard_tokens else 0,
-            seconds=time.perf_counter() - start,
-        )
+        text_bytes = sum(each.text_bytes or 0 for each in known)
+        files_made, seconds = len(paths) if self.shard_tokens else 0, time.perf_counter() - start
+        totals = documents, tokens, text_bytes
+        return EncodeSummary(paths[0], settings.dtype, *totals, files=files_made, seconds=seconds)
 
     def _settings(self, files: Sequence[TokenFile]) -> Settings:
         first = files[0]
@@ -109,15 +104,8 @@ def named_files(names: Sequence[str | Path]) -> list[Path]:
     for name in names:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
         paths |= dict.fromkeys(map(Path, matches or [str(name)]))
-
-    ends = {(".json", "")}
-    for format in FORMATS.values():
-        ends |= {(suffix, format.suffix if format.fixed else "") for suffix, _ in format.beside}
     beside = {
-        path
-        for path in paths
-        for end, other in ends
-        if path.name.endswith(end) and path.name != end and path.with_name(path.name.removesuffix(end) + other) in paths
+        file for path in paths for format in FORMATS.values() for file in (*format.paths(path)[1:], metadata_path(path))
     }
     return [path for path in paths if path not in beside]
 
@@ -185,7 +173,7 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
         counts.tokens = sum(len(tokens.ids) for tokens in files)
         counts.text_bytes = sum(tokens.metadata.text_bytes or 0 for tokens in files if tokens.metadata)
         for lengths in _megatron(files, folder, settings) or _lengths(files):
-            writer.write_lengths(lengths)
+            writer.write("lengths", lengths)
             counts.documents += len(lengths)
     rows = [row for tokens in files if tokens.metadata for row in tokens.metadata.hashes["ids"]]
     return replace(writer.part(), divided=_divided(files), hashes={**writer.part().hashes, "ids": rows})
@@ -193,11 +181,7 @@ def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progr
 
 def _copy_ids(files: Sequence[TokenFile], writer: PartWriter, meter: Meter) -> None:
     """Write the ids of all files. Each of three threads does a part: check the hashes, write, flush to the disk."""
-
-    def write(block: Any) -> int:
-        writer.copy_ids(block)
-        return len(block)
-
+    write = partial(writer.write, "ids", hashed=True)
     flushes: list[Future[None]] = []
     not_flushed = 0
     with ThreadPoolExecutor(1, "tokenmill-write") as pool, ThreadPoolExecutor(1, "tokenmill-flush") as flush_pool:
@@ -242,7 +226,7 @@ def _megatron(files: Sequence[TokenFile], folder: Path, settings: Settings) -> I
     if settings.format != "megatron" or all(tokens.metadata for tokens in files):
         return None
     indexes = [MegatronIndex(tokens.path.with_suffix(".idx")) for tokens in files]
-    if all(index.one_sequence_each() for index in indexes):
+    if all(index.single for index in indexes):
         return None
     if settings.options.shard_tokens:
         raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")

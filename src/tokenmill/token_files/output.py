@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OptionName, UsageError, require
+from ..errors import require
 from ..jobs.outputs import is_device, open_output, refuse_existing, remove, sync
 from ..jobs.working_folder import WorkingFolder, resumable
-from .formats import FORMATS
+from .formats import FORMATS, mapped, refuse_long
 from .parts import Counts, NamesReader, Part, PartWriter, names_schema
 from .settings import COPY, ROLES, Metadata, Settings, metadata_path, output_path, shard_path, shards_of
 
@@ -112,7 +112,7 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
     """
     import numpy as np
 
-    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
     with open(part.folder / "ids", "rb") as ids, open(part.folder / "names", "rb") as file:
         ids.seek(settings.header)
         names = NamesReader(file)
@@ -121,10 +121,10 @@ def _shards(part: Part, settings: Settings, folder: Path) -> Iterator[tuple[Part
                 writer.counts = Counts(len(own), int(own.sum()))
                 size = writer.counts.tokens * settings.width
                 for start in range(0, size, COPY):
-                    writer.write_ids(ids.read(min(size - start, COPY)))
-                writer.write_lengths(own)
+                    writer.write("ids", ids.read(min(size - start, COPY)))
+                writer.write("lengths", own)
                 for each in names.take(len(own)) if settings.format == "parquet" else ():
-                    writer.write_names(each.serialize())
+                    writer.write("names", each.serialize())
             yield writer.part(), begun
 
 
@@ -157,15 +157,10 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
-    lengths = _mapped(part.folder / "lengths", np.int64, part.counts.documents)
-    ids = _mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
-    schema = pa.schema(
-        [
-            ("ids", pa.list_(pa.field("element", pa.type_for_alias(settings.dtype), nullable=False))),
-            ("source", pa.string()),
-            ("id", pa.string()),
-        ]
-    )
+    lengths = mapped(part.folder / "lengths", np.int64, part.counts.documents)
+    ids = mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
+    element = pa.field("element", pa.type_for_alias(settings.dtype), nullable=False)
+    schema = pa.schema([pa.field("ids", pa.list_(element)), *names_schema()])
     begin = 0
     with (
         open(part.folder / "names", "rb") as names,
@@ -176,13 +171,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
         for first, last in _row_groups(lengths):
             offsets = np.zeros(last - first + 1, np.int64)
             np.cumsum(lengths[first:last], out=offsets[1:])
-            if offsets[-1] >= 1 << 31:
-                raise UsageError(
-                    f"document {last - 1:,} has {int(lengths[last - 1]):,} tokens, more than a row of Parquet takes. "
-                    "Cut it (",
-                    OptionName("unit"),
-                    "), or choose another format.",
-                )
+            refuse_long(lengths[first:last].tolist(), first, "a row of Parquet")
             values = pa.array(ids[begin : begin + int(offsets[-1])])
             begin += int(offsets[-1])
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
@@ -199,9 +188,3 @@ def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
         last = first + max(1, int(np.searchsorted(tokens, ROW_GROUP_TOKENS, "right")))
         yield first, last
         first = last
-
-
-def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:
-    import numpy as np
-
-    return np.memmap(path, dtype, "r", shape=(length,)) if length else np.zeros(0, dtype)

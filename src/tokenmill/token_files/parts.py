@@ -1,7 +1,7 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
-The names of each block are a record batch of Arrow, with the columns of NAMES. A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
-made by several machines are joined by writing one after the other.
+A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts made by
+several machines are joined by writing one after the other. The names of each block are a record batch of Arrow.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field
 from itertools import accumulate
 from operator import add
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ..errors import OutputError, require
 from ..jobs.in_order import map_in_order
@@ -25,11 +25,9 @@ from ..sources.blocks import Block, Cut
 from ..sources.documents import Chosen, Place, blocks_of
 from ..sources.find import OnSkip, Skip, report_skips
 from ..tokenizer.encoding._documents_cy import lengths_of
+from ..tokenizer.tokenizer import Tokenizer
 from .formats import BLOCK
 from .settings import COPY, BlockHashes, Row, Settings
-
-if TYPE_CHECKING:
-    from ..tokenizer.tokenizer import Tokenizer
 
 JOB_BYTES = 1 << 19  # of text for one thread at a time: some milliseconds
 JOB_BLOCKS = 4096
@@ -76,14 +74,18 @@ class Part:
         """Of Megatron's documents the numbers of their first sequences, int64, and that of all; no file if each is one sequence."""
         return self.folder / "starts"
 
-    def ends(self) -> Iterator[Any]:
-        """Yield the ends of the documents in the ids, in blocks of int64."""
-        end = 0
+    def lengths(self) -> Iterator[array[int]]:
+        """Yield the number of ids of each document, in blocks of int64."""
         with open(self.folder / "lengths", "rb") as file:
             while data := file.read(8 * BLOCK):
-                ends = array("q", accumulate(memoryview(data).cast("q"), initial=end))[1:]
-                yield ends
-                end = ends[-1]
+                yield array("q", data)
+
+    def bounds(self) -> Iterator[array[int]]:
+        """Yield where the documents start in the ids, in blocks of int64, each with the end of its last document."""
+        end = 0
+        for lengths in self.lengths():
+            yield (bounds := array("q", accumulate(lengths, initial=end)))
+            end = bounds[-1]
 
 
 class Encoded(NamedTuple):
@@ -160,22 +162,20 @@ class PartWriter:
     def __init__(self, folder: Path, header: int = 0, checkpoint: dict[str, Any] | None = None):
         """header: the bytes before the ids. checkpoint: what `mark` has returned."""
         self.folder = folder
-        self._hashes = [BlockHashes(each) for each in (checkpoint["hashes"] if checkpoint else ((), ()))]
+        rows = checkpoint["hashes"] if checkpoint else ((), ())
+        self._hashes = {name: BlockHashes(each) for name, each in zip(self.NAMES, rows, strict=False)}
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
-        self._files: list[IO[bytes]] = []
         make_folder(folder)
-        for i, name in enumerate(self.NAMES):
-            file = open_output(folder / name, "r+b" if checkpoint else "wb")
-            self._files.append(file)
-            if checkpoint:
-                file.truncate(checkpoint["sizes"][i])
-                file.seek(checkpoint["sizes"][i])
+        self._files = {name: open_output(folder / name, "r+b" if checkpoint else "wb") for name in self.NAMES}
         if not checkpoint:
-            self._files[0].write(bytes(header))
+            self._files["ids"].write(bytes(header))
             return
-        for name, hashes, front in zip(self.NAMES, self._hashes, (header, 0), strict=False):
+        for file, size in zip(self._files.values(), checkpoint["sizes"], strict=True):
+            file.truncate(size)
+            file.seek(size)
+        for name, hashes in self._hashes.items():
             with open(folder / name, "rb") as source:
-                source.seek(front + hashes.SIZE * len(hashes.whole()))
+                source.seek((header if name == "ids" else 0) + hashes.SIZE * len(hashes.whole))
                 hashes.update(source.read())
 
     def append(self, encoded: Encoded) -> None:
@@ -183,48 +183,42 @@ class PartWriter:
         lengths = lengths_of(ends, begun)
         self.counts += encoded.counts
         self.counts.begun = tokens - ends[-1] if len(ends) else begun + tokens
-        self.write_ids(encoded.ids)
-        self.write_lengths(lengths)
-        self.write_names(encoded.names)
+        for name, data in zip(self.NAMES, (encoded.ids, lengths, encoded.names), strict=True):
+            self.write(name, data)
 
-    def write_ids(self, data: Any) -> None:
-        self._files[0].write(data)
-        self._hashes[0].update(data)
-
-    def copy_ids(self, data: Any) -> None:
-        """Write ids whose hashes are known."""
-        self._files[0].write(data)
-
-    def write_lengths(self, data: Any) -> None:
-        self._files[1].write(data)
-        self._hashes[1].update(data)
-
-    def write_names(self, data: Any) -> None:
-        self._files[2].write(data)
+    def write(self, name: str, data: Any, hashed: bool = False) -> int:
+        """Write to one of the files. hashed: the hashes of the data are known. Returns the length of the data."""
+        self._files[name].write(data)
+        if name in self._hashes and not hashed:
+            self._hashes[name].update(data)
+        return len(data)
 
     def join(self, part: Part) -> None:
         """Write a finished part after what is here."""
-        for write, name in zip((self.write_ids, self.write_lengths, self.write_names), self.NAMES, strict=True):
+        for name in self.NAMES:
             with open(part.folder / name, "rb") as source:
                 while data := source.read(COPY):
-                    write(data)
+                    self.write(name, data)
         self.counts += part.counts
 
     def sync(self) -> None:
         """Bring all to the disk."""
-        for file in self._files:
+        for file in self._files.values():
             file.flush()
         sync(*(self.folder / name for name in self.NAMES), self.folder)
 
     def mark(self) -> dict[str, Any]:
         """A checkpoint of what is here, from which a later run can go on once it is on the disk."""
-        hashes = [each.whole() for each in self._hashes]
-        return {"sizes": [file.tell() for file in self._files], "counts": asdict(self.counts), "hashes": hashes}
+        hashes = [each.whole for each in self._hashes.values()]
+        return {
+            "sizes": [file.tell() for file in self._files.values()],
+            "counts": asdict(self.counts),
+            "hashes": hashes,
+        }
 
     def part(self) -> Part:
         """Return the summary of what was written."""
-        hashes = {name: each.rows() for name, each in zip(self.NAMES, self._hashes, strict=False)}
-        return Part(self.folder, self.counts, hashes)
+        return Part(self.folder, self.counts, {name: each.rows() for name, each in self._hashes.items()})
 
     def __enter__(self) -> PartWriter:
         return self
@@ -232,48 +226,53 @@ class PartWriter:
     def __exit__(self, error: Any, *_: object) -> None:
         """Close the files. Errors of that do not hide an earlier one."""
         try:
-            for file in self._files if error is None else ():
+            for file in self._files.values() if error is None else ():
                 file.flush()
         finally:
-            for file in self._files:
+            for file in self._files.values():
                 with suppress(OutputError):
                     file.close()
 
 
 class Job(NamedTuple):
-    """Blocks for a thread to encode, the place after them, and how far its source is read."""
+    """Blocks for a thread to encode, the place after them, and how far its source is read. encoded: the results."""
 
     blocks: list[Block]
     place: Place
     stored: int
+    encoded: Sequence[Encoded] = ()
 
 
 def encode_sources(
     tok: Tokenizer,
     settings: Settings,
     sources: Sequence[Chosen],
-    writer: PartWriter,
     start: Place,
     num_threads: int | None,
     on_skip: OnSkip | None,
-    show: Callable[[int], None],
-    after: Callable[[Place], None],
-) -> None:
-    """Encode what `sources` (each with its size and span) hold from `start` on, by several threads, in order.
+    show: Callable[[int, int | None], None] | None,
+) -> Generator[Job, None, None]:
+    """Encode what `sources` (each with its size and span) hold from `start` on, by several threads. Yield the jobs in order.
 
     on_skip: called for what cannot be read; None if that is an error.
-    show: called with the number of bytes that are done. after: with the place up to which all has been written.
+    show: called with the number of bytes that are done, and that of all.
     """
-    meter = Meter(lambda done, total: show(done), [size for _, size, _ in sources])
-    cut = certain_cut(tok, settings.options.special)
-    jobs = _jobs(sources, settings, cut, on_skip is not None, start)
-    with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
-        for job, blocks in results:
-            for encoded in blocks:
+
+    def encode(job: Job) -> Job:
+        encoded = job.encoded or [encode_block(tok, settings, block) for block in job.blocks]
+        return job._replace(blocks=[], encoded=encoded)  # the text is freed while the ids wait
+
+    meter = Meter(show, [size for _, size, _ in sources])
+    threads = threads_for(num_threads)
+    jobs = _jobs(sources, settings, certain_cut(tok, settings.options.special), on_skip is not None, start)
+    with ThreadPoolExecutor(threads, "tokenmill-encode") as pool:
+        # This thread encodes long documents itself.
+        items = (encode(job) if sum(block.nbytes for block in job.blocks) > HERE_BYTES else job for job in jobs)
+        for job in map_in_order(pool, encode, items, threads + min(threads + 1, MOST_WAITING)):
+            for encoded in job.encoded:
                 report_skips(encoded.skipped, on_skip)
-                writer.append(encoded)
+            yield job
             meter.at(job.place.source, job.stored)
-            after(job.place)
 
 
 def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
@@ -301,26 +300,3 @@ def _jobs(sources: Sequence[Chosen], settings: Settings, cut: Cut | None, whole:
             blocks, size = [], 0
     if blocks:
         yield Job(blocks, Place(len(sources)), 0)
-
-
-def _in_threads(
-    tok: Tokenizer, settings: Settings, jobs: Iterator[Job], threads: int
-) -> Generator[tuple[Job, list[Encoded]], None, None]:
-    """The results of `jobs` in order; no more of them wait than keep the threads busy."""
-
-    def encode(job: Job) -> tuple[Job, list[Encoded]]:
-        encoded = [encode_block(tok, settings, block) for block in job.blocks]
-        return job._replace(blocks=[]), encoded  # the text is freed while the ids wait
-
-    def begun(job: Job) -> Job | tuple[Job, list[Encoded]]:
-        """A job for another thread, or what this one has made of it."""
-        return encode(job) if sum(block.nbytes for block in job.blocks) > HERE_BYTES else job
-
-    with ThreadPoolExecutor(threads, "tokenmill-encode") as pool:
-        items = map(begun, jobs)
-        yield from map_in_order(
-            pool,
-            lambda item: encode(item) if isinstance(item, Job) else item,
-            items,
-            threads + min(threads + 1, MOST_WAITING),
-        )

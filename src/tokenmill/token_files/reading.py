@@ -17,8 +17,8 @@ from ..errors import FormatError, OptionName, UsageError, plural, require, sugge
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import READERS, Bounds, read_npy
-from .formats import FORMATS
-from .settings import AHEAD, COPY, ROLES, BlockHashes, Metadata, metadata_path
+from .formats import AHEAD, FORMATS, mapped
+from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -213,10 +213,10 @@ def _opened(path: Path, metadata: Metadata | None, dtype: str | None) -> tuple[n
         return _read_parquet(path, metadata)
     format = FORMATS[name]
     _, index, *_ = format.paths(path)
-    recorded, bounds = READERS[format.beside[0][0]](index) if metadata or index.exists() else (None, None)
+    bounds = READERS[format.beside[0][0]](index) if metadata or index.exists() else None
     if name == "npy":
         return read_npy(path), bounds
-    id_type = known or recorded or dtype
+    id_type = known or (bounds and bounds.dtype) or dtype
     if dtype is not None and id_type != dtype:
         raise UsageError(f"{path}: its ids are {id_type}, as it records: leave out ", OptionName("dtype"))
     if id_type is None:
@@ -327,6 +327,4 @@ def _raw(path: Path, dtype: np.dtype, header: Callable[[str, int], bytes]) -> np
     with open(path, "rb") as file:
         if file.read(begin) != header(dtype.name, tokens):
             raise FormatError(f"{path}: the header is damaged, or does not say {tokens:,} ids, which the file has")
-    if not tokens:
-        return np.zeros(0, dtype)
-    return np.memmap(path, dtype, "r", begin)
+    return mapped(path, dtype, tokens, begin)

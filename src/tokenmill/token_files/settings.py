@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
 COPY = 1 << 20  # bytes to read at a time: they stay in the cache until they are written
-AHEAD = 4  # such blocks that a thread may have waiting
 VERSION = 1
 MOST_PARTS = 100_000
 KIND = "tokenmill token file"
@@ -52,13 +51,11 @@ class EncodeOptions(Options):
     # fmt: off
     end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
     begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
-    # fmt: on
     shard_tokens: ShardTokens = None
     val_shard: ValShard = False
-    # fmt: off
     part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: `join` makes one file of all parts.", metavar="K/N", section=OUTPUT)] = None
-    # fmt: on
     special: Annotated[bool, Option("Treat special tokens in the text as special tokens.", "--special")] = False
+    # fmt: on
     read: ReadOptions = field(default_factory=ReadOptions)
 
     def __post_init__(self) -> None:
@@ -145,12 +142,13 @@ class BlockHashes:
     """Rows [bytes, SHA-256] of the blocks of the data: damage has a place, and a job that goes on hashes little again.
 
     rows: of the blocks before. sizes: of the next blocks; after them, and by default, a block has 16 MiB.
+    whole: the rows of the whole blocks.
     """
 
     SIZE = 1 << 24
 
     def __init__(self, rows: Iterable[Row] = (), sizes: Iterable[int] = ()) -> None:
-        self._rows, self._sizes = [*rows], chain(sizes, repeat(self.SIZE))
+        self.whole, self._sizes = [*rows], chain(sizes, repeat(self.SIZE))
         self._begin()
 
     def _begin(self) -> None:
@@ -164,16 +162,12 @@ class BlockHashes:
             self._hash.update(block)
             self._size += len(block)
             if self._size == self._full:
-                self._rows = self.rows()
+                self.whole = self.rows()
                 self._begin()
 
     def rows(self) -> list[Row]:
         """The rows of the whole blocks, and of the rest if there is one."""
-        return [*self._rows, [self._size, self._hash.hexdigest()]] if self._size else self._rows
-
-    def whole(self) -> list[Row]:
-        """The rows of the whole blocks."""
-        return self._rows
+        return [*self.whole, [self._size, self._hash.hexdigest()]] if self._size else self.whole
 
 
 @dataclass(frozen=True)
@@ -285,22 +279,14 @@ def special_id(tok: Tokenizer, option: str, text: str | bool) -> int:
     if (name := next((name for name in names if name in specials), None)) is not None:
         return specials[name]
     purpose = f"to put {'after' if option == 'end_of_text' else 'before'} each document"
+    without = "or encode without one (", OptionName(option, False), ")."
     if not specials:
-        raise UsageError(
-            f"the tokenizer has no special token {purpose}. Add one (tokenmill extend --special-token), or encode without one (",
-            OptionName(option, False),
-            ").",
-        )
+        problem = f"the tokenizer has no special token {purpose}"
+        raise UsageError(problem, ". Add one (tokenmill extend --special-token), ", *without)
+    problem = "no token is known" if text is True else f"the tokenizer has no special token {text!r}"
     known = ", ".join(map(repr, list(specials)[:12]))
-    raise UsageError(
-        "no token is known" if text is True else f"the tokenizer has no special token {text!r}",
-        f" {purpose}; its special tokens are: {known}. ",
-        "Name one of them (",
-        OptionName(option, ...),
-        "), or encode without one (",
-        OptionName(option, False),
-        ").",
-    )
+    others = f" {purpose}; its special tokens are: {known}. Name one of them ("
+    raise UsageError(problem, others, OptionName(option, ...), "), ", *without)
 
 
 def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, int] | None = None) -> Path:

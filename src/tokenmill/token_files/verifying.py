@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +18,11 @@ from ..jobs.progress import Meter, Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..sources.documents import Place, parts_of
 from ..sources.find import find_sources, ignore_skip, size_of
+from ..tokenizer.tokenizer import Tokenizer
 from .formats import FORMATS, summary_of
-from .parts import Counts, PartWriter, encode_sources
+from .parts import encode_sources
 from .reading import TokenFile, check_tokenizer, load_tokens
 from .settings import EncodeOptions, Metadata, Settings, metadata_path
-
-if TYPE_CHECKING:
-    from ..tokenizer.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -150,66 +150,42 @@ def _check_sources(
         )
     options = dict(metadata.options)
     special, read = options.pop("special"), ReadOptions(**options)
-    ids = metadata.begin_of_text, metadata.end_of_text
-    settings = Settings(metadata.format, metadata.dtype, *ids, EncodeOptions(special=special, read=read))
+    separators = metadata.begin_of_text, metadata.end_of_text
+    settings = Settings(metadata.format, metadata.dtype, *separators, EncodeOptions(special=special, read=read))
     on_skip = ignore_skip if read.skip_damaged else None  # what was left out before is left out again
     files = find_sources(sources, on_skip)
     if metadata.part:
         (chosen,) = parts_of(files, read, [metadata.part["number"]], metadata.part["of"])
     else:
         chosen = [(file, size_of(file), None) for file in files]
-    meter = Meter(progress and partial(progress, "encode"), [sum(size for _, size, _ in chosen)])
-    comparison = _Comparison(tokens)
-    show = partial(meter.set, 0)
+    show = progress and partial(progress, "encode")
+    done = documents = 0
     try:
-        encode_sources(tok, settings, chosen, comparison, Place(), num_threads, on_skip, show, lambda place: None)
+        with closing(encode_sources(tok, settings, chosen, Place(), num_threads, on_skip, show)) as jobs:
+            for encoded in chain.from_iterable(job.encoded for job in jobs):
+                ids = np.frombuffer(encoded.ids, tokens.ids.dtype)
+                own = tokens.ids[done : done + len(ids)]
+                if (wrong := own != ids[: len(own)]).any():
+                    raise _other_ids(tokens, done + int(wrong.argmax()))
+                ends = np.frombuffer(encoded.ends, np.int64) + done
+                bounds = tokens._bounds.between(documents + 1, min(documents + len(ends), len(tokens)) + 1)
+                if not np.array_equal(bounds, ends):
+                    number = documents + int(np.append(bounds != ends[: len(bounds)], True).argmax())
+                    raise FormatError(f"{tokens.path}: document {number:,} has another length than the sources give")
+                done += len(ids)
+                documents += len(ends)
     except InputError as error:
         if OptionName("skip_damaged", True) not in error.args:
             raise
         raise FormatError(error.args[0], ". It could be read when the token file was made.") from error
-    comparison.finish()
+    if done != len(tokens.ids):
+        raise _other_ids(tokens, min(done, len(tokens.ids)))
 
 
-class _Comparison(PartWriter):
-    """Compares what would be written with a token file."""
-
-    def __init__(self, tokens: TokenFile) -> None:
-        self.counts = Counts()
-        self._tokens = tokens
-        self._ids: Any = tokens.ids.view(np.uint8).data if len(tokens.ids) else memoryview(b"")
-        self._done = self._documents = 0
-
-    def write_ids(self, data: Any) -> None:
-        own = self._ids[self._done : self._done + len(data)]
-        if own != memoryview(data)[: len(own)]:
-            a, b = (np.frombuffer(each, np.uint8)[: len(own)] for each in (own, data))
-            self._differ(self._done + int((a != b).argmax()))
-        self._done += len(data)
-
-    def write_lengths(self, data: Any) -> None:
-        lengths, bounds = np.frombuffer(data, np.int64), self._tokens._bounds
-        last = min(self._documents + len(lengths) + 1, len(bounds))
-        own = np.diff(bounds.between(self._documents, last))
-        if not np.array_equal(own, lengths):
-            wrong = np.flatnonzero(own != lengths[: len(own)])
-            number = self._documents + (int(wrong[0]) if len(wrong) else len(own))
-            raise FormatError(f"{self._tokens.path}: document {number:,} has another length than the sources give")
-        self._documents += len(lengths)
-
-    def write_names(self, data: Any) -> None:
-        """Names are in Parquet only."""
-
-    def finish(self) -> None:
-        """Raise FormatError if the file has more ids, or less, than the sources."""
-        if self._done != len(self._ids):
-            self._differ(min(self._done, len(self._ids)))
-
-    def _differ(self, byte: int) -> None:
-        tokens = self._tokens
-        number = byte // tokens.ids.itemsize
-        offsets = tokens.offsets
-        document = 0 if offsets is None else int(np.searchsorted(offsets, number, "right")) - 1
-        where = byte + getattr(tokens.ids, "offset", 0)
-        raise FormatError(
-            f"{tokens.path}: from byte {where:,} on, in document {document:,}, it has other ids than the sources give"
-        )
+def _other_ids(tokens: TokenFile, number: int) -> FormatError:
+    """The error for a file that has another id of this number than the sources, or more or fewer ids."""
+    document = int(np.searchsorted(tokens._bounds.array, number, "right")) - 1
+    where = number * tokens.ids.itemsize + getattr(tokens.ids, "offset", 0)
+    return FormatError(
+        f"{tokens.path}: from byte {where:,} on, in document {document:,}, it has other ids than the sources give"
+    )

@@ -8,11 +8,12 @@ from __future__ import annotations
 import itertools
 import sys
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnknownOptionError, UsageError, WrongTypeError
+from ..errors import UsageError, WrongTypeError
 from ..split import Splitter
+from ..split._scan_cy import Scanner
 from ..split.patterns import LINES
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
@@ -28,7 +29,6 @@ from .normalization import repair
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
-    from ..split._scan_cy import Scanner
     from .offsets import Offsets
     from .streams import StreamDecoder
 
@@ -50,6 +50,7 @@ class Core:
             raise UsageError(f"cache_bytes is {cache_bytes}; give 0 (no cache) or more")
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
         self.added = AddedTokens(vocabulary)
+        self.plan = self.added.plan
 
     @lazy
     def tokens(self) -> list[bytes | None]:
@@ -268,22 +269,6 @@ class Core:
 
     # Texts with added tokens
 
-    def plan(
-        self,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
-        **unknown: object,
-    ) -> Plan:
-        """The plan for tiktoken's two arguments."""
-        if unknown:
-            raise UnknownOptionError(
-                f"no option {next(iter(unknown))!r}; those for special tokens are allowed_special, disallowed_special"
-            )
-        try:
-            return self.added.plan(allowed_special, disallowed_special)
-        except (AttributeError, TypeError):
-            raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
-
     def encode(self, text: str | bytes, plan: Plan, num_threads: int | None = 1) -> list[int]:
         """The ids of `text`, on several threads if it is long. Raises SpecialTokenError for a text that the plan refuses."""
         try:
@@ -323,7 +308,7 @@ class Core:
         continued: bool = False,
     ) -> tuple[bytearray, memoryview]:
         """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
-        if self.scanner and not plan.refused:
+        if self.scanner and plan.refused_finder is None:
             kernel, sections = self.kernel, plan.sections
             return encode_documents(kernel, text, ends, sections, goes_on, end_of_text, width, begin_of_text, continued)
         bounds = [0, *ends]
@@ -360,7 +345,7 @@ class Core:
             found = self._by_kernel("prefix", text, plan, min(max_tokens, sys.maxsize), vocabulary.packed[1], unknown)
             if found is not None:
                 return found
-        from .truncation import truncate  # late: the kernel tells nearly all
+        from .offsets import truncate  # late: the kernel tells nearly all
 
         return truncate(self, text, max_tokens, plan)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import accumulate
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import UsageError
 from ..vocabulary import Vocabulary
@@ -18,10 +18,8 @@ from ..vocabulary.library_model import LibraryModel, library_call
 from .core import Core
 from .normalization import repair
 from .offsets import Offsets
+from .special import Plan
 from .streams import StreamDecoder
-
-if TYPE_CHECKING:
-    from .special import Plan
 
 Pieces = list[tuple[int, int, int]]  # ids, each with its first character and the one after its last
 
@@ -102,9 +100,7 @@ class LibraryCore(Core):
         self.added.check(text, plan)
         always = self.added.always if self.model.library == "sentencepiece" else frozenset()
         spelt = self._hidden or self._pattern(self.added.special | always).search(text)
-        if not spelt:
-            return self._of_library(self.model.tokenizer, text, 0, offsets)
-        if self._found and plan.allowed == self._found == self.added.special:
+        if not spelt or (self._found and plan.allowed == self._found == self.added.special):
             return self._of_library(self.model.tokenizer, text, 0, offsets)
         pieces: Pieces = []
         start = 0

@@ -21,15 +21,12 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial, reduce
-from itertools import accumulate, chain, pairwise, starmap
-from typing import TYPE_CHECKING
+from itertools import accumulate, chain, pairwise
 
 from ..errors import WrongTypeError
 from ..split.splitter import finder_of
 from ..vocabulary import NORMALIZERS
-
-if TYPE_CHECKING:
-    from ..vocabulary.normalization import Step
+from ..vocabulary.normalization import Step
 
 Change = Callable[[str], str]
 
@@ -127,16 +124,7 @@ def _joins(character: str, form: str) -> bool:
 def _compositions() -> list[tuple[str, str]]:
     """The pairs of characters that NFC makes one, without those of Hangul and those that are younger than Unicode 9.0."""
     pairs = []
-    blocks = (
-        (0xC0, 0x500),
-        (0x600, 0x700),
-        (0x900, 0x1030),
-        (0x1B00, 0x1B50),
-        (0x1E00, 0x2300),
-        (0x3040, 0x3100),
-        (0x11080, 0x11600),
-    )
-    for character in map(chr, chain.from_iterable(starmap(range, blocks))):
+    for character in map(chr, chain(range(0xC0, 0x3100), range(0x11080, 0x11600))):
         parts = unicodedata.decomposition(character).split()
         if len(parts) == 2 and parts[0][0] != "<" and unicodedata.normalize("NFC", character) == character:
             pairs.append((chr(int(parts[0], 16)), chr(int(parts[1], 16))))

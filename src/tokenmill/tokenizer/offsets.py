@@ -1,4 +1,4 @@
-"""The sections of a text, and the span of it that each id stands for, also where it is normalized before it is encoded.
+"""The sections of a text, the span of it that each id stands for, also where it is normalized before, and cuts between tokens.
 
 encoding/_sections_cy.py defines what a text consists of: parts that are split into pretokens, added tokens, and stretches that
 are normalized first.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..errors import UsageError
 from .encoding._spans_cy import character_spans, token_spans
 from .normalization import align, encoded
 
@@ -165,3 +167,52 @@ def part_texts(data: bytes, row_memory: Memory, changes: Sequence[bytes]) -> Ite
             continue
         text = (changes[stretch] if kind & IN_CHANGED else data)[start:end]
         yield n, kind & 3, b" " + text if kind & 3 == PREFIXED_PART else text
+
+
+def truncate(core: Core, text: str, max_tokens: int, plan: Plan) -> str:
+    """The slow path of Core.truncate, by the ends of all tokens."""
+    text, data, ends = _token_ends(core, text, max_tokens, plan, 0, max_tokens)
+    return text if len(ends) <= max_tokens else _first_that_fits(core, data, 0, ends[:max_tokens], max_tokens, plan)
+
+
+def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
+    """`text` in chunks that end with a token of the text and take at most `max_tokens` tokens each."""
+    text, data, ends = _token_ends(core, text, max_tokens, plan, 1)
+    ends[-1:] = [len(data)]  # what a normalizer removes at the end of a text belongs to the last token
+    result: list[str] = []
+    start = first = 0
+    while start < len(data):
+        chunk = _first_that_fits(core, data, start, ends[first : first + max_tokens], max_tokens, plan)
+        if not chunk:
+            character = data[start : start + 4].decode(errors="ignore")[:1]
+            raise UsageError(f"{character!r} alone takes more than {max_tokens} tokens; allow more")
+        result.append(chunk)
+        start += len(chunk.encode())
+        while first < len(ends) and ends[first] <= start:
+            first += 1
+    return result
+
+
+def _token_ends(
+    core: Core, text: str, max_tokens: int, plan: Plan, least: int, limit: int = -1
+) -> tuple[str, bytes, list[int]]:
+    """The text, its UTF-8 and the ends of its tokens in that. least: the smallest `max_tokens` that is allowed."""
+    if not isinstance(max_tokens, Integral) or max_tokens < least:
+        raise UsageError(f"max_tokens is {max_tokens!r}; give a number, {least} or more")
+    text, data = encoded(text)
+    core.added.check(data, plan)
+    return text, data, core.token_ends(data, plan, limit)
+
+
+def _first_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], max_tokens: int, plan: Plan) -> str:
+    """The longest text from `start` to one of `ends` that takes at most `max_tokens` tokens; "" for none.
+
+    A stretch of a text may take more tokens alone than it has in the text, because its pretokens are cut short.
+    """
+    for end in sorted(dict.fromkeys(ends), reverse=True):
+        while start < end < len(data) and 0x80 <= data[end] < 0xC0:  # inside a character
+            end -= 1
+        chunk = data[start:end].decode()
+        if chunk and core.count(chunk, plan) <= max_tokens:
+            return chunk
+    return ""

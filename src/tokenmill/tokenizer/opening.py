@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from ..options import Option, Options
 from .loading import load
 from .tokenizer import Tokenizer
+
+TokenizerOption = Annotated[Any, Option("The tokenizer: a file, a folder, or the name of a published encoding.")]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache, partial
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypedDict
 
-from ..errors import SpecialTokenError, UsageError
+from ..errors import SpecialTokenError, UnknownOptionError, UsageError, WrongTypeError
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.normalization import Step
 from .encoding._finder_cy import Finder
@@ -20,19 +20,27 @@ from .normalization import CHARACTER_STEPS, class_page, joined_pairs, normalizer
 
 STRETCH_START = 4  # the rules of _sections_cy.pxd for a space before a text
 PREFIXES: dict[object, int] = {False: 0, True: 1, "first": 2, "text": 3}
+Specials = str | Collection[str]
+NONE: frozenset[str] = frozenset()
+
+
+class SpecialOptions(TypedDict, total=False):
+    """The options of `Tokenizer.encode`, which all methods that encode take."""
+
+    allowed_special: Specials
+    disallowed_special: Specials
 
 
 class Plan(NamedTuple):
     """The treatment of special tokens that a text spells.
 
-    allowed: the control tokens to find. refused: the texts that are an error.
-    refused_finder, sections: the same for the kernel, the second with the tokens that are not special, the normalization
-        and the space before a text. None where there is nothing to do.
+    allowed: the control tokens to find. refused_finder: finds the texts that are an error.
+    sections: what the kernel does: it also finds the tokens that are not special, normalizes, and puts a space before a text.
+    Both are None where there is nothing to do.
     steps: what `sections` changes text by.
     """
 
     allowed: frozenset[str]
-    refused: frozenset[str]
     refused_finder: Finder | None
     sections: Sections | None
     steps: tuple[Step, ...]
@@ -59,26 +67,29 @@ class AddedTokens:
         self._plan = lru_cache(maxsize=64)(self._make_plan)
         self._sections = lru_cache(maxsize=64)(self._make_sections)
 
-    def plan(self, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]) -> Plan:
+    def plan(self, allowed_special: Specials = NONE, disallowed_special: Specials = "all", **unknown: object) -> Plan:
         """Return the rule that tiktoken's two arguments ask for."""
-        if isinstance(allowed_special, str):
-            if allowed_special != "all":
-                raise UsageError(f"allowed_special is {allowed_special!r}; give a set of token texts, or 'all'")
-            allowed = self.special
-        else:
-            allowed = self.special.intersection(allowed_special)
-        if not isinstance(disallowed_special, str):
-            return self._plan(allowed, frozenset(disallowed_special))
-        if disallowed_special != "all":
+        if unknown:
+            raise UnknownOptionError(
+                f"no option {next(iter(unknown))!r}; those for special tokens are allowed_special, disallowed_special"
+            )
+        if isinstance(allowed_special, str) and allowed_special != "all":
+            raise UsageError(f"allowed_special is {allowed_special!r}; give a set of token texts, or 'all'")
+        if isinstance(disallowed_special, str) and disallowed_special != "all":
             raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
-        return self._plan(allowed, None)
+        try:
+            every, others = isinstance(allowed_special, str), isinstance(disallowed_special, str)
+            allowed = self.special if every else self.special.intersection(allowed_special)
+            return self._plan(allowed, None if others else frozenset(disallowed_special))
+        except (AttributeError, TypeError):
+            raise WrongTypeError("allowed_special and disallowed_special are collections of texts, or 'all'") from None
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str] | None) -> Plan:
         """Return a plan. refused: None for all control tokens that are not allowed."""
         if refused is None:
             refused = self.special - allowed
         refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
-        return Plan(allowed, refused, refused_finder, *self._sections(self.always | allowed))
+        return Plan(allowed, refused_finder, *self._sections(self.always | allowed))
 
     def _make_sections(self, contents: frozenset[str]) -> tuple[Sections | None, tuple[Step, ...]]:
         """Return what the kernel does with the text beside the tokens `contents`, None for nothing; and its steps."""

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Never, Unpack
 
-from ..errors import (
-    UnknownTokenError,
-    UsageError,
-    checks_methods,
-    refuse_unknown,
-    require,
-    suggests_options,
-)
-from ..vocabulary import AddedToken, Event, Vocabulary
+from .. import formats
+from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unknown, require, suggests_options
+from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
 from .cores import CACHE_BYTES, core_of
+from .special import NONE, SpecialOptions, Specials
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,16 +27,6 @@ if TYPE_CHECKING:
     from .offsets import Offsets
     from .special import Plan
     from .streams import StreamDecoder, StreamEncoder
-
-Specials = str | Collection[str]
-NONE: frozenset[str] = frozenset()
-
-
-class SpecialOptions(TypedDict, total=False):
-    """The options of `Tokenizer.encode`, which all methods that encode take."""
-
-    allowed_special: Specials
-    disallowed_special: Specials
 
 
 @checks_methods
@@ -71,11 +56,8 @@ class Tokenizer:
                 f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
             )
         self._name, self._source = name, source
-        # For tokenmill's own modules, which need more than this class offers.
-        self._core = core_of(vocabulary, cache_bytes)
+        self._core = core_of(vocabulary, cache_bytes)  # for tokenmill's own modules
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
-
-    # Encoding
 
     def encode(
         self,
@@ -189,12 +171,9 @@ class Tokenizer:
         """
         given = text_or_bytes
         token = given.encode(errors="surrogatepass") if isinstance(given, str) else bytes(memoryview(given))
-        try:
-            return self._core.ids_by_token[token]
-        except KeyError:
-            raise UnknownTokenError(
-                f"{text_or_bytes!r} is not a token of the vocabulary; encode it to see its tokens"
-            ) from None
+        if (id := self._core.ids_by_token.get(token)) is None:
+            raise UnknownTokenError(f"{given!r} is not a token of the vocabulary; encode it to see its tokens")
+        return id
 
     def encode_with_offsets(self, text: str, *, normalized: bool = False, **special: Unpack[SpecialOptions]) -> Offsets:
         """The ids of `text` with their spans in it, in bytes and in characters; options as for `encode`.
@@ -205,8 +184,6 @@ class Tokenizer:
         [[0, 1], [1, 3], [3, 6]]
         """
         return self._core.encode_with_offsets(text, self._plan(special), normalized)
-
-    # Counting and cutting
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
@@ -233,8 +210,7 @@ class Tokenizer:
     def encode_with_unstable(self, text: str, **special: Unpack[SpecialOptions]) -> tuple[list[int], list[list[int]]]:
         """The ids that no later text can change, and each sequence of ids that may come after them, as in tiktoken.
 
-        For text that is still being typed. Every token that may complete the last pretoken is tried, so a long pretoken is
-        slow.
+        For text that is still being typed. Every token that may complete the last pretoken is tried: a long one is slow.
 
         >>> tok.encode_with_unstable("low lowe")
         ([258], [[262], [265]])
@@ -261,7 +237,7 @@ class Tokenizer:
         >>> tok.chunks("low lower lowest", 2)
         ['low lower', ' lowest']
         """
-        from .truncation import chunks
+        from .offsets import chunks
 
         return chunks(self._core, text, max_tokens, self._plan(special))
 
@@ -326,8 +302,6 @@ class Tokenizer:
         """A decoder that accepts ids as they arrive and returns only whole characters; options as for `decode`."""
         return self._core.stream_decoder(errors, self._core.special_ids if skip_special_tokens else frozenset())
 
-    # Properties
-
     @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary this tokenizer was made from."""
@@ -361,11 +335,10 @@ class Tokenizer:
     @property
     def eot_token(self) -> int:
         """The id of the special token <|endoftext|>. Raises UnknownTokenError (a KeyError) if there is none."""
-        try:
-            return self.vocabulary.special_tokens["<|endoftext|>"]
-        except KeyError:
+        if (id := self.vocabulary.special_tokens.get("<|endoftext|>")) is None:
             found = ", ".join(self.vocabulary.special_tokens) or "none"
-            raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {found}") from None
+            raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {found}")
+        return id
 
     def is_special_token(self, id: int) -> bool:
         """Return whether `id` is a special token."""
@@ -376,9 +349,7 @@ class Tokenizer:
         """The regular expression that cuts text into pretokens; None if the whole text is one pretoken."""
         patterns = self.vocabulary.split_patterns
         if len(patterns) > 1:
-            raise UsageError(
-                f"this tokenizer splits by {len(patterns)} patterns in turn; see tok.vocabulary.split_patterns"
-            )
+            raise UsageError(f"the tokenizer splits by {len(patterns)} patterns; see tok.vocabulary.split_patterns")
         return patterns[0] if patterns else None
 
     @property
@@ -395,7 +366,6 @@ class Tokenizer:
     # With Hugging Face's names. Tokens are spelt as there: " low" is "Ġlow".
 
     def __len__(self) -> int:
-        """`n_vocab`."""
         return self.n_vocab
 
     def get_vocab(self) -> dict[str, int]:
@@ -425,10 +395,7 @@ class Tokenizer:
         >>> chat.encode("<|user|>low", allowed_special="all")
         [32768, 310]
         """
-        from ..vocabulary import surgery  # late, like dataclasses, which it needs
-
-        vocabulary = surgery.with_special_tokens(self.vocabulary, checked_special_tokens(texts))
-        return self._with(vocabulary)
+        return self._with(surgery.with_special_tokens(self.vocabulary, checked_special_tokens(texts)))
 
     def prefix(self, vocab_size: int) -> Tokenizer:
         """The tokenizer that the same training would have produced with a smaller `vocab_size`; the whole one if it is not smaller.
@@ -441,8 +408,6 @@ class Tokenizer:
         >>> large.prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True
         """
-        from ..vocabulary import surgery
-
         return self._with(surgery.prefix(self.vocabulary, vocab_size))
 
     def token_byte_values(self) -> list[bytes]:
@@ -460,8 +425,6 @@ class Tokenizer:
         overwrite: replace an existing tokenizer. Without it, an existing one raises OutputError.
         Returns notes on what the format cannot store. Raises ConversionError if ids would change.
         """
-        from .. import formats
-
         return formats.write(self.vocabulary, path, format, lossy=lossy, overwrite=overwrite, tokenizer=Tokenizer)
 
     @classmethod
@@ -481,13 +444,7 @@ class Tokenizer:
         >>> tokenmill.Tokenizer.from_ranks(ranks, split="cl100k").encode("ab")
         [97, 98]
         """
-        if not mergeable_ranks:
-            raise UsageError("mergeable_ranks is empty")
-        tokens = {id: token for token, id in mergeable_ranks.items()}
-        if min(tokens) < 0 or len(tokens) < len(mergeable_ranks):
-            raise UsageError("mergeable_ranks has a negative id, or one that two tokens share")
-        added = tuple(AddedToken(content, id) for content, id in (special_tokens or {}).items())
-        return cls(Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,), added_tokens=added), name=name)
+        return cls(surgery.of_ranks(mergeable_ranks, split, special_tokens or {}), name=name)
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
         """A tiktoken.Encoding that returns the same ids. Raises ConversionError if that is impossible, as for Picky BPE.
@@ -495,8 +452,6 @@ class Tokenizer:
         lossy: for a Picky tokenizer, export its remaining tokens, encoded by rank. Some texts then get different ids;
             `tokenmill.export_loss` measures how many.
         """
-        from .. import formats
-
         return formats.to_tiktoken(self.vocabulary, self._name, lossy=lossy)
 
     def as_transformers(self, **settings: Any) -> transformers.PreTrainedTokenizerFast:
@@ -516,8 +471,6 @@ class Tokenizer:
 
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that returns the same ids; options as for `to_tiktoken`."""
-        from .. import formats
-
         return formats.to_hf(self.vocabulary, lossy=lossy)
 
     def __reduce__(self) -> tuple:
@@ -545,10 +498,3 @@ class Tokenizer:
 
     def _with(self, vocabulary: Vocabulary) -> Tokenizer:
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
-
-
-def expect_tokenizers(*values: object) -> None:
-    """UsageError for a value that is not a Tokenizer, such as a path."""
-    for value in values:
-        if not isinstance(value, Tokenizer):
-            raise UsageError(f"expected a Tokenizer, not {value!r}; for a file or a name: tokenmill.load")

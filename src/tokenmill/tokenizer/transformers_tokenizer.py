@@ -250,15 +250,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         names = self.model_input_names
         with_types = "token_type_ids" in names if of.return_token_type_ids is None else of.return_token_type_ids
         with_mask = "attention_mask" in names if of.return_attention_mask is None else of.return_attention_mask
-        other = (
-            pads
-            or with_types
-            or of.return_special_tokens_mask
-            or of.return_length
-            or of.return_overflowing_tokens
-            or offsets
-        )
-        if isinstance(text, str) and not (other or of_chat):
+        others = of.return_special_tokens_mask, of.return_length, of.return_overflowing_tokens
+        if isinstance(text, str) and not (pads or with_types or offsets or of_chat or any(others)):
             before, after = self.tables.core.affixes if of.add_special_tokens else ([], [])
             one = self.tables.core.encode(text, plan)
             if truncates and len(one) > (room := max(0, (of.max_length or 0) - len(before + after))):

@@ -1,11 +1,11 @@
-"""Vocabularies made from others without a text: under new ids, with more special tokens, or cut to a smaller size.
+"""Vocabularies made from ranks or from others without a text: under new ids, with more special tokens, or cut to a smaller size.
 
 `renumber` is the one operation behind pruning, replacing and cutting: it gives each token a new id or leaves it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -13,6 +13,17 @@ from .vocabulary import AddedToken, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+def of_ranks(ranks: Mapping[bytes, int], split: str, special_tokens: Mapping[str, int]) -> Vocabulary:
+    """The vocabulary of the arguments of tiktoken.Encoding."""
+    if not ranks:
+        raise UsageError("mergeable_ranks is empty")
+    tokens = {id: token for token, id in ranks.items()}
+    if min(tokens) < 0 or len(tokens) < len(ranks):
+        raise UsageError("mergeable_ranks has a negative id, or one that two tokens share")
+    added = tuple(AddedToken(content, id) for content, id in special_tokens.items())
+    return Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,), added_tokens=added)
 
 
 def all_ids(vocabulary: Vocabulary) -> set[int]:
