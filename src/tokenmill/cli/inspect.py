@@ -9,7 +9,7 @@ from typing import Annotated
 from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
-from ..quality.inspection import InspectionOptions
+from ..quality.judging import InspectionOptions
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import EncoderOpening
 from . import _options as opt
@@ -42,7 +42,7 @@ def inspect(
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
     from ..formats.finding import files_read
-    from ..quality.inspection import inspect as inspect_tokenizer
+    from ..quality.judging import inspect as inspect_tokenizer
     from ..quality.names import given_name, tokenizer_name
 
     named, path = given_name(tokenizer)
@@ -71,7 +71,7 @@ def compare(
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
     from ..formats.finding import files_read
-    from ..quality.comparison import compare as compare_tokenizers
+    from ..quality.judging import compare as compare_tokenizers
     from ..quality.names import given_name, tokenizer_name
 
     given = [given_name(argument) for argument in tokenizers]

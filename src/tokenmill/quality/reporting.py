@@ -31,6 +31,28 @@ Level = Literal["act", "look", "good"]
 Tile = tuple[str, list[tuple[str, str, bool]]]
 Section = tuple[str, str, Sequence[str]]
 Item = TypeVar("Item", Table, Chart)
+SECTIONS: Sequence[Section] = (  # of reports on one tokenizer and on several; those without tables are not shown
+    ("Overview", "", ("vocabulary", "text")),
+    ("Side by side", "", ("compression", "differences", "vocabularies")),
+    ("Compared with others", "", ("references",)),
+    ("By source and script", "", ("domain_bytes", "domain_fertility", "domains", "languages", "scripts")),
+    (
+        "Junk",
+        "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
+        ("thresholds", "junk"),
+    ),
+    (
+        "Tokens that cannot be reached, or only in part",
+        "These follow from the vocabulary and its split pattern, without a text.",
+        ("unreachable", "partial"),
+    ),
+    ("Unused and rare tokens", "", ("unused", "rare", "worth_replacing")),
+    ("The vocabularies", "", ("overlap", "exchanged")),
+    ("Superwords", "", ("superwords",)),
+    ("Training", "", ("removed",)),
+    ("Tokens worth a look", "", ("longest",)),
+    ("Sizes", "", ("sizes",)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +181,7 @@ class Report:
     lead: str
     about: dict[str, object]
     tables: list[Table]
-    sections: Sequence[Section]
+    sections: Sequence[Section] = SECTIONS
     tiles: Sequence[Tile] = ()
     summary: str = ""
     findings: list[Finding] = field(default_factory=list)
