@@ -17,6 +17,8 @@ from .counting.to_folder import count_to_folder as count_to_folder
 from .formats.finding import Origin as Origin
 from .jobs.work import JobOptions as JobOptions
 from .quality.certificate import Certificate as Certificate
+from .quality.certificate import ExportLoss as ExportLoss
+from .quality.certificate import export_loss as export_loss
 from .quality.change_job import Changed as Changed
 from .quality.change_job import Convert as Convert
 from .quality.change_job import Converted as Converted
@@ -27,8 +29,6 @@ from .quality.checking import Agreement as Agreement
 from .quality.checking import Difference as Difference
 from .quality.checking import check as check
 from .quality.evaluation_text import Judgement as Judgement
-from .quality.export_loss import ExportLoss as ExportLoss
-from .quality.export_loss import export_loss as export_loss
 from .quality.extending import Replaced as Replaced
 from .quality.extending import extend as extend
 from .quality.extending import replace as replace

@@ -192,7 +192,7 @@ def cost_of_export(
         return {}
     import dataclasses
 
-    from ..quality.export_loss import export_loss, sample_counts
+    from ..quality.certificate import export_loss, sample_counts
 
     superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
     text = list(sample) or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))

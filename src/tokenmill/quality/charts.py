@@ -11,14 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from importlib import resources
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from .evaluation_text import Judgement
-from .references import Figures, references
+from .references import Figures, asset, references
 from .token_lists import LEFT_OUT, with_words_as_pretokens
 from .usage import ordinary_tokens
 
@@ -81,11 +80,10 @@ class Chart:
 
     def _repr_svg_(self) -> str:
         """The chart as an SVG file that needs no page, for a notebook: its style is inside."""
-        style = resources.files(__package__).joinpath("assets", "report.css").read_text(encoding="utf-8")
         head, _, rest = draw(self).partition(">")
         width, height = re.findall(r"\d+", head.split("viewBox=")[1])[2:4]
         head = head.replace("<svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"', 1)
-        return f"{head}><style>{style}</style>{rest}"
+        return f"{head}><style>{asset('report.css')}</style>{rest}"
 
     def rows(self) -> list[tuple[object, ...]]:
         """The data, as rows for a spreadsheet; the first row names the columns."""
@@ -245,14 +243,9 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
 
 
 def _scale(low: float, high: float, start: float, stop: float, log: bool) -> Scale:
-    if log:
-        low, high = math.log10(low), math.log10(high)
-    span = (high - low) or 1.0
-
-    def scale(value: float) -> float:
-        return start + ((math.log10(value) if log else value) - low) / span * (stop - start)
-
-    return scale
+    place = math.log10 if log else float
+    span = (place(high) - place(low)) or 1.0
+    return lambda value: start + (place(value) - place(low)) / span * (stop - start)
 
 
 def _ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:

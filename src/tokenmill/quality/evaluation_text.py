@@ -177,7 +177,7 @@ class EvaluationText:
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
         """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
-        if is_guest(tok):
+        if tok.vocabulary.library is not None:
             for name, source in self.sources.items():
                 if isinstance(source, WordCounts):
                     raise UsageError(
@@ -269,11 +269,6 @@ class StretchSplitter(Splitter):
         """There is no pattern to warn of."""
 
 
-def is_guest(tok: Tokenizer) -> bool:
-    """Whether another library encodes (WordPiece, Unigram and others): there are no pretokens to count."""
-    return tok.vocabulary.library is not None
-
-
 def _apart(files: list[Path | str]) -> str:
     """A name that distinguishes these files: their path, or their common folder."""
     return printable(os.path.commonpath(files) if len(files) > 1 else files[0])
@@ -305,7 +300,8 @@ class Judgement:
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and find how often each of its merges happens."""
-    counts = [] if is_guest(tok) else text.counts(tok, progress)  # a guest has no merges to replay, and no pretokens
+    # Where another library encodes (WordPiece, Unigram and others), there are no pretokens, and no merges to replay.
+    counts = text.counts(tok, progress) if tok.vocabulary.library is None else []
     swallowed: list[Swallowed] = []
     if counts:
         replayed = replay_events(tok.vocabulary, text.together(tok, progress), progress)

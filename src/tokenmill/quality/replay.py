@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from ..jobs.progress import Progress
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
 from .tables import Column, Table, Token
-from .usage import code_points, slices
+from .usage import slices
 
 if TYPE_CHECKING:
     from ..events._replay_cy import EventTable
@@ -70,7 +71,8 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     >>> result.happened.tolist(), result.right.tolist()
     ([10, 7], [10, 10])
     """
-    events, table = _prepared(vocabulary)
+    events = events_of(vocabulary)
+    table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
@@ -84,12 +86,6 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
             progress("replay", stop, len(counts))
     left, right = _frequencies(events, table, happened, start)
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
-
-
-@lru_cache(maxsize=4)
-def _prepared(vocabulary: Vocabulary) -> tuple[np.ndarray, EventTable]:
-    events = events_of(vocabulary)
-    return events, event_table(vocabulary, events)
 
 
 @lru_cache(maxsize=4)
@@ -122,13 +118,14 @@ def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
 def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
     """The pretokens from `first` to `stop` as ids of the alphabet, uint32, and the end of each pretoken among them."""
     begin, end = int(counts.offsets[first]), int(counts.offsets[stop])
-    data = counts.arena[begin:end]
+    data = counts.arena[begin:end].tobytes()
     ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
     ids = _ids_of_alphabet(vocabulary)
     if vocabulary.alphabet == "bytes":
-        return ids[data], np.ascontiguousarray(ends, np.uint64)
-    codes, sizes = code_points(data)
-    return ids[codes], np.searchsorted(np.cumsum(sizes), ends, "right").astype(np.uint64)
+        return ids[np.frombuffer(data, np.uint8)], np.ascontiguousarray(ends, np.uint64)
+    texts = [data[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise([0, *ends.tolist()])]
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    return ids[codes], np.cumsum([*map(len, texts)], dtype=np.uint64)
 
 
 @lru_cache(maxsize=4)

@@ -6,12 +6,12 @@ import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from ..counting import WordCounts
 from ..errors import UsageError, plural
@@ -25,7 +25,6 @@ from .tables import Column, Table, escape_markdown
 
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
 LARGEST_PAGE = 1_000_000  # bytes
-CHUNK = 1 << 20
 
 Level = Literal["act", "look", "good"]
 Tile = tuple[str, list[tuple[str, str, bool]]]
@@ -142,28 +141,22 @@ def start_provenance(text: EvaluationText | None) -> Callable[[Mapping[str, Toke
 
 
 def _measured(name: str, source: Source) -> Measured:
-    files = len(source) if isinstance(source, list) else 1
-    unread = Measured(name, files, 0, "")
-    if isinstance(source, list) and not all(can_read_again(path) and not is_url(path) for path in source):
-        return unread
     hash, nbytes = hashlib.sha256(), 0
-    try:
-        for chunk in _bytes_of(source):
-            hash.update(chunk)
-            nbytes += len(chunk)
-    except OSError:
-        return unread
-    return Measured(name, files, nbytes, hash.hexdigest())
-
-
-def _bytes_of(source: Source) -> Iterator[Any]:
     if isinstance(source, WordCounts):
-        yield from (memoryview(column).cast("B") for column in (source.arena, source.offsets, source.counts))  # type: ignore[arg-type]
-    else:
+        for column in (source.arena, source.offsets, source.counts):
+            hash.update(column)  # type: ignore[arg-type]
+            nbytes += column.nbytes
+        return Measured(name, 1, nbytes, hash.hexdigest())
+    try:
         for path in source:
+            if not can_read_again(path) or is_url(path):
+                return Measured(name, len(source), 0, "")
             with open(path, "rb") as file:
-                while data := file.read(CHUNK):
-                    yield data
+                hashlib.file_digest(file, lambda: hash)
+                nbytes += file.tell()
+    except OSError:
+        return Measured(name, len(source), 0, "")
+    return Measured(name, len(source), nbytes, hash.hexdigest())
 
 
 @dataclass(eq=False, kw_only=True, repr=False)

@@ -23,15 +23,14 @@ def lines_of(table: Table, width: int) -> list[Text]:
     title = Text(table.title, "bold")
     if not table.rows:
         return [title + Text(": none")]
-    if table.total is not None and table.total > len(table.rows):
-        title += Text(f", the first {len(table.rows):,} of {table.total:,}", "not bold")
+    if table.shown:
+        title += Text(f", the {table.shown}", "not bold")
     rows = [[_cell(value, column) for value, column in zip(row, table.columns, strict=True)] for row in table.rows]
-    overview = any(column.kind == "figure" for column in table.columns)
-    heads = [Text("" if overview else column.name) for column in table.columns]
+    heads = [Text("" if table.is_overview else column.name) for column in table.columns]
     widths = _widths(table.columns, heads, rows, width)
     if widths is None:
         return [title, *_turned(table.columns, rows)]
-    shown = rows if overview else [heads, *rows]
+    shown = rows if table.is_overview else [heads, *rows]
     return [title, *(line for row in shown for line in _row(table.columns, row, widths))]
 
 

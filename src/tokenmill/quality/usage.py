@@ -162,15 +162,6 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
     return characters
 
 
-def code_points(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The code points of UTF-8 (uint32), and their sizes in bytes (int64). A byte that is not in a character is a surrogate."""
-    text = data.tobytes().decode("utf-8", "surrogateescape")
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    sizes = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
-    sizes[(codes >= 0xD800) & (codes < 0xE000)] = 1
-    return codes, sizes
-
-
 @lru_cache(maxsize=4)
 def ordinary_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
     """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
