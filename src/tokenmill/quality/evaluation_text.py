@@ -175,20 +175,23 @@ class EvaluationText:
             self._counted[key] = counted
         return self._counted[key]
 
-    def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
-        """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
+    def usages(self, tok: Tokenizer, progress: Progress | None = None) -> dict[str, Usage]:
+        """The usage of `tok` on each domain, with the number of words, which takes another pass over the text."""
+        usages = self._usages(tok, progress)
+        return {name: replace(usage, words=self.words(name)) for name, usage in usages.items()}
+
+    def usage(self, tok: Tokenizer, progress: Progress | None = None) -> Usage:
+        """The usage of `tok` on all domains together, without the number of words."""
+        return reduce(add, self._usages(tok, progress).values())
+
+    def _usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
         if tok.vocabulary.library is not None:
             for name, source in self.sources.items():
                 if isinstance(source, WordCounts):
                     raise UsageError(
                         f"{name} contains word counts, which only byte-pair tokenizers encode; give the text"
                     )
-            usages = {name: measure_texts(tok, self.texts(name)) for name in self.names}
-        else:
-            usages = self._counted_usages(tok, progress)
-        return {name: replace(usage, words=self.words(name)) for name, usage in usages.items()} if words else usages
-
-    def _counted_usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
+            return {name: measure_texts(tok, self.texts(name)) for name in self.names}
         usages, counted = {}, self._counted_for(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
         for place, (name, text) in enumerate(zip(self.names, counted, strict=True)):

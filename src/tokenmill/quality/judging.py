@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from math import log2
-from operator import add
 from typing import Annotated, Any
 
 import numpy as np
@@ -377,7 +375,7 @@ def measure_sizes(
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):
-        usage = reduce(add, text.usages(tok, progress, words=False).values())
+        usage = text.usage(tok, progress)
         density = ratio(usage.bytes, usage.tokens)
         gain = doubling = None
         if rows and density and rows[-1][2]:
