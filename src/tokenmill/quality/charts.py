@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .evaluation_text import Judgement
-from .references import Figures, asset, references
+from .evaluation_text import Judgements
+from .references import Samples, asset, references
 from .token_lists import LEFT_OUT, with_words_as_pretokens
 from .usage import ordinary_tokens
 
@@ -92,7 +92,7 @@ class Chart:
         return [header, *points]
 
 
-def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> list[Chart]:
+def charts_of(judged: Judgements, figures: Samples) -> list[Chart]:
     """The charts of tokenizers: on a text, where they were judged on one, and on the sample."""
     made = [_parity(figures)]
     if judged:
@@ -122,7 +122,7 @@ def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Map
     return Chart(key, title, note, "bars", Axis("group"), axis, series)
 
 
-def _scripts(judged: Mapping[str, Judgement]) -> Chart:
+def _scripts(judged: Judgements) -> Chart:
     alike = with_words_as_pretokens(judged)
     first = next(iter(alike.values())).scripts
     sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def _scripts(judged: Mapping[str, Judgement]) -> Chart:
     return _bars("scripts", "Characters per token, by script", note, Axis("characters per token"), figures)  # type: ignore[arg-type]
 
 
-def _parity(figures: Mapping[str, Figures]) -> Chart:
+def _parity(figures: Samples) -> Chart:
     shown = {name: of.premiums for name, of in figures.items()}
     if len(shown) == 1:
         best = min(references(figures.values()).items(), key=lambda item: item[1].gini or 1)
@@ -159,7 +159,7 @@ def _parity(figures: Mapping[str, Figures]) -> Chart:
     return _bars("parity", "Cost of a language", note, Axis("tokens, English = 1", "times"), ordered)
 
 
-def _beside(figures: Mapping[str, Figures]) -> Chart:
+def _beside(figures: Samples) -> Chart:
     everything = {**references(figures.values()), **figures}
     names = {name: f"▸ {name}" if name in figures else name for name in everything}
     on_sample: dict[str, dict[str, float | None]] = {
@@ -176,7 +176,7 @@ def _beside(figures: Mapping[str, Figures]) -> Chart:
     return _bars("references", "Compared with published vocabularies", note, Axis("bytes per token"), ordered)
 
 
-def _ios(judged: Mapping[str, Judgement]) -> Chart:
+def _ios(judged: Judgements) -> Chart:
     thresholds = np.round(np.linspace(0.3, 1, 71), 2)
     marks = [int(np.searchsorted(thresholds, at - 1e-9)) for at in (0.6, 0.7, 0.8, 0.9, 1.0)]
     series = []
@@ -192,7 +192,7 @@ def _ios(judged: Mapping[str, Judgement]) -> Chart:
     return Chart("ios", "Tokens swallowed by longer ones", note, "lines", x, y, series)
 
 
-def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
+def _rank_frequency(judged: Judgements) -> Chart:
     series = []
     for name, of in judged.items():
         used = np.sort(of.usage.by_id[of.usage.by_id > 0])[::-1].astype(np.float64) / max(1, of.usage.tokens)
@@ -206,7 +206,7 @@ def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
     return Chart("rank_frequency", "Rank and frequency", note, "lines", x, y, series)
 
 
-def _lengths(judged: Mapping[str, Judgement]) -> Chart:
+def _lengths(judged: Judgements) -> Chart:
     series = []
     for name, of in judged.items():
         ids = list(ordinary_tokens(of.tok.vocabulary))

@@ -6,7 +6,7 @@ spread over the draws says how much it depends on which documents happened to be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -134,6 +134,9 @@ class Interval(NamedTuple):
     high: float
 
 
+Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
+
+
 def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
     """sum(above) / sum(below) of the units, with its 95% interval; None for fewer than FEWEST units.
 
@@ -145,10 +148,7 @@ def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
     n = len(above)
     if n < FEWEST or not below.sum():
         return None
-    generator = np.random.default_rng(0)
-    ratios = np.empty(DRAWS)
-    for draw in range(DRAWS):
-        drawn = generator.integers(0, n, n)
-        ratios[draw] = above[drawn].sum() / max(1, below[drawn].sum())
+    drawn = np.random.default_rng(0).integers(0, n, (DRAWS, n))
+    ratios = above[drawn].sum(1) / np.maximum(1, below[drawn].sum(1))
     low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
     return Interval(float(above.sum() / below.sum()), low, high)

@@ -301,6 +301,9 @@ class Judgement:
         return {domain: ratio(usage.tokens, usage.words) for domain, usage in self.usages.items()}
 
 
+Judgements = Mapping[str, Judgement]  # of one text, by the names of the tokenizers
+
+
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and find how often each of its merges happens."""
     # Where another library encodes (WordPiece, Unigram and others), there are no pretokens, and no merges to replay.

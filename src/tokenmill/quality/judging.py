@@ -18,13 +18,13 @@ from ..tokenizer.batches import gc_paused
 from ..tokenizer.tokenizer import expect_tokenizers
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
-from .documents import DRAWS, FEWEST, PART, Interval, bootstrap
-from .evaluation_text import EvaluationText, Judgement, Text, judge
+from .documents import DRAWS, FEWEST, PART, Differences, bootstrap
+from .evaluation_text import EvaluationText, Judgement, Judgements, Text, judge
 from .extending import worth_table
 from .metrics import Measure, languages_table, ratio
 from .names import free_name, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
-from .references import JUNK, Figures, on_sample, references_table
+from .references import JUNK, Samples, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Report, Tile, start_provenance
 from .tables import Best, Cell, Column, Table, cell_text
@@ -229,12 +229,7 @@ def report(
     return compare(tokenizers, text, num_threads=num_threads, progress=progress)
 
 
-Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
-
-
-def _tables(
-    judged: Mapping[str, Judgement], figures: Mapping[str, Figures], thresholds: Sequence[float], named: bool
-) -> list[Table]:
+def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], named: bool) -> list[Table]:
     toks = {name: of.tok for name, of in judged.items()}
     together = {name: of.usage for name, of in judged.items()}
     usages = {name: of.usages for name, of in judged.items()}
@@ -306,7 +301,7 @@ def _differences_table(base: str, differences: Differences, documents: int) -> T
     return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
 
 
-def _compression(judged: Mapping[str, Judgement]) -> Table:
+def _compression(judged: Judgements) -> Table:
     base = next(iter(judged.values())).usage.tokens
     help = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     measures = (
@@ -319,7 +314,7 @@ def _compression(judged: Mapping[str, Judgement]) -> Table:
     return metrics.measured_table("compression", "Compression", rows, "tokenizer", measures)
 
 
-def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) -> Table:
+def _vocabularies(judged: Judgements, thresholds: Sequence[float]) -> Table:
     rows = []
     for name, of in judged.items():
         junk = [ratio(sum(token.ios >= value for token in of.swallowed), of.size) for value in thresholds]

@@ -59,13 +59,11 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     merged = _alone(one_pretoken(vocabulary), left)
     changed = {id for id, text in left.items() if normalize(text) != text}
     settled = FORMS.issuperset(changes.normalizers)
-    by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
     unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
     missing = tokens.keys() - reach.keys()
     for done, id in enumerate(sorted(missing), 1):
         witness, tried, reason = None, 0, "normalizer" if id in changed else "merges"
-        # What a merge by rank does not make of bytes alone, it makes of them nowhere.
-        if not ((settled and id in changed) or (by_rank and id in left and id not in merged)):
+        if not (settled and id in changed):
             trials = (
                 islice(completions(tokens[id]), TRIALS)
                 if id not in left

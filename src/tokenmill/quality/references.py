@@ -71,6 +71,9 @@ class Figures:
         return ratio(len(sample()[domain].encode()), self.tokens.get(domain))
 
 
+Samples = Mapping[str, Figures]  # by the names of the tokenizers
+
+
 def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[str, str] | None = None) -> Figures:
     """The figures of a tokenizer on the shipped sample, or on other texts by domain."""
     text = sample() if text is None else text
@@ -112,7 +115,7 @@ def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
     return {name: of for name, of in known.items() if all(of.tokens != other.tokens for other in but)}
 
 
-def references_table(measured: Mapping[str, Figures]) -> Table:
+def references_table(measured: Samples) -> Table:
     """Tokenizers next to the published vocabularies, all on the sample."""
     rows = []
     for name, of in {**measured, **references(measured.values())}.items():

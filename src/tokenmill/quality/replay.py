@@ -36,8 +36,6 @@ from .usage import slices
 if TYPE_CHECKING:
     from ..events._replay_cy import EventTable
 
-SLICE = 1 << 18  # bytes of pretokens taken at a time
-
 
 @dataclass(frozen=True, eq=False)
 class Replay:
@@ -77,7 +75,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
     pair_weight(counts.offsets, counts.counts)  # raises UsageError if 64 bits cannot hold the frequencies
-    for first, stop in slices(counts, SLICE):
+    for first, stop in slices(counts):
         symbols, ends = _symbols(vocabulary, counts, first, stop)
         weights = np.array(counts.counts[first:stop], np.uint64)
         np.add.at(start, symbols, np.repeat(weights, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
@@ -142,16 +140,13 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
     return ids
 
 
-def _frequencies(
-    events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """f of both tokens of each event that happened before it, from f at the start and how often each event happened."""
-    now = start.tolist()
-    left, right = np.zeros(len(events), np.uint64), np.zeros(len(events), np.uint64)
+def _frequencies(events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """f of both tokens of each event that happened before it (2, n), from f at the start and how often each event happened."""
+    now, before = start.tolist(), np.zeros((2, len(events)), np.uint64)
     places = np.flatnonzero(happened)
     rows = zip(places.tolist(), events[places].tolist(), happened[places].tolist(), strict=True)
     for place, (a, b, new), times in rows:
-        left[place], right[place] = now[a], now[b] if b >= 0 else 0
+        before[:, place] = now[a], now[b] if b >= 0 else 0
         now[a] -= times
         if b >= 0:
             now[b] -= times
@@ -159,7 +154,7 @@ def _frequencies(
         else:
             for part in table.parts_of(place):  # which the removal sets free
                 now[part] += times
-    return left, right
+    return before
 
 
 THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 1.0)

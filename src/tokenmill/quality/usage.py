@@ -132,7 +132,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     plan = core.plan((), ())
     numbers, offsets = np.zeros(len(counts), np.int64), counts.offsets.astype(np.uint64)
     segments = [np.zeros(0, np.uint32)]
-    for first, stop in slices(counts, SLICE):  # each pretoken is a document
+    for first, stop in slices(counts):  # each pretoken is a document
         data = counts.arena[offsets[first] : offsets[stop]].tobytes()
         ids, ends = core.encode_documents(data, offsets[first + 1 : stop + 1] - offsets[first], plan)
         segments.append(np.frombuffer(ids, np.uint32))
@@ -142,11 +142,11 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     return np.concatenate(segments), numbers
 
 
-def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
-    """Consecutive pretokens of about `nbytes` bytes: the first, and the one after the last."""
+def slices(counts: WordCounts) -> Iterator[tuple[int, int]]:
+    """Consecutive pretokens of about SLICE bytes: the first, and the one after the last."""
     first = 0
     while first < len(counts):
-        stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(nbytes), "right")) - 1
+        stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(SLICE), "right")) - 1
         stop = min(max(stop, first + 1), len(counts))
         yield first, stop
         first = stop
@@ -155,7 +155,7 @@ def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
     """int64: the number of characters of each pretoken, counted at their first bytes."""
     characters, offsets = np.zeros(len(counts), np.int64), counts.offsets.astype(np.int64)
-    for first, stop in slices(counts, SLICE):
+    for first, stop in slices(counts):
         begun = (counts.arena[offsets[first] : offsets[stop]] & 0xC0) != 0x80
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(begun)])
         characters[first:stop] = np.diff(before[offsets[first : stop + 1] - offsets[first]])
