@@ -239,8 +239,6 @@ def sample_counts(counts: WordCounts, size: int) -> WordCounts:
     places = np.arange(step // 2, total, step, dtype=np.uint64)
     found = np.searchsorted(np.cumsum(counts.counts, dtype=np.uint64), places, "right")
     rows, times = np.unique(found, return_counts=True)
-    ends = zip(counts.offsets[rows].tolist(), counts.offsets[rows + 1].tolist(), strict=True)
-    pretokens = [counts.arena[start:end].tobytes() for start, end in ends]
-    return WordCounts.from_mapping(
-        dict(zip(pretokens, times.tolist(), strict=True)), split_patterns=counts.split_patterns
-    )
+    pretokens = [counts.arena[counts.offsets[row] : counts.offsets[row + 1]].tobytes() for row in rows]
+    sample = dict(zip(pretokens, times.tolist(), strict=True))
+    return WordCounts.from_mapping(sample, split_patterns=counts.split_patterns)

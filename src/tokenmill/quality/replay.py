@@ -75,13 +75,13 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
     pair_weight(counts.offsets, counts.counts)  # raises UsageError if 64 bits cannot hold the frequencies
-    for first, stop in slices(counts):
-        symbols, ends = _symbols(vocabulary, counts, first, stop)
-        weights = np.array(counts.counts[first:stop], np.uint64)
+    for rows, data, offsets in slices(counts):
+        symbols, ends = _symbols(vocabulary, data, offsets)
+        weights = np.array(counts.counts[rows], np.uint64)
         np.add.at(start, symbols, np.repeat(weights, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
         table.tally(symbols, ends, weights, happened, final)
         if progress is not None:
-            progress("replay", stop, len(counts))
+            progress("replay", rows.stop, len(counts))
     left, right = _frequencies(events, table, happened, start)
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
@@ -113,17 +113,15 @@ def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
     return frozenset(id for id in np.flatnonzero(unmade).tolist() if vocabulary.tokens[id] is not None)
 
 
-def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pretokens from `first` to `stop` as ids of the alphabet, uint32, and the end of each pretoken among them."""
-    begin, end = int(counts.offsets[first]), int(counts.offsets[stop])
-    data = counts.arena[begin:end].tobytes()
-    ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
+def _symbols(vocabulary: Vocabulary, data: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pretokens as ids of the alphabet, uint32, and the end of each pretoken among them."""
     ids = _ids_of_alphabet(vocabulary)
     if vocabulary.alphabet == "bytes":
-        return ids[np.frombuffer(data, np.uint8)], np.ascontiguousarray(ends, np.uint64)
-    texts = [data[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise([0, *ends.tolist()])]
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    return ids[codes], np.cumsum([*map(len, texts)], dtype=np.uint64)
+        return ids[data], offsets[1:]
+    text, places = data.tobytes(), offsets.tolist()
+    words = [text[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise(places)]
+    codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), np.uint32)
+    return ids[codes], np.cumsum([*map(len, words)], dtype=np.uint64)
 
 
 @lru_cache(maxsize=4)
