@@ -292,6 +292,10 @@ class Judgement:
     scripts: Table
     swallowed: list[Swallowed] = field(repr=False)
 
+    def junk_share(self, ios: float) -> float | None:
+        """The share of the tokens with an IoS of at least `ios`."""
+        return ratio(sum(token.ios >= ios for token in self.swallowed), self.size)
+
     def density(self) -> dict[str, float | None]:
         """Bytes per token by domain."""
         return {domain: ratio(usage.bytes, usage.tokens) for domain, usage in self.usages.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import log2
 from typing import Annotated, Any
 
@@ -107,7 +108,7 @@ def inspect(
             usage = judged.usage
             sizes = f"{plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}"
             lead = f"Judged on {', '.join(domains.names)}: {sizes}."
-            tables += [metrics.text_table(tok, usage), metrics.domains_table(tok, judged.usages)]
+            tables += [metrics.text_table(judged), metrics.domains_table(judged)]
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
             tables += [
                 judged.scripts,
@@ -305,35 +306,28 @@ def _compression(judged: Judgements) -> Table:
     base = next(iter(judged.values())).usage.tokens
     help = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     measures = (
-        Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok.vocabulary))),
-        Measure(Column("tokens of the text", "count"), lambda tok, usage: usage.tokens),
-        Measure(Column("relative", "share", help, best="min"), lambda tok, usage: ratio(usage.tokens, base)),
+        Measure(Column("ordinary tokens", "count"), lambda of: of.size),
+        Measure(Column("tokens of the text", "count"), lambda of: of.usage.tokens),
+        Measure(Column("relative", "share", help, best="min"), lambda of: ratio(of.usage.tokens, base)),
         *metrics.DENSITY,
     )
-    rows = {name: (of.tok, of.usage) for name, of in judged.items()}
-    return metrics.measured_table("compression", "Compression", rows, "tokenizer", measures)
+    return metrics.measured_table("compression", "Compression", judged, measures)
 
 
 def _vocabularies(judged: Judgements, thresholds: Sequence[float]) -> Table:
-    rows = []
-    for name, of in judged.items():
-        junk = [ratio(sum(token.ios >= value for token in of.swallowed), of.size) for value in thresholds]
-        figures = (
-            metrics.mean_token_characters(of.tok),
-            metrics.word_initial_share(of.tok),
-            metrics.RENYI.of(of.tok, of.usage),
-        )
-        rows.append((name, metrics.USED.of(of.tok, of.usage), *junk, *figures))
     help = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
-    columns = (
-        Column("tokenizer"),
-        metrics.USED.column,
-        *(Column(f"IoS ≥ {value}", "share", help, best="min") for value in thresholds),
-        Column("mean token characters", "number"),
-        Column("word-initial", "share"),
-        metrics.RENYI.column,
+    measures = (
+        metrics.USED,
+        *(
+            Measure(Column(f"IoS ≥ {value}", "share", help, best="min"), partial(Judgement.junk_share, ios=value))
+            for value in thresholds
+        ),
+        Measure(Column("mean token characters", "number"), lambda of: metrics.mean_token_characters(of.tok)),
+        Measure(Column("word-initial", "share"), lambda of: metrics.word_initial_share(of.tok)),
+        metrics.RENYI,
     )
-    return Table("vocabularies", "Composition of the vocabularies", columns, rows, metrics.RENYI_CAUTION)
+    title = "Composition of the vocabularies"
+    return metrics.measured_table("vocabularies", title, judged, measures, metrics.RENYI_CAUTION)
 
 
 def _side_by_side(

@@ -23,7 +23,7 @@ from ..vocabulary.lazy import lazy
 from .documents import Differences, Interval
 from .evaluation_text import EvaluationText, Judgement, Judgements
 from .extending import Replaced, replace
-from .metrics import ratio, used_tokens
+from .metrics import USED, ratio, used_tokens
 from .pruning import Pruned, can_lose_tokens, lasting_tokens, prune, shrink
 from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
@@ -375,8 +375,8 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
 
 def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
     """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) or 0 for name, of in judged.items()}
-    unused = {name: 1 - (ratio(used_tokens(of.tok, of.usage), of.size) or 0) for name, of in judged.items()}
+    swallowed = {name: of.junk_share(JUNK) or 0 for name, of in judged.items()}
+    unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
     sizes = [of.size for of in judged.values()]
     alike = max(sizes) <= ALIKE_SIZES * min(sizes)
