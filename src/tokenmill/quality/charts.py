@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .evaluation_text import Judgements
-from .references import Samples, asset, references
+from .references import CODE, PROSE, Samples, asset, references
 from .token_lists import LEFT_OUT, with_words_as_pretokens
 from .usage import ordinary_tokens
 
@@ -114,7 +114,7 @@ def format_figure(value: float, unit: Unit) -> str:
     return f"{value:,.2f}" + "×" * (unit == "times")
 
 
-def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Mapping[str, float | None]]) -> Chart:
+def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Mapping[Any, Any]]) -> Chart:
     """Bars of each name in `figures`, for all groups that have a figure."""
     known = dict.fromkeys(group for of in figures.values() for group, value in of.items() if value is not None)
     groups = list(known)[:MOST_BARS]
@@ -125,13 +125,9 @@ def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Map
 def _scripts(judged: Judgements) -> Chart:
     alike = with_words_as_pretokens(judged)
     first = next(iter(alike.values())).scripts
-    sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type]
-    total = sum(sizes.values()) or 1
-    labels = {
-        script: f"{script} ({format_figure(size / total, 'share')})"
-        for script, size in sizes.items()
-        if size >= SHOWN * total
-    }
+    total = sum(map(int, first.column("bytes"))) or 1  # type: ignore[arg-type]
+    shares = {script: int(size) / total for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type]
+    labels = {s: f"{s} ({format_figure(share, 'share')})" for s, share in shares.items() if share >= SHOWN}
     figures = {
         name: {labels[s]: v for s, v in of.scripts.pairs("script", "characters per token").items() if s in labels}
         for name, of in alike.items()
@@ -141,7 +137,7 @@ def _scripts(judged: Judgements) -> Chart:
         "the text's bytes, the largest first. Scripts below 0.1% are only in the table. Longer bars are better."
         + (f" {LEFT_OUT}" if len(alike) < len(judged) else "")
     )
-    return _bars("scripts", "Characters per token, by script", note, Axis("characters per token"), figures)  # type: ignore[arg-type]
+    return _bars("scripts", "Characters per token, by script", note, Axis("characters per token"), figures)
 
 
 def _parity(figures: Samples) -> Chart:
@@ -149,31 +145,27 @@ def _parity(figures: Samples) -> Chart:
     if len(shown) == 1:
         best = min(references(figures.values()).items(), key=lambda item: item[1].gini or 1)
         shown[best[0]] = best[1].premiums
-    first = next(iter(shown.values()))
-    order = sorted(first, key=lambda language: (-first[language], language))
+    name, first = next(iter(shown.items()))
+    shown[name] = dict(sorted(first.items(), key=lambda item: (-item[1], item[0])))
     note = (
         "Tokens for the same messages, as a multiple of the same tokenizer's English; on the sample that comes with "
         "tokenmill. The first tokenizer's most expensive language is on top. Shorter bars are fairer."
     )
-    ordered = {name: {language: of[language] for language in order} for name, of in shown.items()}
-    return _bars("parity", "Cost of a language", note, Axis("tokens, English = 1", "times"), ordered)
+    return _bars("parity", "Cost of a language", note, Axis("tokens, English = 1", "times"), shown)
 
 
 def _beside(figures: Samples) -> Chart:
     everything = {**references(figures.values()), **figures}
-    names = {name: f"▸ {name}" if name in figures else name for name in everything}
-    on_sample: dict[str, dict[str, float | None]] = {
-        domain: {name: of.bytes_per_token(domain) for name, of in everything.items()}
-        for domain in ("English prose", "Python code")
+    order = sorted(everything.items(), key=lambda item: -(item[1].bytes_per_token(PROSE) or 0))
+    density = {
+        domain: {f"▸ {name}" if name in figures else name: of.bytes_per_token(domain) for name, of in order}
+        for domain in (PROSE, CODE)
     }
-    first = on_sample["English prose"]
-    order = sorted(first, key=lambda name: -(first[name] or 0))
     note = (
         "On the sample that comes with tokenmill; the best for English is on top. "
         "Larger vocabularies have more bytes per token. ▸ marks what this report is about."
     )
-    ordered = {domain: {names[name]: of[name] for name in order} for domain, of in on_sample.items()}
-    return _bars("references", "Compared with published vocabularies", note, Axis("bytes per token"), ordered)
+    return _bars("references", "Compared with published vocabularies", note, Axis("bytes per token"), density)
 
 
 def _ios(judged: Judgements) -> Chart:
@@ -338,9 +330,8 @@ def _drawn_bars(chart: Chart) -> str:
     for row, group in enumerate(groups):
         top = TOP + 10 + row * step + BAR * above
         if above:
-            parts.append(
-                _text(left, top - 3, group if len(group) <= MOST_CHARACTERS else group[:MOST_CHARACTERS] + "…")
-            )
+            name = group if len(group) <= MOST_CHARACTERS else group[:MOST_CHARACTERS] + "…"
+            parts.append(_text(left, top - 3, name))
         else:
             parts.append(_text(left - 7, top + BAR * len(chart.series) / 2 + 4, group, "group", "end"))
         for number, (place, of) in enumerate(zip(places(chart), chart.series, strict=True)):

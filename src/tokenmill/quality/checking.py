@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
     from ..tokenizer import Tokenizer
 
+_Texts = Iterable[tuple[str, str | bytes]]  # each with its source
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
@@ -152,7 +153,7 @@ def check(
     trial = _Trial(tokenizer, other, library, num_threads)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
-    stages: list[tuple[str, Iterable[tuple[str, str | bytes]], int | None]] = [
+    stages: list[tuple[str, _Texts, int | None]] = [
         ("text", (("text", text) if isinstance(text, str) else text for text in texts), None),
         ("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES)),
         ("tokens", (("a token that only one of them has", text) for text in distinguishing_texts(*both)), None),
@@ -212,9 +213,7 @@ class _Trial:
             for each in allowed
         ]
 
-    def run(
-        self, stage: str, texts: Iterable[tuple[str, str | bytes]], total: int | None, progress: Progress | None
-    ) -> Difference | None:
+    def run(self, stage: str, texts: _Texts, total: int | None, progress: Progress | None) -> Difference | None:
         texts, done = iter(texts), 0
         threads = self.num_threads if stage == "text" else 1  # starting threads takes longer than a generated text
         while some := list(itertools.islice(texts, _TOGETHER)):

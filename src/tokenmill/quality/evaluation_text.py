@@ -186,12 +186,8 @@ class EvaluationText:
 
     def _usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
         if tok.vocabulary.library is not None:
-            for name, source in self.sources.items():
-                if isinstance(source, WordCounts):
-                    raise UsageError(
-                        f"{name} contains word counts, which only byte-pair tokenizers encode; give the text"
-                    )
-            return {name: measure_texts(tok, self.texts(name)) for name in self.names}
+            texts = {name: self.texts(name) for name in self.names}  # all are checked before the first is read
+            return {name: measure_texts(tok, each) for name, each in texts.items()}
         usages, counted = {}, self._counted_for(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
         for place, (name, text) in enumerate(zip(self.names, counted, strict=True)):
@@ -207,9 +203,10 @@ class EvaluationText:
         return usages
 
     def texts(self, name: str, read_on: Callable[[int], None] | None = None) -> Iterator[str]:
-        """The documents of a domain that is not word counts. read_on: see `documents_of`."""
+        """The documents of a domain. read_on: see `documents_of`. Raises UsageError for word counts."""
         source = self.sources[name]
-        assert not isinstance(source, WordCounts)
+        if isinstance(source, WordCounts):
+            raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
         return (document.text for document in documents_of(source, self.read, read_on))
 
     def words(self, name: str) -> int | None:

@@ -226,12 +226,9 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
     """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
     sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
     for counts, usage in parts:
-        scripts = script_of_pretokens(counts)
-        weights = counts.counts.astype(np.float64)
-        lengths = np.diff(counts.offsets).astype(np.float64)
-        for place, values in enumerate(
-            (np.ones(len(counts)), lengths, characters_by_pretoken(counts), usage.tokens_by_pretoken)
-        ):
+        scripts, weights = script_of_pretokens(counts), counts.counts.astype(np.float64)
+        sizes = np.diff(counts.offsets), characters_by_pretoken(counts), usage.tokens_by_pretoken
+        for place, values in enumerate((np.ones(len(counts)), *sizes)):
             sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
     rows = []
     for script, (pretokens, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):

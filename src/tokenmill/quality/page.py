@@ -162,19 +162,12 @@ def _strong(text: str) -> str:
 
 
 def _chart(chart: Chart) -> str:
-    shown = replace(
-        chart, series=[of for place, of in zip(places(chart), chart.series, strict=True) if place < MOST_SERIES]
-    )
-    if not shown.series:
-        shown = replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
+    drawn = [of for place, of in zip(places(chart), chart.series, strict=True) if place < MOST_SERIES]
+    shown = replace(chart, series=drawn) if drawn else replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
+    bar, line = '<rect class="bar s{}" width="24" height="10"/>', '<path class="line s{}" d="M0 5H24"/>'
+    sign = bar if chart.kind == "bars" else line
     legend = "".join(
-        f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">'
-        + (
-            f'<rect class="bar s{place + 1}" width="24" height="10"/>'
-            if chart.kind == "bars"
-            else f'<path class="line s{place + 1}" d="M0 5H24"/>'
-        )
-        + f"</svg>{_breakable(of.name)}</li>"
+        f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">{sign.format(place + 1)}</svg>{_breakable(of.name)}</li>'
         for place, of in zip(places(shown), shown.series, strict=True)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""

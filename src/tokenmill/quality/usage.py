@@ -44,15 +44,11 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both texts together."""
-        mine, theirs = vars(self), vars(other)
-        sums: dict[str, Any] = {
-            name: mine[name] + theirs[name] for name in ("by_id", "tokens", "pretokens", "bytes", "characters")
-        }
-        rows: dict[str, Any] = {
-            name: np.concatenate([mine[name], theirs[name]]) for name in ("counts", "ids", "tokens_by_pretoken")
-        }
+        sums, rows = ("by_id", "tokens", "pretokens", "bytes", "characters"), ("counts", "ids", "tokens_by_pretoken")
+        both: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
+        both |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in rows}
         words = None if self.words is None or other.words is None else self.words + other.words
-        return Usage(words=words, **sums, **rows)
+        return Usage(words=words, **both)
 
 
 def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> Usage:
