@@ -266,12 +266,9 @@ def _drawn_lines(chart: Chart) -> str:
     last = [(of, next(y for y in reversed(of.y) if y is not None)) for of in chart.series]
     up = _scale(low, high * (1 if chart.y.log else 1.06), HEIGHT - BOTTOM, TOP + 12, chart.y.log)
     ends = sorted(up(y) for _, y in last)
-    labelled = (
-        len(ends) > 1
-        and all(b - a > 12 for a, b in pairwise(ends))
-        and max(len(of.name) for of, _ in last) <= LONGEST_LABEL
-    )
-    right = RIGHT + (max(len(of.name) for of, _ in last) * CHARACTER + 6 if labelled else 0)
+    longest = max(len(of.name) for of in chart.series)
+    labelled = len(ends) > 1 and longest <= LONGEST_LABEL and all(b - a > 12 for a, b in pairwise(ends))
+    right = RIGHT + (longest * CHARACTER + 6 if labelled else 0)
     upward = _ticks(low, high, chart.y.log)
     left = 12 + max((len(_tick_text(value, chart.y)) for value in upward), default=0) * CHARACTER
     across = _scale(min(xs), max(xs), left, WIDTH - right, chart.x.log)

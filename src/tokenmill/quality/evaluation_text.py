@@ -122,8 +122,9 @@ class EvaluationText:
                 plain.append((text_name(path) if len(files) == 1 else group_name(path), files))
         short = [label for label, _ in plain]
         for label, files in plain:
-            clear = label if short.count(label) == 1 and label not in self.sources else _apart(files)
-            self.sources[free_name(clear, self.sources)] = files
+            if short.count(label) > 1 or label in self.sources:  # then by the path, or the common folder
+                label = printable(os.path.commonpath(files) if len(files) > 1 else files[0])
+            self.sources[free_name(label, self.sources)] = files
 
     @property
     def names(self) -> list[str]:
@@ -267,11 +268,6 @@ class StretchSplitter(Splitter):
 
     def warn_of_long_pretokens(self, text: bytes) -> None:
         """There is no pattern to warn of."""
-
-
-def _apart(files: list[Path | str]) -> str:
-    """A name that distinguishes these files: their path, or their common folder."""
-    return printable(os.path.commonpath(files) if len(files) > 1 else files[0])
 
 
 @dataclass(frozen=True, eq=False)

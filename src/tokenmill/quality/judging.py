@@ -117,11 +117,8 @@ def inspect(
             ]
         figures = on_sample(tok, show)
         reach = reach_of_tokens(tok, usage, show)
-        tables += [
-            references_table({name: figures}),
-            unreachable_table(tok, reach),
-            partial_table(tok, reach, usage),
-        ]
+        unreachable = {id for id, of in reach.items() if of.reason}
+        tables += [references_table({name: figures}), unreachable_table(tok, reach), partial_table(tok, reach, usage)]
         if usage is not None and tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords:
             tables.append(worth_table(tok, usage))
         if tok.vocabulary.removed:
@@ -140,11 +137,7 @@ def inspect(
             about={**about, "domains": domains.names if domains else []},
             tables=tables,
             summary=summary(figures),
-            findings=verdict(
-                Subject(tok, figures, domains),
-                judged,
-                {id for id, of in reach.items() if of.reason},
-            ),
+            findings=verdict(Subject(tok, figures, domains), judged, unreachable),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
             provenance=provenance({name: tok}),
         )

@@ -67,23 +67,6 @@ def render(report: Report, top: int | None) -> str:
         parts.append(
             f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>{content}</section>'
         )
-    return _page(report, links, parts)
-
-
-def _terms(content: str) -> str:
-    """The terms that occur in a part of a page, or in the explanation of one that does."""
-    shown: set[str] = set()
-    found = {match[1].lower() for match in _TERM.finditer(re.sub("<[^>]*>", " ", content))}
-    while found - shown:
-        shown |= found
-        found = {match[1].lower() for term in shown for match in _TERM.finditer(_EXPLANATIONS[term])}
-    rows = (
-        f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in GLOSSARY.items() if term.lower() in shown
-    )
-    return f'<dl class="terms">{"".join(rows)}</dl>'
-
-
-def _page(report: Report, links: list[str], parts: list[str]) -> str:
     script, made = asset("report.js"), report.provenance
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(asset("report.html")).substitute(
@@ -99,6 +82,19 @@ def _page(report: Report, links: list[str], parts: list[str]) -> str:
         date=escape(made.date),
         script=script,
     )
+
+
+def _terms(content: str) -> str:
+    """The terms that occur in a part of a page, or in the explanation of one that does."""
+    shown: set[str] = set()
+    found = {match[1].lower() for match in _TERM.finditer(re.sub("<[^>]*>", " ", content))}
+    while found - shown:
+        shown |= found
+        found = {match[1].lower() for term in shown for match in _TERM.finditer(_EXPLANATIONS[term])}
+    rows = (
+        f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in GLOSSARY.items() if term.lower() in shown
+    )
+    return f'<dl class="terms">{"".join(rows)}</dl>'
 
 
 def _explained(text: str) -> str:
