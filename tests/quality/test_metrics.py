@@ -142,7 +142,7 @@ def test_domains(tmp_path, monkeypatch):
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
     several = EvaluationText([tmp_path / "en.txt", tmp_path / "de"])
     assert several.names == ["en", "de"]
-    assert several.words("en") == 3 and several.words("de") == 2
+    assert several.surveyed[0] == {"en": 3, "de": 2}
     assert Counter(dict(several.counts(tok)[0].items())) == Counter(
         {b"low": 2, b"  ": 1, "\u00a0".encode(): 1, b"lower": 1}
     )
@@ -201,6 +201,6 @@ def test_counts_of_another_split_are_refused():
     counts = WordCounts.from_mapping({b"low": 1}, split_patterns=(r"\w+",))
     with pytest.raises(UsageError, match="cut by"):
         EvaluationText(counts).counts(tok)
-    assert EvaluationText(counts).words("word counts") is None
+    assert EvaluationText(counts).surveyed[0] == {}
     with pytest.raises(UsageError, match="no text"):
         EvaluationText([])

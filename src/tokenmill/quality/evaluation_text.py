@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from ..sources.documents import documents_of
 from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
+from ..vocabulary.lazy import lazy
 from .documents import Sample, survey
 from .metrics import ratio, scripts_table
 from .names import free_name, given_name, group_name, text_name
@@ -93,8 +93,6 @@ class EvaluationText:
         if not self.sources:
             raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, CountedText] = {}
-        self._survey: tuple[dict[str, int], Sample] | None = None
-        self._surveying = threading.Lock()
 
     def _found(self, source: Any) -> Any:
         return find_sources(source, self.read.skipper(None))
@@ -178,8 +176,8 @@ class EvaluationText:
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None) -> dict[str, Usage]:
         """The usage of `tok` on each domain, with the number of words, which takes another pass over the text."""
-        usages = self._usages(tok, progress)
-        return {name: replace(usage, words=self.words(name)) for name, usage in usages.items()}
+        usages, words = self._usages(tok, progress), self.surveyed[0]
+        return {name: replace(usage, words=words.get(name)) for name, usage in usages.items()}
 
     def usage(self, tok: Tokenizer, progress: Progress | None = None) -> Usage:
         """The usage of `tok` on all domains together, without the number of words."""
@@ -210,23 +208,18 @@ class EvaluationText:
             raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
         return (document.text for document in documents_of(source, self.read, read_on))
 
-    def words(self, name: str) -> int | None:
-        """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
-        return self._surveyed()[0].get(name)
-
     def sample(self) -> Sample:
         """An even sample of the documents; without units for word counts, which have none."""
-        return self._surveyed()[1]
+        return self.surveyed[1]
 
-    def _surveyed(self) -> tuple[dict[str, int], Sample]:
-        with self._surveying:
-            if self._survey is None:
-                words, sample = {}, Sample()
-                for name, source in self.sources.items():
-                    if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
-                        words[name] = survey(source, self.read, sample)
-                self._survey = words, sample
-            return self._survey
+    @lazy
+    def surveyed(self) -> tuple[dict[str, int], Sample]:
+        """The number of words of each domain but word counts and pipes, and the sample."""
+        words, sample = {}, Sample()
+        for name, source in self.sources.items():
+            if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
+                words[name] = survey(source, self.read, sample)
+        return words, sample
 
 
 def count_texts(

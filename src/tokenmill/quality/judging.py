@@ -27,7 +27,7 @@ from .names import free_name, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, Samples, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
-from .reporting import Report, Tile, start_provenance
+from .reporting import Report, Tile, provenance_of
 from .tables import Best, Cell, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
 from .usage import ordinary_tokens
@@ -99,7 +99,6 @@ def inspect(
     name = name or tokenizer_name(tok.name)
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
     with gc_paused(), drawn(progress) as show:
-        provenance = start_provenance(domains)
         tables = [metrics.overview_table(tok)]
         judged = usage = None
         lead = "Judged without a text, from the vocabulary alone."
@@ -139,7 +138,7 @@ def inspect(
             summary=summary(figures),
             findings=verdict(Subject(tok, figures, domains), judged, unreachable),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
-            provenance=provenance({name: tok}),
+            provenance=provenance_of({name: tok}, domains),
         )
         inspection.tiles = _tiles(inspection)
         return inspection
@@ -175,7 +174,6 @@ def compare(
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
     with gc_paused(), drawn(progress) as show:
-        provenance = start_provenance(domains)
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
@@ -196,7 +194,7 @@ def compare(
             findings=compared(judged, figures, differences),
             summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
-            provenance=provenance(named),
+            provenance=provenance_of(named, domains),
         )
         comparison.tiles = [_tile(comparison.table(key), heading, len(named)) for key, heading in TILES]
         return comparison
@@ -384,5 +382,5 @@ def measure_sizes(
         about={"text": note},
         tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
         charts=[chart] if densities else [],
-        provenance=start_provenance(text)({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
+        provenance=provenance_of({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}, text),
     )

@@ -62,22 +62,19 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
     missing = tokens.keys() - reach.keys()
     for done, id in enumerate(sorted(missing), 1):
-        witness, tried, reason = None, 0, "normalizer" if id in changed else "merges"
-        if not (settled and id in changed):
-            trials = (
-                islice(completions(tokens[id]), TRIALS)
-                if id not in left
-                else (before + left[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
-            )
-            for tried, text in enumerate(trials, 1):  # noqa: B007
-                if id in _ids(tok, text):
-                    witness = text
-                    break
+        trials: Iterator[str] = iter(())
+        if id not in left:
+            trials = islice(completions(tokens[id]), TRIALS)
+        elif not (settled and id in changed):
+            trials = (before + left[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
+        witness, reason = next((text for text in trials if id in _ids(tok, text)), None), "merges"
         if witness is not None or id in used:
             reason = ""
         elif id not in left:
-            reason = "no witness" if tried else "not UTF-8"
-        elif id in merged and id not in changed:
+            reason = "no witness" if any(completions(tokens[id])) else "not UTF-8"
+        elif id in changed:
+            reason = "normalizer"
+        elif id in merged:
             reason = "added" if _ids(unsearched, left[id]) == [id] else "split"
         reach[id] = Reach(reason, witness)
         if progress is not None:

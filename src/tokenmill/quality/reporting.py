@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from html import escape
@@ -111,33 +109,15 @@ class Provenance:
         ]
 
 
-def start_provenance(text: EvaluationText | None) -> Callable[[Mapping[str, Tokenizer]], Provenance]:
-    """Count words and hash the text in a thread of its own, while it is judged.
+def provenance_of(tokenizers: Mapping[str, Tokenizer], text: EvaluationText | None) -> Provenance:
+    """The provenance of a report on some tokenizers, without a command. Reads the text once more."""
+    from .. import __version__
 
-    Returns a function that waits for this, and gives the provenance of a report on some tokenizers.
-    """
-    found: list[Measured] = []
-
-    def read(text: EvaluationText) -> None:
-        with contextlib.suppress(Exception):  # judging the text raises it again
-            text.sample()
-        found.extend(_measured(name, source) for name, source in text.sources.items())
-
-    thread = threading.Thread(target=read, args=(text,), daemon=True)
-    if text is not None:
-        thread.start()
-
-    def provenance(tokenizers: Mapping[str, Tokenizer]) -> Provenance:
-        from .. import __version__
-
-        if text is not None:
-            thread.join()
-        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-        now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
-        hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
-        return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(found))
-
-    return provenance
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
+    texts = () if text is None else (_measured(name, source) for name, source in text.sources.items())
+    return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(texts))
 
 
 def _measured(name: str, source: Source) -> Measured:
