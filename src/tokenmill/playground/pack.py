@@ -89,9 +89,9 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
                 "The browser runs automata only; all other commands of tokenmill can use this tokenizer."
             ) from reason
     if counts is not None:
-        sections["counts"] = _padded(counts.counts, size).astype("<f8").tobytes()
+        sections["counts"] = _padded(counts.counts, size)
         if counts.ios is not None:
-            sections["ios"] = _padded(counts.ios, size, np.nan).astype("<f8").tobytes()
+            sections["ios"] = _padded(counts.ios, size, np.nan)
     if len(vocabulary.event_counts):  # the count of each merge in the training text, the IoS of each removal
         a, b = vocabulary.event_counts.astype(np.float64).T
         sections["event_counts"] = np.where(b > 0, a / np.maximum(b, 1), a).astype("<f8").tobytes()
@@ -190,7 +190,5 @@ def _differences(column: np.ndarray) -> np.ndarray:
     return np.where(steps < 0, -2 * steps - 1, 2 * steps)
 
 
-def _padded(column: np.ndarray, size: int, fill: float = 0) -> np.ndarray:
-    whole = np.full(size, fill, np.float64)
-    whole[: min(size, len(column))] = column[:size]
-    return whole
+def _padded(column: np.ndarray, size: int, fill: float = 0) -> bytes:
+    return np.concatenate([column[:size], np.full(max(0, size - len(column)), fill)]).astype("<f8").tobytes()

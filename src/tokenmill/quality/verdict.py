@@ -246,8 +246,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     if swallowed:
         statement = (
             f"{plural(len(swallowed), 'token')} ({percent(share)}) {'was' if len(swallowed) == 1 else 'were'} almost always "
-            f"swallowed by a longer one; {sure:,} of them "
-            f"occurred {ENOUGH} times or more."
+            f"swallowed by a longer one; {sure:,} of them occurred {ENOUGH} times or more."
         )
     return Finding(
         "swallowed",
@@ -271,10 +270,9 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if removable and removable.dropped < unused:
         left = f"{unused - removable.dropped:,} of them cannot" if removable.dropped else "none of them can"
         stay = f", and {left} be removed"
-    if times < SHORT:
-        advice = "Judge on more text before you act on this."
-    else:
-        advice = against_unused(of, removable) if look else ""
+    advice = "Judge on more text before you act on this." if times < SHORT else ""
+    if look:
+        advice = against_unused(of, removable)
     return Finding(
         "unused",
         "look" if look else "good",
