@@ -314,6 +314,8 @@ def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int =
     for added in sorted(differing_added, key=lambda added: (added.id, added.content)):
         yield from (added.content, f"a{added.content}b", f" {added.content} {added.content}")
     differing: list[bytes] = []
+    if vocabulary.tokens == other.tokens and vocabulary.removed == other.removed:
+        return
     for mine, theirs in ((vocabulary, other), (other, vocabulary)):
         known = {(token, id) for id, token in enumerate(theirs.tokens) if id not in theirs.removed}
         differing += [
