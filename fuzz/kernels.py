@@ -26,7 +26,7 @@ from naive_split import reference_pretokens
 from tokenmill.counting import CountOptions, WordCounts, count, count_iterator
 from tokenmill.errors import TokenmillError
 from tokenmill.formats.rank_merges import merges_of_ranks
-from tokenmill.quality.check_texts import EDGE_CASES
+from tokenmill.quality.checking import EDGE_CASES
 from tokenmill.quality.replay import replay
 from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS

@@ -27,9 +27,9 @@ class Local:
 
     def __init__(self, tokenizers, allow_paths=False):
         from tokenmill.playground.pack import pack
-        from tokenmill.playground.server import Server, bind
+        from tokenmill.playground.server import Server
 
-        self.server = Server([(name, pack(name, v)) for name, v in tokenizers], bind(), allow_paths)
+        self.server = Server([(name, pack(name, v)) for name, v in tokenizers], allow_paths=allow_paths)
         self.port = self.server.server_port
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()

@@ -11,7 +11,7 @@ from playground_examples import TEXT
 from playground_page import units
 
 from tokenmill.errors import UsageError
-from tokenmill.quality.check_texts import EDGE_CASES, fuzzed_texts
+from tokenmill.quality.checking import EDGE_CASES, fuzzed_texts
 from tokenmill.tokenizer import Tokenizer
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

@@ -9,7 +9,7 @@ from playground_examples import TEXT
 from playground_page import units, write
 
 from tokenmill.errors import UsageError
-from tokenmill.quality.check_texts import EDGE_CASES
+from tokenmill.quality.checking import EDGE_CASES
 from tokenmill.tokenizer import Tokenizer
 
 # Edits the text to be these texts (as UTF-16 units) one by one, and takes what "Copy ids" gives at once, without letting

@@ -249,7 +249,7 @@ def test_no_table_cuts_a_value(folder, columns, monkeypatch):
     wide = json.loads(run(folder, "inspect", "tok", "a.txt", "--json").stdout)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     from tokenmill.cli._tables import print_table
-    from tokenmill.quality.inspection import inspect as inspect_tokenizer
+    from tokenmill.quality.judging import inspect as inspect_tokenizer
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", str(columns))

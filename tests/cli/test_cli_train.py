@@ -83,7 +83,7 @@ def test_train_from_saved_counts_gives_the_same_bytes(corpus, tmp_path):
 
 
 def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
-    from tokenmill.quality.export_loss import export_loss
+    from tokenmill.quality.certificate import export_loss
 
     rng = random.Random(0)
     stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]

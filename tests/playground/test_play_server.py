@@ -20,7 +20,7 @@ BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 
 def start(allow_paths):
-    server = playground.Server([("bytes", pack("bytes", BYTES))], playground.bind(), allow_paths)
+    server = playground.Server([("bytes", pack("bytes", BYTES))], allow_paths=allow_paths)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
 
@@ -121,13 +121,11 @@ def test_nothing_but_the_page_is_served(port, path):
 
 
 def test_only_the_loopback_interface_is_bound():
-    listener = playground.bind()
-    try:
-        assert listener.getsockname()[0] == "127.0.0.1"
+    with playground.Server([]) as server:
+        host, port = server.socket.getsockname()
+        assert (host, port) == ("127.0.0.1", server.server_port)
         with pytest.raises(UsageError, match="cannot be used"):
-            playground.bind(listener.getsockname()[1])
-    finally:
-        listener.close()
+            playground.Server([], port)
 
 
 def test_an_upload_is_bounded(port, monkeypatch):

@@ -7,8 +7,8 @@ from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.formats.libraries import LibraryEncoder
+from tokenmill.quality.certificate import compare_on_counts, longest_match
 from tokenmill.quality.checking import _Trial, check, document_texts, proof
-from tokenmill.quality.export_loss import compare_on_counts, longest_match
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.split.patterns import PATTERNS
 

@@ -46,7 +46,7 @@ def test_long_documents_are_sampled_in_parts(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(json.dumps({"text": "low lower"}) + "\n", encoding="utf-8")
     found = EvaluationText([tmp_path / "a.txt", tmp_path / "b.jsonl"])
-    assert found.words("a") == 6000 and found.words("b") == 2
+    assert found.surveyed[0]["a"] == 6000 and found.surveyed[0]["b"] == 2
     units = found.sample().units
     assert b"".join(units[:-1]) == text.encode() and units[-1] == b"low lower"
     assert all(len(unit) <= 1000 and unit.endswith(b"\n") for unit in units[:-1])

@@ -11,7 +11,7 @@ from naive_encoder import NaiveEncoder
 from tokenmill import Splitter, Tokenizer, WordCounts
 from tokenmill.errors import ConversionError, InputError, UsageError
 from tokenmill.formats.rank_merges import present_by_rank
-from tokenmill.quality.export_loss import ExportLoss, export_loss, sample_counts
+from tokenmill.quality.certificate import ExportLoss, export_loss, sample_counts
 
 
 def some_text(seed: int, words: int = 3000) -> str:

@@ -29,7 +29,7 @@ def test_languages_by_name(tmp_path):
     domains = EvaluationText(
         [f"en={tmp_path}/a.txt", f"de={tmp_path}/b.txt", f"de={tmp_path}/c.txt", f"{tmp_path}/x=y.txt"]
     )
-    assert domains.names == ["en", "de", "x=y"] and domains.words("de") == 4
+    assert domains.names == ["en", "de", "x=y"] and domains.surveyed[0]["de"] == 4
     plain = Tokenizer(make_vocabulary(BYTES))
     found = tokenmill.compare({"bytes": plain}, [f"en={tmp_path}/a.txt", f"de={tmp_path}/b.txt"])
     (row,) = found.table("languages").rows

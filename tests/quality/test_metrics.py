@@ -28,7 +28,7 @@ from tokenmill.quality.token_lists import (
     rare_table,
     unused_table,
 )
-from tokenmill.quality.usage import measure_usage
+from tokenmill.quality.usage import measure_usage, ordinary_tokens
 
 LOW = make_vocabulary([*BYTES, b"ow", b"low", b" low"], [(111, 119, 256), (108, 256, 257), (32, 257, 258)])
 COUNTS = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3, b" low": 4, "é".encode(): 1})
@@ -63,20 +63,24 @@ def test_pretokens_at_once_and_one_by_one(order, monkeypatch):
         assert ids.tolist() == [id for of in each for id in of] and numbers.tolist() == list(map(len, each))
 
 
+def judged(usage):
+    return evaluation_text.Judgement(Tokenizer(LOW), len(ordinary_tokens(LOW)), {}, usage, None, [])
+
+
 def test_text_table():
-    figures = dict(text_table(Tokenizer(LOW), replace(measure_usage(Tokenizer(LOW), COUNTS), words=15)).rows)
+    figures = dict(text_table(judged(replace(measure_usage(Tokenizer(LOW), COUNTS), words=15))).rows)
     assert figures["bytes per token"].value == 52 / 23
     assert figures["words per token"].value == 15 / 23
     assert figures["tokens per word"].value == 23 / 15
     assert figures["vocabulary used"].value == 8 / 259
     assert figures["word-initial, of the tokens of the text"].value == 4 / 23
-    unknown = dict(text_table(Tokenizer(LOW), measure_usage(Tokenizer(LOW), COUNTS)).rows)
+    unknown = dict(text_table(judged(measure_usage(Tokenizer(LOW), COUNTS))).rows)
     assert unknown["words"].value is None and str(unknown["words"]) == "unknown"
 
 
 def test_empty_counts():
     usage = measure_usage(Tokenizer(LOW), WordCounts.from_mapping({}))
-    figures = dict(text_table(Tokenizer(LOW), usage).rows)
+    figures = dict(text_table(judged(usage)).rows)
     assert figures["bytes per token"].value is None and figures["vocabulary used"].value == 0
 
 
@@ -138,7 +142,7 @@ def test_domains(tmp_path, monkeypatch):
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
     several = EvaluationText([tmp_path / "en.txt", tmp_path / "de"])
     assert several.names == ["en", "de"]
-    assert several.words("en") == 3 and several.words("de") == 2
+    assert several.surveyed[0] == {"en": 3, "de": 2}
     assert Counter(dict(several.counts(tok)[0].items())) == Counter(
         {b"low": 2, b"  ": 1, "\u00a0".encode(): 1, b"lower": 1}
     )
@@ -197,6 +201,6 @@ def test_counts_of_another_split_are_refused():
     counts = WordCounts.from_mapping({b"low": 1}, split_patterns=(r"\w+",))
     with pytest.raises(UsageError, match="cut by"):
         EvaluationText(counts).counts(tok)
-    assert EvaluationText(counts).words("word counts") is None
+    assert EvaluationText(counts).surveyed[0] == {}
     with pytest.raises(UsageError, match="no text"):
         EvaluationText([])

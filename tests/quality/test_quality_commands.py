@@ -11,7 +11,7 @@ from quality_examples import random_text
 import tokenmill
 from command_line import CliRunner
 from tokenmill.cli.main import app
-from tokenmill.quality.export_loss import export_loss
+from tokenmill.quality.certificate import export_loss
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
 

@@ -91,14 +91,6 @@ def test_not_utf8_and_no_witness():
     assert {row[0].id for row in partial_table(tok, reach_of_tokens(tok)).rows} == {256, 258, 259}
 
 
-def test_what_merges_do_not_build_is_not_searched(monkeypatch):
-    """Merges by rank make of a stretch of text what they make of it alone, so no neighbour can help."""
-    events = [(98, 99, 256), (97, 98, 257), (257, 99, 258)]
-    tok = Tokenizer(make_vocabulary([*BYTES, b"bc", b"ab", b"abc"], events, whole_pretokens=False))
-    monkeypatch.setattr("tokenmill.quality.reachability.NEIGHBOURS", None)
-    assert reach_of_tokens(tok)[258].reason == "merges"
-
-
 def test_characters_that_normalization_changes_are_utf8():
     """All characters of U+F900 to U+FAFF that begin with these bytes become others: texts were tried, none has the token."""
     tok = Tokenizer(make_vocabulary([*BYTES, b"\xef\xa6"], [(0xEF, 0xA6, 256)], normalization=Normalization(("NFC",))))

@@ -13,8 +13,7 @@ from quality_examples import BYTES, make_vocabulary, random_text
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, WordCounts, train_from_iterator
 from tokenmill.quality import charts, reporting
-from tokenmill.quality.comparison import compare
-from tokenmill.quality.inspection import inspect
+from tokenmill.quality.judging import compare, inspect
 from tokenmill.quality.page import _explained
 
 HOSTILE = [

@@ -187,7 +187,7 @@ def cost_of_export(
         if sample:
             say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
         return {}
-    from ..quality.export_loss import export_loss, sample_counts
+    from ..quality.certificate import export_loss, sample_counts
 
     superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
     text = list(sample) or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))

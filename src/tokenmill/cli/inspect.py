@@ -9,8 +9,7 @@ from typing import Annotated
 from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Threads
 from ..options import Argument, Option
-from ..quality.inspection import InspectionOptions
-from ..quality.inspection import inspect as inspect_tokenizer
+from ..quality.judging import InspectionOptions
 from ..quality.names import given_name, tokenizer_name
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import EncoderOpening
@@ -44,6 +43,7 @@ def inspect(
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
     from ..formats.finding import files_read
+    from ..quality.judging import inspect as inspect_tokenizer
 
     named, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
@@ -65,7 +65,7 @@ def compare(
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
     from ..formats.finding import files_read
-    from ..quality.comparison import compare as compare_tokenizers
+    from ..quality.judging import compare as compare_tokenizers
 
     given = [given_name(argument) for argument in tokenizers]
     read_too = itertools.chain(*(files_read(path) for _, path in given))

@@ -200,8 +200,8 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
 
 def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
     """Measure the sizes, and print or write the table; its rows for JSON."""
-    from ..quality.comparison import measure_sizes
     from ..quality.evaluation_text import EvaluationText
+    from ..quality.judging import measure_sizes
     from ._tables import print_report
 
     note = "On held-out text." if held_out else "On the text trained on; --held-out measures on other text."

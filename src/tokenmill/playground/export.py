@@ -11,19 +11,14 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError
-from ..jobs.outputs import atomic_file, atomic_folder, make_folder, open_output, refuse_existing, refuse_folder
+from ..jobs.outputs import atomic_files, atomic_folder, make_folder, open_output, refuse_existing, refuse_folder
 from .pack import Shown, pack, split_tables
 from .server import catalog, page_files
 
 _MARK = '"made_by":"tokenmill play"'
 
 
-def export(
-    tokenizers: Sequence[Shown],
-    folder: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-) -> dict[str, int]:
+def export(tokenizers: Sequence[Shown], folder: str | os.PathLike[str], *, overwrite: bool = False) -> dict[str, int]:
     """Write the playground with `tokenizers` as a static site. Returns the sizes of the files.
 
     The site encodes in the browser, with the same ids as the library, and loads only its own files. It needs any web
@@ -39,8 +34,7 @@ def export(
     if target.suffix == ".html":
         refuse_existing(folder, overwrite=overwrite)
         page = _one_file(packs, splits)
-        with atomic_file(folder) as file:
-            file.write(page)
+        atomic_files({target: page})
         return {target.name: len(page)}
     is_own = partial(_is_own, target)
     refuse_folder(folder, is_own, overwrite=overwrite)

@@ -5,10 +5,10 @@
         the header: JSON, with the name, offset and length of each section
         the sections: columns of bytes
 
-If two other tokens make a token, its bytes are not stored; the token is the row (left id, right id, own id). If merges
-are listed, these rows are the merges, then the superwords of whole pretokens; in rank order each token consists of its
-longest prefix that is a token, and the rest. A column of numbers below 2^24 is stored as three planes (all low bytes, all
-middle bytes, all high bytes), which compresses to about 3.4 bytes per token.
+If two other tokens make a token, its bytes are not stored; the token is the row (left id, right id, own id). These rows
+are the merges, in rank order those that give the same ids, then the superwords of whole pretokens. A column of numbers
+below 2^24 is stored as three planes (all low bytes, all middle bytes, all high bytes), which compresses to about 3.4 bytes
+per token.
 
 The split pattern is included as the automaton that the library compiles, so the browser splits exactly as the library
 does, whatever Unicode version it has.
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ConversionError
+from ..formats.rank_merges import merges_of_ranks
 from ..vocabulary import NORMALIZERS, Vocabulary
 
 NOTHING = 0xFFFFFF
@@ -67,10 +68,8 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
     size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)], default=0)
     if size > MOST_IDS:
         raise ConversionError(f"the playground shows vocabularies of at most {MOST_IDS:,} ids; {name} has {size:,}")
-    if vocabulary.order == "ranks":
-        rows = _prefix_rows(vocabulary.tokens)
-    else:
-        rows = np.concatenate([vocabulary.events, np.reshape(vocabulary.superwords, (-1, 3))]).astype(np.int64)
+    events = merges_of_ranks(vocabulary.tokens)[0] if vocabulary.order == "ranks" else vocabulary.events
+    rows = np.concatenate([events, np.reshape(vocabulary.superwords, (-1, 3))]).astype(np.int64)
     literal = _literals(vocabulary.tokens, rows)
     sections = {
         "left": _planes(rows[:, 0]),
@@ -80,21 +79,19 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
         "literal_lengths": _planes(np.array([len(vocabulary.tokens[id] or b"") for id in literal], np.int64)),
         "literals": b"".join(vocabulary.tokens[id] or b"" for id in literal),
     }
-    widths = []
-    for i, pattern in enumerate(vocabulary.split_patterns):
+    widths: list[int] = []
+    for pattern in vocabulary.split_patterns:
         try:
-            width, tables = _automaton(pattern)
+            _add_automaton(pattern, widths, sections)
         except NotRegular as reason:
             raise ConversionError(
                 f"the playground cannot run the split pattern of {name}, which has {reason}: {pattern!r}. "
                 "The browser runs automata only; all other commands of tokenmill can use this tokenizer."
             ) from reason
-        widths.append(width)
-        sections |= {f"{table}_{i}": data for table, data in tables.items()}
     if counts is not None:
-        sections["counts"] = _padded(counts.counts, size).astype("<f8").tobytes()
+        sections["counts"] = _padded(counts.counts, size)
         if counts.ios is not None:
-            sections["ios"] = _padded(counts.ios, size, np.nan).astype("<f8").tobytes()
+            sections["ios"] = _padded(counts.ios, size, np.nan)
     if len(vocabulary.event_counts):  # the count of each merge in the training text, the IoS of each removal
         a, b = vocabulary.event_counts.astype(np.float64).T
         sections["event_counts"] = np.where(b > 0, a / np.maximum(b, 1), a).astype("<f8").tobytes()
@@ -131,12 +128,9 @@ def split_tables(vocabularies: Sequence[Vocabulary]) -> tuple[list[str], bytes]:
     sections: dict[str, bytes] = {}
     for pattern in dict.fromkeys([*patterns, *itertools.chain(*(each.split_patterns for each in vocabularies))]):
         with contextlib.suppress(NotRegular):
-            width, tables = _automaton(pattern)
-            number = len(widths)
-            widths.append(width)
-            sections |= {f"{table}_{number}": data for table, data in tables.items()}
+            _add_automaton(pattern, widths, sections)
             with_line_ends = pattern.replace(r"\r", "\r").replace(r"\n", "\n")
-            numbers |= dict.fromkeys((pattern, to_oniguruma(pattern), with_line_ends), number)
+            numbers |= dict.fromkeys((pattern, to_oniguruma(pattern), with_line_ends), len(widths) - 1)
     names = {name: chain for name, chain in names.items() if numbers.keys() >= {*chain}}
     return [*names], _file({"version": 1, "names": names, "patterns": numbers, "widths": widths}, sections)
 
@@ -165,44 +159,25 @@ def _refused(vocabulary: Vocabulary) -> str:
     return ""
 
 
-def _prefix_rows(tokens: tuple[bytes | None, ...]) -> np.ndarray:
-    """Each token that two others of lower id make: (the longest prefix, the rest, the token)."""
-    ids: dict[bytes, int] = {}
-    rows = []
-    for id, token in enumerate(tokens):
-        if token is None:
-            continue
-        for middle in range(len(token) - 1, 0, -1):
-            left = ids.get(token[:middle])
-            if left is not None and (right := ids.get(token[middle:])) is not None:
-                rows.append((left, right, id))
-                break
-        ids.setdefault(token, id)
-    return np.array(rows, np.int64).reshape(-1, 3)
-
-
 def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
-    """The ids whose bytes must be stored, because the first row that makes them gives other bytes."""
-    stored = set(range(len(tokens))) - set(rows[rows[:, 1] >= 0, 2].tolist())
-    known = set(stored)
-    for left, right, new in rows.tolist():
-        if right < 0 or new in known:
-            continue
-        whole = left in known and right in known and (tokens[left] or b"") + (tokens[right] or b"") == tokens[new]
-        known.add(new)
-        if not whole:
-            stored.add(new)
-    return [id for id in sorted(stored) if tokens[id] is not None]
+    """The ids whose bytes must be stored, because the first row that makes them joins what a later row makes, or no row does."""
+    merges = rows[rows[:, 1] >= 0]
+    made, first = np.unique(merges[:, 2], return_index=True)
+    start = np.zeros(len(tokens), np.int64)
+    start[made] = first + 1
+    late = (start[merges[first, :2]] > first[:, None]).any(axis=1)
+    joined = {*made[~late].tolist()}
+    return [id for id, token in enumerate(tokens) if token is not None and id not in joined]
 
 
-def _automaton(pattern: str) -> tuple[int, dict[str, bytes]]:
-    """The row width of the split pattern's automaton, and its tables; see split.compiler.Tables."""
+def _add_automaton(pattern: str, widths: list[int], sections: dict[str, bytes]) -> None:
+    """Add the row width of the split pattern's automaton, and its tables; see split.compiler.Tables."""
     from ..split.compiler import compile_pattern
 
-    tables = compile_pattern(pattern)
-    alphabet = tables.alphabet
-    parts = {part: getattr(alphabet, part) for part in ("ascii", "index", "pages")}
-    return alphabet.size + 1, {"matches": tables.matches, "accepts": tables.accepts, **parts}
+    tables, number = compile_pattern(pattern), len(widths)
+    sections |= {f"{part}_{number}": getattr(tables, part) for part in ("matches", "accepts")}
+    sections |= {f"{part}_{number}": getattr(tables.alphabet, part) for part in ("ascii", "index", "pages")}
+    widths.append(tables.alphabet.size + 1)
 
 
 def _planes(column: np.ndarray) -> bytes:
@@ -215,7 +190,5 @@ def _differences(column: np.ndarray) -> np.ndarray:
     return np.where(steps < 0, -2 * steps - 1, 2 * steps)
 
 
-def _padded(column: np.ndarray, size: int, fill: float = 0) -> np.ndarray:
-    whole = np.full(size, fill, np.float64)
-    whole[: min(size, len(column))] = column[:size]
-    return whole
+def _padded(column: np.ndarray, size: int, fill: float = 0) -> bytes:
+    return np.concatenate([column[:size], np.full(max(0, size - len(column)), fill)]).astype("<f8").tobytes()

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import socket
 import sys
 import tempfile
 import threading
@@ -21,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -85,23 +85,28 @@ def catalog(names: Sequence[str]) -> dict[str, Any]:
 class Server(ThreadingHTTPServer):
     """The server of the page with `tokenizers`: their names and packed vocabularies.
 
-    listener: where it is reached, which the Host and Origin headers must name; see `bind`.
+    port: on 127.0.0.1; without one DEFAULT_PORT, or any port if that is taken.
     allow_paths: whether the page may open any file of this machine as a tokenizer.
     live: a training that the page watches.
     """
 
-    daemon_threads = True
+    request_queue_size = 128
+    allow_reuse_port = False
 
     def __init__(
         self,
         tokenizers: Sequence[tuple[str, bytes]],
-        listener: socket.socket,
+        port: int | None = None,
         allow_paths: bool = False,
         live: LiveTraining | None = None,
     ) -> None:
-        super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
-        self.socket.close()
-        self.socket, self.server_port = listener, listener.getsockname()[1]
+        try:
+            super().__init__(("127.0.0.1", port or DEFAULT_PORT), _Handler)
+        except OSError as error:
+            if port:
+                message = f"port {port} cannot be used: {error.strerror}. Choose another port, or leave it out."
+                raise UsageError(message) from error
+            super().__init__(("127.0.0.1", 0), _Handler)
         self.allow_paths, self.live = allow_paths, live
         self.hosts = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
@@ -112,6 +117,10 @@ class Server(ThreadingHTTPServer):
         self.files["/catalog.json"] = (_JSON, json.dumps(listing).encode())
         self.files |= {f"/packs/{i}.tmpack": (_BINARY, packed) for i, (_, packed) in enumerate(tokenizers)}
         self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
+
+    def server_bind(self) -> None:
+        TCPServer.server_bind(self)  # HTTPServer would ask the network for the name of the address too
+        self.server_port = self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), OSError):  # the browser hung up
@@ -287,22 +296,6 @@ def _pack_path(path: Path, split: str | None, name: str, source: str) -> tuple[s
     return name, pack(name, read(path, split), None, source)
 
 
-def bind(port: int | None = None) -> socket.socket:
-    """A listening socket on 127.0.0.1: at `port`; without one at DEFAULT_PORT, or at any port if that is taken."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(("127.0.0.1", port or DEFAULT_PORT))
-    except OSError as error:
-        if port:
-            listener.close()
-            message = f"port {port} cannot be used: {error.strerror}. Choose another port, or leave it out."
-            raise UsageError(message) from error
-        listener.bind(("127.0.0.1", 0))
-    listener.listen(128)
-    return listener
-
-
 def serve(
     tokenizers: Sequence[Shown],
     port: int | None = None,
@@ -316,7 +309,7 @@ def serve(
     ready: called with the address once the server answers.
     """
     packed = [(each[0], pack(*each)) for each in tokenizers]
-    with Server(packed, bind(port), allow_paths) as server, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it
+    with Server(packed, port, allow_paths) as server, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it
         if ready is not None:
             ready(f"http://127.0.0.1:{server.server_port}/")
         server.serve_forever()
@@ -335,7 +328,7 @@ class LiveTraining:
         self.stage: tuple[str, int, int | None] = ("Starting", 0, None)
         self.over = False
         self.tokenizer: dict[str, str] | None = None
-        self.server = Server([(STARTER.stem, pack(*starter()))], bind(), live=self)
+        self.server = Server([(STARTER.stem, pack(*starter()))], live=self)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         ready(f"http://127.0.0.1:{self.server.server_port}/#view=training")
 

@@ -1,16 +1,33 @@
-"""A certificate for a changed vocabulary: what both sides encode alike, found by encoding with both."""
+"""What a changed or exported vocabulary keeps, found by encoding with both sides.
+
+A certificate says what a changed vocabulary encodes as before.
+
+An export of a tokenizer with events, Picky or of superwords, to a library that does not know events has the same tokens and
+ids, but does not always choose the same tokens. One kind of export merges the present tokens by rank. The other takes the
+longest present token from left to right. How often the ids differ, and how many more tokens that takes, is measured on a
+sample.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from ..counting import WordCounts
-from ..errors import TokenmillError, plural
+from ..errors import TokenmillError, plural, suggests_options
+from ..formats.rank_merges import present_by_rank
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..vocabulary import Vocabulary
+from .evaluation_text import EvaluationText, Text
+from .names import expect_tokenizers
 from .usage import dot, ordinary_tokens, segment
+
+Encode = Callable[[bytes], list[int]]
 
 
 @dataclass(frozen=True)
@@ -103,3 +120,125 @@ def _all(holds: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     wrong = np.concatenate([[0], np.cumsum(~holds)])
     ends = np.cumsum(lengths)
     return wrong[ends] == wrong[ends - lengths]
+
+
+@dataclass(frozen=True)
+class ExportLoss:
+    """The number of tokens of a text in the two exports of a Picky tokenizer, and of pretokens with other ids.
+
+    pretokens, tokens: the numbers of pretokens and of tokens of the text, encoded by events.
+    differing, other_tokens: the pretokens with other ids, and the number of tokens, where remaining tokens merge by rank, as
+        in tiktoken and in Hugging Face's BPE.
+    longest_differing, longest_tokens: the same for an export that always takes the longest token.
+    """
+
+    pretokens: int
+    differing: int
+    tokens: int
+    other_tokens: int
+    longest_differing: int
+    longest_tokens: int
+
+    def __str__(self) -> str:
+        def told(name: str, differing: int, tokens: int) -> str:
+            share, more = differing / max(1, self.pretokens), tokens / max(1, self.tokens) - 1
+            return (
+                f"{name}: {differing:,} of {plural(self.pretokens, 'pretoken')} ({share:.3%}) get other ids than in event order; "
+                f"{plural(tokens, 'token')} instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
+            )
+
+        by_rank = told("without events, merged by rank", self.differing, self.other_tokens)
+        return f"{by_rank}\n{told('by longest match', self.longest_differing, self.longest_tokens)}"
+
+
+def longest_match(vocabulary: Vocabulary) -> Encode:
+    """Encodes a pretoken by the longest token that it begins with, again and again: Hugging Face's WordPiece model.
+
+    >>> longest_match(Vocabulary([*BYTES, b"lo", b"ow"], ()))(b"lowow")
+    [256, 119, 257]
+    """
+    ids = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    longest = max(map(len, ids), default=0)
+
+    def encode(pretoken: bytes) -> list[int]:
+        encoded, start = [], 0
+        while start < len(pretoken):
+            ends = range(min(len(pretoken), start + longest), start, -1)
+            end = next((end for end in ends if pretoken[start:end] in ids), None)
+            if end is None:  # the whole pretoken is unknown
+                return [] if vocabulary.unknown is None else [vocabulary.unknown]
+            encoded.append(ids[pretoken[start:end]])
+            start = end
+        return encoded
+
+    return encode
+
+
+@suggests_options
+def export_loss(
+    tok: Tokenizer,
+    sample: Text,
+    *,
+    read: ReadOptions | None = None,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+) -> ExportLoss | None:
+    """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
+
+    sample: files, folders, globs or word counts (`count_iterator` makes them from texts).
+    read: how text files are cut into documents, and which field or column contains the text.
+    num_threads: the threads that count the text (None: all cores).
+    Returns None for a tokenizer without events: its exports return the same ids.
+
+    >>> export_loss(tok, "held-out.txt")
+    ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391,
+               longest_differing=31, longest_tokens=12362)
+    """
+    expect_tokenizers(tok)
+    if tok.vocabulary.order != "events":
+        return None
+    counts = WordCounts.merge(EvaluationText(sample, num_threads, read).counts(tok, progress))
+    present = present_by_rank(tok.vocabulary)
+    core, longest = Tokenizer(present)._core, longest_match(present)
+    if not tok.vocabulary.has_superwords:
+        return compare_on_counts(tok._core.encode_pretoken, core.encode_pretoken, longest, counts)
+
+    # What superwords join is counted as one pretoken here; the exports split it in their own way.
+    def longest_in_parts(text: bytes) -> list[int]:
+        ends = [0, *core.splitter.ends(text)]
+        return [id for start, end in pairwise(ends) for id in longest(text[start:end])]
+
+    return compare_on_counts(tok._core.encode_pretoken, core.encode_section, longest_in_parts, counts)
+
+
+def compare_on_counts(by_events: Encode, by_rank: Encode, longest: Encode, counts: WordCounts) -> ExportLoss:
+    """Encode the pretokens of `counts` in three ways. Each counts as often as it was seen."""
+    pretokens = tokens = 0
+    differing, others = [0, 0], [0, 0]
+    for pretoken, count in counts.items():
+        ids = by_events(pretoken)
+        pretokens += count
+        tokens += count * len(ids)
+        for n, other in enumerate((by_rank, longest)):
+            other_ids = other(pretoken)
+            differing[n] += count * (ids != other_ids)
+            others[n] += count * len(other_ids)
+    return ExportLoss(pretokens, differing[0], tokens, others[0], differing[1], others[1])
+
+
+def sample_counts(counts: WordCounts, size: int) -> WordCounts:
+    """A sample of about `size` pretokens, each in proportion to its count: every n-th, in the order they are stored.
+
+    >>> dict(sample_counts(WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}), 3).items())
+    {b'the': 2, b'low': 1}
+    """
+    total = int(counts.counts.sum(dtype=np.uint64))
+    if total <= size:
+        return counts
+    step = total // size
+    places = np.arange(step // 2, total, step, dtype=np.uint64)
+    found = np.searchsorted(np.cumsum(counts.counts, dtype=np.uint64), places, "right")
+    rows, times = np.unique(found, return_counts=True)
+    pretokens = [counts.arena[counts.offsets[row] : counts.offsets[row + 1]].tobytes() for row in rows]
+    sample = dict(zip(pretokens, times.tolist(), strict=True))
+    return WordCounts.from_mapping(sample, split_patterns=counts.split_patterns)

@@ -22,14 +22,16 @@ from ..tokenizer.opening import Opening
 from ..training.options import MergeOptions
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..counting import WordCounts
     from ..formats.libraries import LibraryEncoder
     from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
     from .certificate import Certificate
     from .checking import Agreement
+    from .extending import Replaced
+    from .pruning import Pruned
+
+    Files = Mapping[str, bytes]  # by name
 
 MORE_TEXT = "SRC..."
 
@@ -55,21 +57,16 @@ class Change(Options):
         """The files that the job writes in addition to the tokenizer's own."""
         return [self.id_map_path]
 
-    def _everything_read(self) -> list[Any]:
-        """The sources of every kind."""
-        from ..formats.finding import files_read
-
-        return [*files_read(self.tokenizer), *self.sources]
-
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
         """Refuse options that do not go together, and an output that exists, before the work begins.
 
         also_read: sources of the caller, which no output replaces either.
         """
         from ..formats import check_output
+        from ..formats.finding import files_read
 
         self._refuse_unused()
-        sources = [*self._everything_read(), *also_read]
+        sources = [*files_read(self.tokenizer), *self.sources, *also_read]
         check_output(self.output, overwrite=self.overwrite, sources=sources)
         refuse_existing(*self._side_files(), overwrite=self.overwrite, sources=sources)
 
@@ -82,13 +79,7 @@ class Change(Options):
         return counts
 
     def _save(
-        self,
-        old: Tokenizer,
-        new: Tokenizer,
-        id_map: np.ndarray,
-        counts: WordCounts | None,
-        progress: Progress | None,
-        more: Mapping[str, bytes] | None = None,
+        self, old: Tokenizer, made: Pruned | Replaced, counts: WordCounts | None, progress: Progress | None, more: Files
     ) -> Certificate:
         """Save the tokenizer with the id map and `more` files of its folder, read both back, and certify them."""
         import numpy as np
@@ -98,9 +89,9 @@ class Change(Options):
         from ..tokenizer.loading import load
         from .certificate import certify
 
-        np.save(array := io.BytesIO(), id_map, allow_pickle=False)
-        files = {self.id_map_path.name: array.getvalue(), **(more or {})}
-        write(new.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(new), more=files)
+        np.save(array := io.BytesIO(), made.id_map, allow_pickle=False)
+        files = {self.id_map_path.name: array.getvalue(), **more}
+        write(made.tok.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(made.tok), more=files)
         texts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns) if counts is None else counts
         return certify(old, load(self.output), np.load(self.id_map_path, allow_pickle=False), texts, progress)
 
@@ -159,16 +150,13 @@ class Prune(Change):
         if not self.sources:
             yield ("a prune without text",), {"ios", "min_uses", "unit", "separator", "field", "num_threads"}
 
-    def _everything_read(self) -> list[Any]:
-        return [*super()._everything_read(), *([self.ids] if self.ids else [])]
-
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
             ids, script, ios = map(OptionName, ("ids", "script", "ios"))
             raise UsageError(
                 "name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", ios
             )
-        super().check(also_read=also_read)
+        super().check(also_read=[*also_read, self.ids])
 
     def run(self, *, progress: Progress | None = None) -> Changed:
         """Prune, save and certify."""
@@ -186,7 +174,7 @@ class Prune(Change):
             smaller = prune(tok, ios=self.ios, counts=counts, progress=progress)
         else:
             smaller = shrink(tok, text=counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
-        certificate = self._save(tok, smaller.tok, smaller.id_map, counts, progress)
+        certificate = self._save(tok, smaller, counts, progress, {})
         return Changed(tok, smaller.tok, counts, certificate, smaller.dropped, len(smaller.needed))
 
 
@@ -218,9 +206,6 @@ class Extend(MergeOptions, Change):
     def _side_files(self) -> list[Path]:
         return [] if self.reuse is None else [self.id_map_path, self.new_rows_path]
 
-    def _everything_read(self) -> list[Any]:
-        return [*super()._everything_read(), *self.keep]
-
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         training = {"min_count", "min_pair_count", "max_token_bytes", "refine"}
         if self.reuse is not None:
@@ -237,7 +222,7 @@ class Extend(MergeOptions, Change):
             raise UsageError("name the text to train on; without text, give ", special, " and no ", size)
         if self.sources and self.vocab_size is None and self.reuse is None:
             raise UsageError("give ", size, ", the number of ids to train to, or ", OptionName("reuse"))
-        super().check(also_read=also_read)
+        super().check(also_read=[*also_read, *self.keep])
 
     def run(self, *, progress: Progress | None = None) -> Changed:
         """Extend and save; with reuse, certify too."""
@@ -265,7 +250,7 @@ class Extend(MergeOptions, Change):
         better = replace(tok, counts, number=self.reuse or None, keep=keep, read=self.read, progress=progress)
         lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())
         rows = {self.new_rows_path.name: ("{\n" + ",\n".join(lines) + "\n}\n").encode()}
-        certificate = self._save(tok, better.tok, better.id_map, counts, progress, rows)
+        certificate = self._save(tok, better, counts, progress, rows)
         left = int((better.id_map < 0).sum()) - len(better.new_rows)
         return Changed(tok, better.tok, counts, certificate, new_rows=better.new_rows, left=left)
 

@@ -11,14 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from importlib import resources
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
-from .evaluation_text import Judgement
-from .references import Figures, references
+from .evaluation_text import Judgements
+from .references import CODE, PROSE, Samples, asset, references
 from .token_lists import LEFT_OUT, with_words_as_pretokens
 from .usage import ordinary_tokens
 
@@ -81,11 +80,10 @@ class Chart:
 
     def _repr_svg_(self) -> str:
         """The chart as an SVG file that needs no page, for a notebook: its style is inside."""
-        style = resources.files(__package__).joinpath("assets", "report.css").read_text(encoding="utf-8")
         head, _, rest = draw(self).partition(">")
         width, height = re.findall(r"\d+", head.split("viewBox=")[1])[2:4]
         head = head.replace("<svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"', 1)
-        return f"{head}><style>{style}</style>{rest}"
+        return f"{head}><style>{asset('report.css')}</style>{rest}"
 
     def rows(self) -> list[tuple[object, ...]]:
         """The data, as rows for a spreadsheet; the first row names the columns."""
@@ -94,7 +92,7 @@ class Chart:
         return [header, *points]
 
 
-def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> list[Chart]:
+def charts_of(judged: Judgements, figures: Samples) -> list[Chart]:
     """The charts of tokenizers: on a text, where they were judged on one, and on the sample."""
     made = [_parity(figures)]
     if judged:
@@ -116,7 +114,7 @@ def format_figure(value: float, unit: Unit) -> str:
     return f"{value:,.2f}" + "×" * (unit == "times")
 
 
-def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Mapping[str, float | None]]) -> Chart:
+def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Mapping[Any, Any]]) -> Chart:
     """Bars of each name in `figures`, for all groups that have a figure."""
     known = dict.fromkeys(group for of in figures.values() for group, value in of.items() if value is not None)
     groups = list(known)[:MOST_BARS]
@@ -124,16 +122,12 @@ def _bars(key: str, title: str, note: str, axis: Axis, figures: Mapping[str, Map
     return Chart(key, title, note, "bars", Axis("group"), axis, series)
 
 
-def _scripts(judged: Mapping[str, Judgement]) -> Chart:
+def _scripts(judged: Judgements) -> Chart:
     alike = with_words_as_pretokens(judged)
     first = next(iter(alike.values())).scripts
-    sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type]
-    total = sum(sizes.values()) or 1
-    labels = {
-        script: f"{script} ({format_figure(size / total, 'share')})"
-        for script, size in sizes.items()
-        if size >= SHOWN * total
-    }
+    total = sum(map(int, first.column("bytes"))) or 1  # type: ignore[arg-type]
+    shares = {script: int(size) / total for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type]
+    labels = {s: f"{s} ({format_figure(share, 'share')})" for s, share in shares.items() if share >= SHOWN}
     figures = {
         name: {labels[s]: v for s, v in of.scripts.pairs("script", "characters per token").items() if s in labels}
         for name, of in alike.items()
@@ -143,42 +137,38 @@ def _scripts(judged: Mapping[str, Judgement]) -> Chart:
         "the text's bytes, the largest first. Scripts below 0.1% are only in the table. Longer bars are better."
         + (f" {LEFT_OUT}" if len(alike) < len(judged) else "")
     )
-    return _bars("scripts", "Characters per token, by script", note, Axis("characters per token"), figures)  # type: ignore[arg-type]
+    return _bars("scripts", "Characters per token, by script", note, Axis("characters per token"), figures)
 
 
-def _parity(figures: Mapping[str, Figures]) -> Chart:
+def _parity(figures: Samples) -> Chart:
     shown = {name: of.premiums for name, of in figures.items()}
     if len(shown) == 1:
         best = min(references(figures.values()).items(), key=lambda item: item[1].gini or 1)
         shown[best[0]] = best[1].premiums
-    first = next(iter(shown.values()))
-    order = sorted(first, key=lambda language: (-first[language], language))
+    name, first = next(iter(shown.items()))
+    shown[name] = dict(sorted(first.items(), key=lambda item: (-item[1], item[0])))
     note = (
         "Tokens for the same messages, as a multiple of the same tokenizer's English; on the sample that comes with "
         "tokenmill. The first tokenizer's most expensive language is on top. Shorter bars are fairer."
     )
-    ordered = {name: {language: of[language] for language in order} for name, of in shown.items()}
-    return _bars("parity", "Cost of a language", note, Axis("tokens, English = 1", "times"), ordered)
+    return _bars("parity", "Cost of a language", note, Axis("tokens, English = 1", "times"), shown)
 
 
-def _beside(figures: Mapping[str, Figures]) -> Chart:
+def _beside(figures: Samples) -> Chart:
     everything = {**references(figures.values()), **figures}
-    names = {name: f"▸ {name}" if name in figures else name for name in everything}
-    on_sample: dict[str, dict[str, float | None]] = {
-        domain: {name: of.bytes_per_token(domain) for name, of in everything.items()}
-        for domain in ("English prose", "Python code")
+    order = sorted(everything.items(), key=lambda item: -(item[1].bytes_per_token(PROSE) or 0))
+    density = {
+        domain: {f"▸ {name}" if name in figures else name: of.bytes_per_token(domain) for name, of in order}
+        for domain in (PROSE, CODE)
     }
-    first = on_sample["English prose"]
-    order = sorted(first, key=lambda name: -(first[name] or 0))
     note = (
         "On the sample that comes with tokenmill; the best for English is on top. "
         "Larger vocabularies have more bytes per token. ▸ marks what this report is about."
     )
-    ordered = {domain: {names[name]: of[name] for name in order} for domain, of in on_sample.items()}
-    return _bars("references", "Compared with published vocabularies", note, Axis("bytes per token"), ordered)
+    return _bars("references", "Compared with published vocabularies", note, Axis("bytes per token"), density)
 
 
-def _ios(judged: Mapping[str, Judgement]) -> Chart:
+def _ios(judged: Judgements) -> Chart:
     thresholds = np.round(np.linspace(0.3, 1, 71), 2)
     marks = [int(np.searchsorted(thresholds, at - 1e-9)) for at in (0.6, 0.7, 0.8, 0.9, 1.0)]
     series = []
@@ -194,7 +184,7 @@ def _ios(judged: Mapping[str, Judgement]) -> Chart:
     return Chart("ios", "Tokens swallowed by longer ones", note, "lines", x, y, series)
 
 
-def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
+def _rank_frequency(judged: Judgements) -> Chart:
     series = []
     for name, of in judged.items():
         used = np.sort(of.usage.by_id[of.usage.by_id > 0])[::-1].astype(np.float64) / max(1, of.usage.tokens)
@@ -208,7 +198,7 @@ def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
     return Chart("rank_frequency", "Rank and frequency", note, "lines", x, y, series)
 
 
-def _lengths(judged: Mapping[str, Judgement]) -> Chart:
+def _lengths(judged: Judgements) -> Chart:
     series = []
     for name, of in judged.items():
         ids = list(ordinary_tokens(of.tok.vocabulary))
@@ -245,14 +235,9 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
 
 
 def _scale(low: float, high: float, start: float, stop: float, log: bool) -> Scale:
-    if log:
-        low, high = math.log10(low), math.log10(high)
-    span = (high - low) or 1.0
-
-    def scale(value: float) -> float:
-        return start + ((math.log10(value) if log else value) - low) / span * (stop - start)
-
-    return scale
+    place = math.log10 if log else float
+    span = (place(high) - place(low)) or 1.0
+    return lambda value: start + (place(value) - place(low)) / span * (stop - start)
 
 
 def _ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
@@ -281,12 +266,9 @@ def _drawn_lines(chart: Chart) -> str:
     last = [(of, next(y for y in reversed(of.y) if y is not None)) for of in chart.series]
     up = _scale(low, high * (1 if chart.y.log else 1.06), HEIGHT - BOTTOM, TOP + 12, chart.y.log)
     ends = sorted(up(y) for _, y in last)
-    labelled = (
-        len(ends) > 1
-        and all(b - a > 12 for a, b in pairwise(ends))
-        and max(len(of.name) for of, _ in last) <= LONGEST_LABEL
-    )
-    right = RIGHT + (max(len(of.name) for of, _ in last) * CHARACTER + 6 if labelled else 0)
+    longest = max(len(of.name) for of in chart.series)
+    labelled = len(ends) > 1 and longest <= LONGEST_LABEL and all(b - a > 12 for a, b in pairwise(ends))
+    right = RIGHT + (longest * CHARACTER + 6 if labelled else 0)
     upward = _ticks(low, high, chart.y.log)
     left = 12 + max((len(_tick_text(value, chart.y)) for value in upward), default=0) * CHARACTER
     across = _scale(min(xs), max(xs), left, WIDTH - right, chart.x.log)
@@ -345,9 +327,8 @@ def _drawn_bars(chart: Chart) -> str:
     for row, group in enumerate(groups):
         top = TOP + 10 + row * step + BAR * above
         if above:
-            parts.append(
-                _text(left, top - 3, group if len(group) <= MOST_CHARACTERS else group[:MOST_CHARACTERS] + "…")
-            )
+            name = group if len(group) <= MOST_CHARACTERS else group[:MOST_CHARACTERS] + "…"
+            parts.append(_text(left, top - 3, name))
         else:
             parts.append(_text(left - 7, top + BAR * len(chart.series) / 2 + 4, group, "group", "end"))
         for number, (place, of) in enumerate(zip(places(chart), chart.series, strict=True)):

@@ -6,11 +6,12 @@ same ranks, patterns and added tokens; otherwise it only means that no differenc
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
-from dataclasses import asdict, dataclass
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -19,23 +20,50 @@ import numpy as np
 from ..errors import ConversionError, UsageError, suggests_options
 from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress, drawn
-from ..sources.blocks import Block, ReadOptions
-from ..sources.documents import open_source, read_documents
-from ..sources.find import Source, find_sources, report_skips
-from ..sources.text import FileSource
+from ..sources.blocks import ReadOptions
+from ..sources.documents import refuse_text
+from ..sources.find import find_sources, report_skips
 from ..vocabulary import Vocabulary
-from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts, texts_of_tokens
+from .documents import text_blocks
 from .names import expect_tokenizers
 
 if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
     from ..tokenizer import Tokenizer
 
+_Texts = Iterable[tuple[str, str | bytes]]  # each with its source
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
 _TOGETHER = 64  # texts that several threads encode at a time
 _MAX_TRIES = 400  # encodings spent on making a difference shorter
+
+# Most differences are at the edges: runs of white space, digits in threes, contractions in capitals, characters that
+# normalization changes, bytes that are not UTF-8, overlapping special tokens. The generated texts are made of these too.
+EDGE_CASES = (
+    "", " ", "  ", "\n", "\r\n", "\t\t\t", " \n \r\n\t \n", "a", " a", "a ", "  a", "\na", "a\n\n\nb", "a  \n  b",
+    "x\u00a0y", "Hello, world!", "The quick brown fox jumps over the lazy dog.", "naïve façade, Ærøskøbing, Þórr",
+    "don't DON'T don’t I'LL we'Ve 'tis", "it'ſ K'S ſ'ſ", "0 12 345 6789 01234567890", "3.14159 1,000,000 ½ ² Ⅷ ٣ ४५६",
+    "x=y+1; if(a!=b){return!c}", "def f(x):\n    return x ** 2\n",
+    "\tfor (int i = 0; i < n; ++i)\r\n\t\tsum += a[i];\r\n", "https://example.org/a_b?c=d&e=%20#f",
+    "foo_bar fooBar FooBAR FOO-bar", "....... !!! ??? --- ___ ***", "“quoted” ‘single’ «guillemets»", "漢字とひらがなとカタカナ",
+    "한국어 문장입니다.", "Русский текст, українська мова", "Ελληνικά κείμενα", "שלום עולם", "مرحبا بالعالم", "हिन्दी भाषा",
+    "ภาษาไทยไม่มีช่องว่าง", "tiếng Việt có dấu", "e\u0301 n\u0303 \u212b \ufb01 \u1e9b\u0323",
+    "\uac00\u1100\u1161\u11a8", "👩‍👩‍👧‍👦 🏳️‍🌈 🇩🇪 👍🏽", "\U0001f600\U0001f600\U0001f600", "a\u200bb\u200dc\ufeffd",
+    "\x00\x01\x1b[0m\x7f", "\u0085\u2028\u2029\u3000\u180e\u1680", "\ue000\U000f0000\U0010ffff", "𝕬𝖇𝖈 𝟙𝟚𝟛",
+    "ǅ ᾼ ʰ ª ー 々", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", " " * 300, "\n" * 40,
+    "ab" * 60, "<|endoftext|>", "a<|endoftext|>b <|endoftext|> <|endoftext", "<|endoftext|><|endoftext|>",
+    "<|im_start|>user\nhi<|im_end|>", "[MASK] <s> </s> <pad> <unk>", "2024-01-31T23:59:59Z", "user@example.com",
+    "C:\\path\\to\\file.txt", "SELECT * FROM t WHERE a='b''c';", "<div class=\"x\">&nbsp;</div>",
+    "{\"a\": [1, 2.5e-3, null]}",
+)  # fmt: skip
+
+_PARTS = (
+    " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "a", "s", "t", "ll", "RE", "'", "'s", "’", "\u017f",
+    "0", "7", "123", "\u00bd", "\u0663", ".", ",", "!", "/", "_", "-", "(", ")", "\"", "#", "é", "e\u0301", "\u0301",
+    "ß", "İ", "ﬁ", "漢", "字", "ア", "한", "я", "Ж", "ω", "ש", "م", "ह", "ไ", "👍", "🏽", "\u200d", "\ufe0f", "\U0001f1e9",
+    "\x00", "\x7f", "\ufffd", "ǅ", "ʰ", "ª", "\u0e33", "\U00010400", "\u0378",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -125,7 +153,7 @@ def check(
     trial = _Trial(tokenizer, other, library, num_threads)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
-    stages: list[tuple[str, Iterable[tuple[str, str | bytes]], int | None]] = [
+    stages: list[tuple[str, _Texts, int | None]] = [
         ("text", (("text", text) if isinstance(text, str) else text for text in texts), None),
         ("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES)),
         ("tokens", (("a token that only one of them has", text) for text in distinguishing_texts(*both)), None),
@@ -145,39 +173,28 @@ def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | Non
 
     A file that is one document is cut between lines, so that a difference in it can be made short.
     """
-    read = read or ReadOptions()
-    for source in find_sources(sources, read.skipper(None)) if sources else ():
-        opened = open_source(source, read, cut=lambda buffer, start, length: buffer.rfind(b"\n", start, length) + 1)
-        with closing(opened):
-            yield from (
-                _parts_of_file(opened, read) if isinstance(opened, FileSource) else _parts_of_documents(source, read)
-            )
-
-
-def _parts_of_file(opened: FileSource, read: ReadOptions) -> Iterator[tuple[str, str]]:
-    block, line = Block(), 1
-    while opened.draw(block):
-        block.finish()
-        report_skips(block.skips, read.skipper(None))
-        text, start = str(memoryview(block.data)[: block.nbytes], "utf-8"), 0
-        while start < len(text):
-            end = text.find("\n", start + _PART) + 1 or len(text)
-            yield f"{block.source}:{line}", text[start:end]
-            line += text.count("\n", start, end)
-            start = end
-
-
-def _parts_of_documents(source: Source, read: ReadOptions) -> Iterator[tuple[str, str]]:
-    where, size, texts = "", 0, []
-    for document in read_documents(source, **asdict(read)):
-        where = where or f"{document.source}:{document.id}"
-        texts.append(document.text)
-        size += len(document.text)
-        if size > _PART:
-            yield where, "\n".join(texts)
-            where, size, texts = "", 0, []
-    if texts:
-        yield where, "\n".join(texts)
+    read, line = read or ReadOptions(), 1
+    on_skip = read.skipper(None)
+    found = find_sources(sources, on_skip) if sources else []
+    refuse_text(found, read)
+    for block in text_blocks(found, read, ids=True):
+        report_skips(block.skips, on_skip)
+        texts = ((block.name(i), text.decode()) for i, text in enumerate(block.texts()))
+        between = "\n"
+        if block.format == "text" and read.unit == "file":
+            whole = "".join(text for _, text in texts)
+            texts, between = ((str(n), each) for n, each in enumerate(io.StringIO(whole), line)), ""
+            line = line + whole.count("\n") if block.goes_on else 1
+        where, size, parts = "", 0, []
+        for name, text in texts:
+            where = where or f"{block.source}:{name}"
+            parts.append(text)
+            size += len(text)
+            if size > _PART:
+                yield where, between.join(parts)
+                where, size, parts = "", 0, []
+        if size:
+            yield where, between.join(parts)
 
 
 class _Trial:
@@ -196,9 +213,7 @@ class _Trial:
             for each in allowed
         ]
 
-    def run(
-        self, stage: str, texts: Iterable[tuple[str, str | bytes]], total: int | None, progress: Progress | None
-    ) -> Difference | None:
+    def run(self, stage: str, texts: _Texts, total: int | None, progress: Progress | None) -> Difference | None:
         texts, done = iter(texts), 0
         threads = self.num_threads if stage == "text" else 1  # starting threads takes longer than a generated text
         while some := list(itertools.islice(texts, _TOGETHER)):
@@ -291,3 +306,76 @@ def _shorten(text, differs: Callable[..., bool]):
                 start += size
         size //= 2
     return text
+
+
+def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) -> Iterator[str]:
+    """Texts that contain the tokens and added tokens that only one of the two has, or under another id."""
+    differing_added = {*vocabulary.added_tokens} ^ {*other.added_tokens}
+    for added in sorted(differing_added, key=lambda added: (added.id, added.content)):
+        yield from (added.content, f"a{added.content}b", f" {added.content} {added.content}")
+    differing: list[bytes] = []
+    if vocabulary.tokens == other.tokens and vocabulary.removed == other.removed:
+        return
+    for mine, theirs in ((vocabulary, other), (other, vocabulary)):
+        known = {(token, id) for id, token in enumerate(theirs.tokens) if id not in theirs.removed}
+        differing += [
+            token
+            for id, token in enumerate(mine.tokens)
+            if token is not None and id not in mine.removed and (token, id) not in known
+        ]
+    for token in differing[:: max(1, len(differing) // limit)]:
+        text = token.decode("utf-8", "ignore")
+        yield from (text, f"a{text} {text}")
+
+
+def texts_of_tokens(vocabularies: Sequence[Vocabulary], seed: int, together: int = 32) -> Iterator[str]:
+    """The tokens of the vocabularies that are text, a few in each text: one on each line, then in pairs without a space.
+
+    A merge that one vocabulary does at another rank shows on the token that it makes, or on one beside it.
+    """
+    tokens = {token for vocabulary in vocabularies for token in vocabulary.tokens if token}
+    texts = sorted(text for token in tokens if "\ufffd" not in (text := token.decode("utf-8", "replace")))
+    for joint in ("\n", ""):
+        for start in range(0, len(texts), together):
+            yield joint.join(texts[start : start + together])
+        random.Random(seed).shuffle(texts)
+
+
+def fuzzed_texts(vocabularies: Sequence[Vocabulary], count: int, seed: int) -> Iterator[str]:
+    """Generate `count` texts: tokens of the vocabularies, added tokens whole and cut, edge cases, and changed samples."""
+    chosen = random.Random(seed)
+    tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
+    added = [token.content for vocabulary in vocabularies for token in vocabulary.added_tokens]
+
+    def part() -> str:
+        kind = chosen.random()
+        if kind < 0.5:
+            return chosen.choice(chosen.choice(tokens)).decode("utf-8", "ignore")
+        if kind < 0.55 and added:
+            content = chosen.choice(added)
+            return content if chosen.random() < 0.6 else content[: chosen.randint(1, len(content))]
+        if kind < 0.6:
+            return chr(chosen.choice((chosen.randrange(0xD800), chosen.randrange(0xE000, 0x110000))))
+        if kind < 0.65:
+            return chosen.choice(_PARTS) * chosen.randint(2, 20)
+        return chosen.choice(_PARTS)
+
+    for _ in range(count):
+        if chosen.random() < 0.2:
+            text = chosen.choice(EDGE_CASES)
+            at = chosen.randint(0, len(text))
+            yield text[:at] + part() + text[at + chosen.randint(0, 2) :]
+        else:
+            yield "".join(part() for _ in range(chosen.randint(1, 12)))
+
+
+def fuzzed_bytes(vocabularies: Sequence[Vocabulary], count: int, seed: int) -> Iterator[bytes]:
+    """Generate `count` byte strings, mostly not UTF-8: tokens of the vocabularies, cut and joined, and random bytes."""
+    chosen = random.Random(seed)
+    tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
+    for _ in range(count):
+        parts = []
+        for _ in range(chosen.randint(1, 8)):
+            token = chosen.choice(chosen.choice(tokens))
+            parts.append(token[chosen.randint(0, len(token) - 1) :] if chosen.random() < 0.7 else chosen.randbytes(2))
+        yield b"".join(parts)

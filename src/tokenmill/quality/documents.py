@@ -6,15 +6,14 @@ spread over the draws says how much it depends on which documents happened to be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..sources.blocks import Block, ReadOptions
-from ..sources.documents import open_source
+from ..sources.documents import Place, blocks_of
 from ..sources.find import Source, report_skips
 from ..split import Splitter
 from ..tokenizer import Tokenizer
@@ -100,23 +99,30 @@ def count_words(data: bytes | memoryview, ends: np.ndarray) -> int:
     return len(borders) - is_space(0) + cut  # white space at the front is a part without a word
 
 
-def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample) -> int:
-    """The number of words of some files, whose documents are added to `sample`."""
+def text_blocks(sources: Sequence[Source], read: ReadOptions, **how: Any) -> Iterator[Block]:
+    """The blocks of some files. A file that is one document comes in parts that end at lines.
 
-    def cut(buffer: bytearray, start: int, length: int) -> int:  # never inside a word
+    how: see `open_source`.
+    """
+
+    def cut(buffer: bytearray, start: int, length: int) -> int:
         return buffer.rfind(b"\n", start, length) + 1
 
-    block, words = Block(), 0
+    for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **how):
+        block.finish()
+        yield block
+
+
+def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample) -> int:
+    """The number of words of some files, whose documents are added to `sample`."""
+    words = 0
     on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
-    for source in sources:
-        with closing(open_source(source, read, cut=cut, binary="error")) as opened:
-            while opened.draw(block):
-                block.finish()
-                report_skips(block.skips, on_skip)
-                ends = np.asarray(block.ends, np.uint64)
-                data = memoryview(block.data)[: block.nbytes]
-                words += count_words(data, ends)
-                sample.add(data, ends.astype(np.int64))
+    for block in text_blocks(sources, read, binary="error"):
+        report_skips(block.skips, on_skip)
+        ends = np.asarray(block.ends, np.uint64)
+        data = memoryview(block.data)[: block.nbytes]
+        words += count_words(data, ends)
+        sample.add(data, ends.astype(np.int64))
     return words
 
 
@@ -126,6 +132,9 @@ class Interval(NamedTuple):
     ratio: float
     low: float
     high: float
+
+
+Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
 
 
 def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
@@ -139,10 +148,7 @@ def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
     n = len(above)
     if n < FEWEST or not below.sum():
         return None
-    generator = np.random.default_rng(0)
-    ratios = np.empty(DRAWS)
-    for draw in range(DRAWS):
-        drawn = generator.integers(0, n, n)
-        ratios[draw] = above[drawn].sum() / max(1, below[drawn].sum())
+    drawn = np.random.default_rng(0).integers(0, n, (DRAWS, n))
+    ratios = above[drawn].sum(1) / np.maximum(1, below[drawn].sum(1))
     low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
     return Interval(float(above.sum() / below.sum()), low, high)

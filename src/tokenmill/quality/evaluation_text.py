@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from ..sources.documents import documents_of
 from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
+from ..vocabulary.lazy import lazy
 from .documents import Sample, survey
 from .metrics import ratio, scripts_table
 from .names import free_name, given_name, group_name, text_name
@@ -93,8 +93,6 @@ class EvaluationText:
         if not self.sources:
             raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, CountedText] = {}
-        self._survey: tuple[dict[str, int], Sample] | None = None
-        self._surveying = threading.Lock()
 
     def _found(self, source: Any) -> Any:
         return find_sources(source, self.read.skipper(None))
@@ -122,8 +120,9 @@ class EvaluationText:
                 plain.append((text_name(path) if len(files) == 1 else group_name(path), files))
         short = [label for label, _ in plain]
         for label, files in plain:
-            clear = label if short.count(label) == 1 and label not in self.sources else _apart(files)
-            self.sources[free_name(clear, self.sources)] = files
+            if short.count(label) > 1 or label in self.sources:  # then by the path, or the common folder
+                label = printable(os.path.commonpath(files) if len(files) > 1 else files[0])
+            self.sources[free_name(label, self.sources)] = files
 
     @property
     def names(self) -> list[str]:
@@ -175,20 +174,19 @@ class EvaluationText:
             self._counted[key] = counted
         return self._counted[key]
 
-    def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
-        """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
-        if is_guest(tok):
-            for name, source in self.sources.items():
-                if isinstance(source, WordCounts):
-                    raise UsageError(
-                        f"{name} contains word counts, which only byte-pair tokenizers encode; give the text"
-                    )
-            usages = {name: measure_texts(tok, self.texts(name)) for name in self.names}
-        else:
-            usages = self._counted_usages(tok, progress)
-        return {name: replace(usage, words=self.words(name)) for name, usage in usages.items()} if words else usages
+    def usages(self, tok: Tokenizer, progress: Progress | None = None) -> dict[str, Usage]:
+        """The usage of `tok` on each domain, with the number of words, which takes another pass over the text."""
+        usages, words = self._usages(tok, progress), self.surveyed[0]
+        return {name: replace(usage, words=words.get(name)) for name, usage in usages.items()}
 
-    def _counted_usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
+    def usage(self, tok: Tokenizer, progress: Progress | None = None) -> Usage:
+        """The usage of `tok` on all domains together, without the number of words."""
+        return reduce(add, self._usages(tok, progress).values())
+
+    def _usages(self, tok: Tokenizer, progress: Progress | None) -> dict[str, Usage]:
+        if tok.vocabulary.library is not None:
+            texts = {name: self.texts(name) for name in self.names}  # all are checked before the first is read
+            return {name: measure_texts(tok, each) for name, each in texts.items()}
         usages, counted = {}, self._counted_for(tok, progress)
         meter = Meter(progress and partial(progress, "segment"), [len(text.counts) for text in counted])
         for place, (name, text) in enumerate(zip(self.names, counted, strict=True)):
@@ -204,28 +202,24 @@ class EvaluationText:
         return usages
 
     def texts(self, name: str, read_on: Callable[[int], None] | None = None) -> Iterator[str]:
-        """The documents of a domain that is not word counts. read_on: see `documents_of`."""
+        """The documents of a domain. read_on: see `documents_of`. Raises UsageError for word counts."""
         source = self.sources[name]
-        assert not isinstance(source, WordCounts)
+        if isinstance(source, WordCounts):
+            raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
         return (document.text for document in documents_of(source, self.read, read_on))
-
-    def words(self, name: str) -> int | None:
-        """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
-        return self._surveyed()[0].get(name)
 
     def sample(self) -> Sample:
         """An even sample of the documents; without units for word counts, which have none."""
-        return self._surveyed()[1]
+        return self.surveyed[1]
 
-    def _surveyed(self) -> tuple[dict[str, int], Sample]:
-        with self._surveying:
-            if self._survey is None:
-                words, sample = {}, Sample()
-                for name, source in self.sources.items():
-                    if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
-                        words[name] = survey(source, self.read, sample)
-                self._survey = words, sample
-            return self._survey
+    @lazy
+    def surveyed(self) -> tuple[dict[str, int], Sample]:
+        """The number of words of each domain but word counts and pipes, and the sample."""
+        words, sample = {}, Sample()
+        for name, source in self.sources.items():
+            if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
+                words[name] = survey(source, self.read, sample)
+        return words, sample
 
 
 def count_texts(
@@ -269,16 +263,6 @@ class StretchSplitter(Splitter):
         """There is no pattern to warn of."""
 
 
-def is_guest(tok: Tokenizer) -> bool:
-    """Whether another library encodes (WordPiece, Unigram and others): there are no pretokens to count."""
-    return tok.vocabulary.library is not None
-
-
-def _apart(files: list[Path | str]) -> str:
-    """A name that distinguishes these files: their path, or their common folder."""
-    return printable(os.path.commonpath(files) if len(files) > 1 else files[0])
-
-
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """The figures of one tokenizer on one text.
@@ -294,6 +278,10 @@ class Judgement:
     scripts: Table
     swallowed: list[Swallowed] = field(repr=False)
 
+    def junk_share(self, ios: float) -> float | None:
+        """The share of the tokens with an IoS of at least `ios`."""
+        return ratio(sum(token.ios >= ios for token in self.swallowed), self.size)
+
     def density(self) -> dict[str, float | None]:
         """Bytes per token by domain."""
         return {domain: ratio(usage.bytes, usage.tokens) for domain, usage in self.usages.items()}
@@ -303,9 +291,13 @@ class Judgement:
         return {domain: ratio(usage.tokens, usage.words) for domain, usage in self.usages.items()}
 
 
+Judgements = Mapping[str, Judgement]  # of one text, by the names of the tokenizers
+
+
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and find how often each of its merges happens."""
-    counts = [] if is_guest(tok) else text.counts(tok, progress)  # a guest has no merges to replay, and no pretokens
+    # Where another library encodes (WordPiece, Unigram and others), there are no pretokens, and no merges to replay.
+    counts = text.counts(tok, progress) if tok.vocabulary.library is None else []
     swallowed: list[Swallowed] = []
     if counts:
         replayed = replay_events(tok.vocabulary, text.together(tok, progress), progress)

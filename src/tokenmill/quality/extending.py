@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
+from .metrics import ratio
 from .names import expect_tokenizers
 from .pruning import in_event_order, lasting_tokens
 from .replay import ENOUGH, events_of, parts_by_token
@@ -100,18 +101,6 @@ class Replaced:
     new_rows: dict[int, list[int]] = field(repr=False)
 
 
-class Worth(NamedTuple):
-    """The number of tokens that are worth replacing on a text.
-
-    tokens: the number. used: how often the text uses the most used of them. gained: how often the least frequent of as
-        many pairs of adjacent tokens occurs.
-    """
-
-    tokens: int
-    used: int
-    gained: int
-
-
 @suggests_options
 def replace(
     tok: Tokenizer,
@@ -150,7 +139,7 @@ def replace(
         if keep is not None:
             others = EvaluationText(keep, num_threads, read).together(tok, show)
             uses = uses + measure_usage(tok, others, progress=show).by_id
-        wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
+        wanted = worth_replacing(tok, usage, uses)[0] if number is None else number
         going = [id for id, _ in islice(least_used(tok, uses), wanted)]
         if len(going) < (number or 0):
             raise UsageError(f"only {plural(len(going), 'token')} can be replaced, not {number:,}")
@@ -180,13 +169,15 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
                 heapq.heappush(ready, (used[part], -part))
 
 
-def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
+def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> tuple[int, int, int]:
     """Estimate how many tokens are worth replacing on the text of `usage`: it uses them less often than new ones.
 
     Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens, which must occur ENOUGH times. Pairs
     overlap, and merging one makes others, so this is an estimate.
 
     uses: how often each token is used, by id.
+    Returns the number of tokens, how often the most used of them is used, and how often the least frequent of as many pairs
+    occurs.
     """
     ids, lengths = usage.ids, usage.tokens_by_pretoken
     inside = np.ones(len(ids), bool)
@@ -195,17 +186,17 @@ def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
     pairs, places = np.unique((ids[first].astype(np.uint64) << np.uint64(32)) | ids[first + 1], return_inverse=True)
     gains = np.zeros(len(pairs), np.uint64)
     np.add.at(gains, places, np.repeat(usage.counts, lengths)[first])
-    worth = Worth(0, 0, 0)
+    tokens = used = least = 0
     for (_, times), gained in zip(least_used(tok, uses), np.sort(gains)[::-1].tolist(), strict=False):
         if gained <= times or gained < ENOUGH:
             break
-        worth = Worth(worth.tokens + 1, max(worth.used, times), gained)
-    return worth
+        tokens, used, least = tokens + 1, max(used, times), gained
+    return tokens, used, least
 
 
 def worth_table(tok: Tokenizer, usage: Usage) -> Table:
     """Return the number of tokens that are worth replacing on the text of `usage`."""
-    worth, size = worth_replacing(tok, usage, usage.by_id), len(ordinary_tokens(tok.vocabulary))
+    tokens, used, least = worth_replacing(tok, usage, usage.by_id)
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),
@@ -216,7 +207,7 @@ def worth_table(tok: Tokenizer, usage: Usage) -> Table:
         f"Compares the least used tokens with the most frequent pairs of adjacent tokens, of {ENOUGH} occurrences or more. An "
         "estimate: merging one pair changes others. `tokenmill extend --reuse` gives their ids to new tokens; judge on all the text that a model must read."
     )
-    row = (worth.tokens, worth.tokens / size if size else None, worth.used, worth.gained)
+    row = (tokens, ratio(tokens, len(ordinary_tokens(tok.vocabulary))), used, least)
     return Table("worth_replacing", "Tokens worth replacing on this text", columns, [row], note)
 
 

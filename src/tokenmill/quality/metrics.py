@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from ..tokenizer.normalization import STRIPPED
 from ..vocabulary import Vocabulary
 from .tables import Best, Cell, Column, Figure, Table
 from .usage import Usage, characters_by_pretoken, ordinary_tokens
+
+if TYPE_CHECKING:
+    from .evaluation_text import Judgement, Judgements
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -83,18 +86,18 @@ class Measure(NamedTuple):
     """A figure of a tokenizer on a text: its column in tables, and how it is computed."""
 
     column: Column
-    of: Callable[[Tokenizer, Usage], float | None]
+    of: Callable[[Judgement], float | None]
 
 
 def _total(name: str) -> Measure:
-    return Measure(Column(name, "count"), lambda tok, usage: getattr(usage, name))
+    return Measure(Column(name, "count"), lambda judged: getattr(judged.usage, name))
 
 
 def _quotient(name: str, help: str = "", best: Best = "max") -> Measure:
     """The measure of two totals of a Usage, such as "bytes per token"."""
     above, below = name.split(" per ")
     column = Column(name, "number", help, 3, best=best)
-    return Measure(column, lambda tok, usage: ratio(getattr(usage, above), getattr(usage, f"{below}s")))
+    return Measure(column, lambda judged: ratio(getattr(judged.usage, above), getattr(judged.usage, f"{below}s")))
 
 
 BYTES, TOKENS = _total("bytes"), _total("tokens")
@@ -106,11 +109,11 @@ DENSITY = (
 )
 USED = Measure(
     Column("vocabulary used", "share", best="max"),
-    lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok.vocabulary))),
+    lambda judged: ratio(used_tokens(judged.tok, judged.usage), judged.size),
 )
 RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
-    lambda tok, usage: renyi_efficiency(usage.by_id, len(ordinary_tokens(tok.vocabulary))),
+    lambda judged: renyi_efficiency(judged.usage.by_id, judged.size),
 )
 TEXT_MEASURES = (
     BYTES,
@@ -121,10 +124,12 @@ TEXT_MEASURES = (
     *DENSITY,
     _quotient("tokens per pretoken", best=""),
     USED,
-    Measure(Column("tokens used", "count"), used_tokens),
+    Measure(Column("tokens used", "count"), lambda judged: used_tokens(judged.tok, judged.usage)),
     Measure(
         Column("word-initial, of the tokens of the text", "share"),
-        lambda tok, usage: ratio(int(usage.by_id[word_initial_ids(tok.vocabulary)].sum()), usage.tokens),
+        lambda judged: ratio(
+            int(judged.usage.by_id[word_initial_ids(judged.tok.vocabulary)].sum()), judged.usage.tokens
+        ),
     ),
     RENYI,
 )
@@ -154,29 +159,30 @@ def overview_table(tok: Tokenizer) -> Table:
     return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
 
 
-def text_table(tok: Tokenizer, usage: Usage) -> Table:
+def text_table(judged: Judgement) -> Table:
     """The figures of a text, in one column. Pretokens are counted where the split pattern alone decides what they are."""
-    pretokens = bool(tok.vocabulary.split_patterns) and not tok.vocabulary.has_superwords and usage.pretokens > 0
+    usage, vocabulary = judged.usage, judged.tok.vocabulary
+    pretokens = bool(vocabulary.split_patterns) and not vocabulary.has_superwords and usage.pretokens > 0
     shown = [measure for measure in TEXT_MEASURES if pretokens or "pretoken" not in measure.column.name]
-    rows = [(column.name, Figure(of(tok, usage), column)) for column, of in shown]
+    rows = [(column.name, Figure(of(judged), column)) for column, of in shown]
     unknown = " Word counts alone do not record how many there are." if usage.words is None else ""
     note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 
 
 def measured_table(
-    key: str, title: str, judged: Mapping[str, tuple[Tokenizer, Usage]], first: str, measures: Sequence[Measure]
+    key: str, title: str, judged: Judgements, measures: Sequence[Measure], note: str = "", first: str = "tokenizer"
 ) -> Table:
     """A row of measures for each name in `judged`; `first` is the heading of the names."""
-    rows = [(name, *(measure.of(*judged[name]) for measure in measures)) for name in judged]
-    return Table(key, title, (Column(first), *(measure.column for measure in measures)), rows)
+    rows = [(name, *(measure.of(each) for measure in measures)) for name, each in judged.items()]
+    return Table(key, title, (Column(first), *(measure.column for measure in measures)), rows, note)
 
 
-def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
+def domains_table(judged: Judgement) -> Table:
     """The figures of each domain: a file, a folder, a language."""
-    judged = {name: (tok, usage) for name, usage in usages.items()}
+    apart = {name: replace(judged, usage=usage) for name, usage in judged.usages.items()}
     measures = [Measure(replace(of.column, best=""), of.of) for of in (BYTES, TOKENS, *DENSITY, USED, RENYI)]
-    return measured_table("domains", "By source", judged, "source", measures)
+    return measured_table("domains", "By source", apart, measures, first="source")
 
 
 def gini(costs: Iterable[float]) -> float | None:
@@ -220,12 +226,9 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
     """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
     sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
     for counts, usage in parts:
-        scripts = script_of_pretokens(counts)
-        weights = counts.counts.astype(np.float64)
-        lengths = np.diff(counts.offsets).astype(np.float64)
-        for place, values in enumerate(
-            (np.ones(len(counts)), lengths, characters_by_pretoken(counts), usage.tokens_by_pretoken)
-        ):
+        scripts, weights = script_of_pretokens(counts), counts.counts.astype(np.float64)
+        sizes = np.diff(counts.offsets), characters_by_pretoken(counts), usage.tokens_by_pretoken
+        for place, values in enumerate((np.ones(len(counts)), *sizes)):
             sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
     rows = []
     for script, (pretokens, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Collection
@@ -55,10 +56,8 @@ def group_name(source: str | os.PathLike[str]) -> str:
 
 def free_name(name: str, taken: Collection[str]) -> str:
     """`name`, or if it is taken "name (2)", "name (3)", ..."""
-    free, number = name, 2
-    while free in taken:
-        free, number = f"{name} ({number})", number + 1
-    return free
+    names = itertools.chain([name], (f"{name} ({number})" for number in itertools.count(2)))
+    return next(free for free in names if free not in taken)
 
 
 def _without_compression(path: Path) -> Path:

@@ -11,12 +11,13 @@ import hashlib
 import re
 from dataclasses import replace
 from html import escape
-from importlib import resources
 from itertools import groupby
+from string import Template
 from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
 from .charts import Chart, draw, places
+from .references import asset
 from .tables import NUMERIC, Column, Table, Token, cell_text
 
 if TYPE_CHECKING:
@@ -66,7 +67,21 @@ def render(report: Report, top: int | None) -> str:
         parts.append(
             f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>{content}</section>'
         )
-    return _page(report, links, parts)
+    script, made = asset("report.js"), report.provenance
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(asset("report.html")).substitute(
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'",
+        title=escape(report.title),
+        style=asset("report.css"),
+        heading=" ".join(f"<span>{_breakable(word)}</span>" for word in report.title.split(" ")),
+        lead=escape(report.lead),
+        tiles=_tiles(report),
+        links="".join(links),
+        parts="".join(parts),
+        version=escape(made.version),
+        date=escape(made.date),
+        script=script,
+    )
 
 
 def _terms(content: str) -> str:
@@ -80,51 +95,6 @@ def _terms(content: str) -> str:
         f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in GLOSSARY.items() if term.lower() in shown
     )
     return f'<dl class="terms">{"".join(rows)}</dl>'
-
-
-def _page(report: Report, links: list[str], parts: list[str]) -> str:
-    style, script = _asset("report.css"), _asset("report.js")
-    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'"
-    title, made = escape(report.title), report.provenance
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the report</a>
-<div class="layout">
-<header>
-<h1>{" ".join(f"<span>{_breakable(word)}</span>" for word in report.title.split(" "))}</h1>
-<p class="lead">{escape(report.lead)}</p>
-{_tiles(report)}
-</header>
-<div class="columns">
-<nav aria-labelledby="contents"><h2 id="contents">Contents</h2><ol>{"".join(links)}</ol></nav>
-<main id="main">
-{"".join(parts)}
-</main>
-</div>
-<footer>Made by tokenmill {escape(made.version)} on {escape(made.date)}. In tokens, <span class="token"><span class="space">·</span></span> is a space,
-<span class="token"><span class="space">⇥</span></span> a tab, <span class="token"><span class="space">⏎</span></span> a line feed,
-<span class="token"><span class="space">⍽</span></span> a no-break space,
-<span class="token"><span class="escape">U+200B</span></span> a character without a picture,
-<span class="token"><span class="escape">FF</span></span> a byte that is not a character; the small number after a token is its id.
-Click a column's heading to sort the table.</footer>
-</div>
-<script>{script}</script>
-</body>
-</html>
-"""
-
-
-def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _explained(text: str) -> str:
@@ -188,19 +158,12 @@ def _strong(text: str) -> str:
 
 
 def _chart(chart: Chart) -> str:
-    shown = replace(
-        chart, series=[of for place, of in zip(places(chart), chart.series, strict=True) if place < MOST_SERIES]
-    )
-    if not shown.series:
-        shown = replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
+    drawn = [of for place, of in zip(places(chart), chart.series, strict=True) if place < MOST_SERIES]
+    shown = replace(chart, series=drawn) if drawn else replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
+    bar, line = '<rect class="bar s{}" width="24" height="10"/>', '<path class="line s{}" d="M0 5H24"/>'
+    sign = bar if chart.kind == "bars" else line
     legend = "".join(
-        f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">'
-        + (
-            f'<rect class="bar s{place + 1}" width="24" height="10"/>'
-            if chart.kind == "bars"
-            else f'<path class="line s{place + 1}" d="M0 5H24"/>'
-        )
-        + f"</svg>{_breakable(of.name)}</li>"
+        f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">{sign.format(place + 1)}</svg>{_breakable(of.name)}</li>'
         for place, of in zip(places(shown), shown.series, strict=True)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
@@ -219,13 +182,9 @@ def _plain(value: object) -> str:
 
 
 def _tables(tables: list[Table]) -> str:
-    overviews = "".join(map(_overview, filter(_is_overview, tables)))
-    others = "".join(_table(table) for table in tables if not _is_overview(table))
+    overviews = "".join(_overview(table) for table in tables if table.is_overview)
+    others = "".join(_table(table) for table in tables if not table.is_overview)
     return (f'<div class="overview">{overviews}</div>' if overviews else "") + others
-
-
-def _is_overview(table: Table) -> bool:
-    return any(column.kind == "figure" for column in table.columns)
 
 
 def _overview(table: Table) -> str:
@@ -234,36 +193,39 @@ def _overview(table: Table) -> str:
         f'<tr><th scope="row"{" class=short" if len(str(name)) <= LABEL else ""}>{_explained(str(name))}</th><td>{escape(str(value))}</td></tr>'
         for name, value in table.rows
     )
-    note = f'<p class="note">{_explained(table.note)}</p>' if table.note else ""
-    return f'<div><h3 id="{table.key}">{_explained(table.title)}</h3><table class="values"><tbody>{rows}</tbody></table>{note}</div>'
+    return f'<div>{_title(table)}<table class="values"><tbody>{rows}</tbody></table>{_note(table)}</div>'
+
+
+def _title(table: Table) -> str:
+    return f'<h3 id="{escape(table.key)}">{_explained(table.title)}</h3>'
+
+
+def _note(table: Table) -> str:
+    return f'<p class="note">{_explained(table.note)}</p>' if table.note else ""
 
 
 def _table(table: Table) -> str:
-    key = escape(table.key)
-    out = [f'<h3 id="{key}">{_explained(table.title)}</h3>']
-    if table.note:
-        out.append(f'<p class="note">{_explained(table.note)}</p>')
+    key, above, scroll = escape(table.key), _title(table) + _note(table), "scroll"
     if not table.rows:
-        return "".join([*out, '<p class="empty">None.</p>'])
-    if table.total is not None and table.total > len(table.rows):
-        out.append(f'<p class="cut">The first {len(table.rows):,} of {table.total:,}.</p>')
-    long = len(table.rows) > LONG
-    if long:
-        out.append(
+        return above + '<p class="empty">None.</p>'
+    if table.shown:
+        above += f'<p class="cut">The {table.shown}.</p>'
+    if len(table.rows) > LONG:
+        scroll = "scroll long"
+        above += (
             f'<label class="filter" hidden>Search <input type="search" data-table="t-{key}"><output></output></label>'
         )
-    box = f'<div class="scroll{" long" if long else ""}" tabindex="0" role="region" aria-labelledby="{key}">'
     sortable = ' class="sortable"' if len(table.rows) > 1 else ""
-    out.append(f'{box}<table id="t-{key}"{sortable}><thead><tr>')
-    shown = [i for i in range(len(table.columns)) if any(row[i] not in (None, "") for row in table.rows)]
-    out += (_head(table.columns[i]) for i in shown)
-    out.append("</tr></thead><tbody>")
+    columns = [i for i in range(len(table.columns)) if any(row[i] not in (None, "") for row in table.rows)]
     best = table.best()
+    body = []
     for number, row in enumerate(table.rows):
-        cells = (_cell(row[i], table.columns[i], (number, i) in best) for i in shown)
-        out.append("<tr>" + "".join(cells) + "</tr>")
-    out.append("</tbody></table></div>")
-    return "".join(out)
+        cells = (_cell(row[i], table.columns[i], (number, i) in best) for i in columns)
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    return (
+        f'{above}<div class="{scroll}" tabindex="0" role="region" aria-labelledby="{key}"><table id="t-{key}"{sortable}>'
+        f"<thead><tr>{''.join(_head(table.columns[i]) for i in columns)}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
 
 
 def _head(column: Column) -> str:

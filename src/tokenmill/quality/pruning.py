@@ -26,9 +26,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
 from numbers import Integral
-from operator import add
 
 import numpy as np
 
@@ -211,7 +209,7 @@ def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progres
 
     The latter are all tokens that a merge makes on this text. Tokens made and removed by events need not stay.
     """
-    usage = reduce(add, text.usages(tok, progress, words=False).values())
+    usage = text.usage(tok, progress)
     used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
     if min_uses > 1 or tok.vocabulary.order == "events":
         return used, set()

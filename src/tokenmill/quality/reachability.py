@@ -59,27 +59,22 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     merged = _alone(one_pretoken(vocabulary), left)
     changed = {id for id, text in left.items() if normalize(text) != text}
     settled = FORMS.issuperset(changes.normalizers)
-    by_rank = vocabulary.order != "events" and vocabulary.library is None and not vocabulary.has_superwords
     unsearched = Tokenizer(without_added(vocabulary)) if vocabulary.added_tokens else tok
     missing = tokens.keys() - reach.keys()
     for done, id in enumerate(sorted(missing), 1):
-        witness, tried, reason = None, 0, "normalizer" if id in changed else "merges"
-        # What a merge by rank does not make of bytes alone, it makes of them nowhere.
-        if not ((settled and id in changed) or (by_rank and id in left and id not in merged)):
-            trials = (
-                islice(completions(tokens[id]), TRIALS)
-                if id not in left
-                else (before + left[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
-            )
-            for tried, text in enumerate(trials, 1):  # noqa: B007
-                if id in _ids(tok, text):
-                    witness = text
-                    break
+        trials: Iterator[str] = iter(())
+        if id not in left:
+            trials = islice(completions(tokens[id]), TRIALS)
+        elif not (settled and id in changed):
+            trials = (before + left[id] + after for before, after in product(NEIGHBOURS, NEIGHBOURS))
+        witness, reason = next((text for text in trials if id in _ids(tok, text)), None), "merges"
         if witness is not None or id in used:
             reason = ""
         elif id not in left:
-            reason = "no witness" if tried else "not UTF-8"
-        elif id in merged and id not in changed:
+            reason = "no witness" if any(completions(tokens[id])) else "not UTF-8"
+        elif id in changed:
+            reason = "normalizer"
+        elif id in merged:
             reason = "added" if _ids(unsearched, left[id]) == [id] else "split"
         reach[id] = Reach(reason, witness)
         if progress is not None:

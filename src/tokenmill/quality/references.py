@@ -16,7 +16,7 @@ from importlib import resources
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from .evaluation_text import count_texts, is_guest
+from .evaluation_text import count_texts
 from .metrics import gini, ratio
 from .replay import Swallowed, replay, swallowed_tokens
 from .tables import Column, Table
@@ -71,6 +71,9 @@ class Figures:
         return ratio(len(sample()[domain].encode()), self.tokens.get(domain))
 
 
+Samples = Mapping[str, Figures]  # by the names of the tokenizers
+
+
 def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[str, str] | None = None) -> Figures:
     """The figures of a tokenizer on the shipped sample, or on other texts by domain."""
     text = sample() if text is None else text
@@ -84,16 +87,21 @@ def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[st
         if progress is not None:
             progress("sample", number, len(text))
     swallowed: list[Swallowed] = []
-    if not is_guest(tok):
+    if tok.vocabulary.library is None:
         counted = count_texts(tok, [text[name] for name, known in tokens.items() if known is not None], num_threads=1)
         swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted.counts))
     junk, ordinary = sum(token.ios >= JUNK for token in swallowed), ordinary_tokens(tok.vocabulary)
     return Figures(tok.n_vocab, len(ordinary), len(used & ordinary.keys()), junk, tokens)
 
 
+def asset(name: str) -> str:
+    """The text of a file that comes with the package."""
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
 @lru_cache(maxsize=1)
 def _table() -> dict:
-    return json.loads(resources.files(__package__).joinpath("assets", "references.json").read_text(encoding="utf-8"))
+    return json.loads(asset("references.json"))
 
 
 def sample() -> dict[str, str]:
@@ -107,7 +115,7 @@ def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
     return {name: of for name, of in known.items() if all(of.tokens != other.tokens for other in but)}
 
 
-def references_table(measured: Mapping[str, Figures]) -> Table:
+def references_table(measured: Samples) -> Table:
     """Tokenizers next to the published vocabularies, all on the sample."""
     rows = []
     for name, of in {**measured, **references(measured.values())}.items():

@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,12 +31,10 @@ from ..jobs.progress import Progress
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
 from .tables import Column, Table, Token
-from .usage import code_points, slices
+from .usage import slices
 
 if TYPE_CHECKING:
     from ..events._replay_cy import EventTable
-
-SLICE = 1 << 18  # bytes of pretokens taken at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,26 +69,21 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     >>> result.happened.tolist(), result.right.tolist()
     ([10, 7], [10, 10])
     """
-    events, table = _prepared(vocabulary)
+    events = events_of(vocabulary)
+    table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
     pair_weight(counts.offsets, counts.counts)  # raises UsageError if 64 bits cannot hold the frequencies
-    for first, stop in slices(counts, SLICE):
-        symbols, ends = _symbols(vocabulary, counts, first, stop)
-        weights = np.array(counts.counts[first:stop], np.uint64)
+    for rows, data, offsets in slices(counts):
+        symbols, ends = _symbols(vocabulary, data, offsets)
+        weights = np.array(counts.counts[rows], np.uint64)
         np.add.at(start, symbols, np.repeat(weights, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
         table.tally(symbols, ends, weights, happened, final)
         if progress is not None:
-            progress("replay", stop, len(counts))
+            progress("replay", rows.stop, len(counts))
     left, right = _frequencies(events, table, happened, start)
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
-
-
-@lru_cache(maxsize=4)
-def _prepared(vocabulary: Vocabulary) -> tuple[np.ndarray, EventTable]:
-    events = events_of(vocabulary)
-    return events, event_table(vocabulary, events)
 
 
 @lru_cache(maxsize=4)
@@ -119,16 +113,15 @@ def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
     return frozenset(id for id in np.flatnonzero(unmade).tolist() if vocabulary.tokens[id] is not None)
 
 
-def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pretokens from `first` to `stop` as ids of the alphabet, uint32, and the end of each pretoken among them."""
-    begin, end = int(counts.offsets[first]), int(counts.offsets[stop])
-    data = counts.arena[begin:end]
-    ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
+def _symbols(vocabulary: Vocabulary, data: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pretokens as ids of the alphabet, uint32, and the end of each pretoken among them."""
     ids = _ids_of_alphabet(vocabulary)
     if vocabulary.alphabet == "bytes":
-        return ids[data], np.ascontiguousarray(ends, np.uint64)
-    codes, sizes = code_points(data)
-    return ids[codes], np.searchsorted(np.cumsum(sizes), ends, "right").astype(np.uint64)
+        return ids[data], offsets[1:]
+    text, places = data.tobytes(), offsets.tolist()
+    words = [text[start:end].decode("utf-8", "surrogateescape") for start, end in pairwise(places)]
+    codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), np.uint32)
+    return ids[codes], np.cumsum([*map(len, words)], dtype=np.uint64)
 
 
 @lru_cache(maxsize=4)
@@ -145,16 +138,13 @@ def _ids_of_alphabet(vocabulary: Vocabulary) -> np.ndarray:
     return ids
 
 
-def _frequencies(
-    events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """f of both tokens of each event that happened before it, from f at the start and how often each event happened."""
-    now = start.tolist()
-    left, right = np.zeros(len(events), np.uint64), np.zeros(len(events), np.uint64)
+def _frequencies(events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """f of both tokens of each event that happened before it (2, n), from f at the start and how often each event happened."""
+    now, before = start.tolist(), np.zeros((2, len(events)), np.uint64)
     places = np.flatnonzero(happened)
     rows = zip(places.tolist(), events[places].tolist(), happened[places].tolist(), strict=True)
     for place, (a, b, new), times in rows:
-        left[place], right[place] = now[a], now[b] if b >= 0 else 0
+        before[:, place] = now[a], now[b] if b >= 0 else 0
         now[a] -= times
         if b >= 0:
             now[b] -= times
@@ -162,7 +152,7 @@ def _frequencies(
         else:
             for part in table.parts_of(place):  # which the removal sets free
                 now[part] += times
-    return left, right
+    return before
 
 
 THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 1.0)

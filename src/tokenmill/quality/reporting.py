@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from ..counting import WordCounts
 from ..errors import UsageError, plural
@@ -25,12 +23,33 @@ from .tables import Column, Table, escape_markdown
 
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
 LARGEST_PAGE = 1_000_000  # bytes
-CHUNK = 1 << 20
 
 Level = Literal["act", "look", "good"]
 Tile = tuple[str, list[tuple[str, str, bool]]]
 Section = tuple[str, str, Sequence[str]]
 Item = TypeVar("Item", Table, Chart)
+SECTIONS: Sequence[Section] = (  # of reports on one tokenizer and on several; those without tables are not shown
+    ("Overview", "", ("vocabulary", "text")),
+    ("Side by side", "", ("compression", "differences", "vocabularies")),
+    ("Compared with others", "", ("references",)),
+    ("By source and script", "", ("domain_bytes", "domain_fertility", "domains", "languages", "scripts")),
+    (
+        "Junk",
+        "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
+        ("thresholds", "junk"),
+    ),
+    (
+        "Tokens that cannot be reached, or only in part",
+        "These follow from the vocabulary and its split pattern, without a text.",
+        ("unreachable", "partial"),
+    ),
+    ("Unused and rare tokens", "", ("unused", "rare", "worth_replacing")),
+    ("The vocabularies", "", ("overlap", "exchanged")),
+    ("Superwords", "", ("superwords",)),
+    ("Training", "", ("removed",)),
+    ("Tokens worth a look", "", ("longest",)),
+    ("Sizes", "", ("sizes",)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,58 +109,34 @@ class Provenance:
         ]
 
 
-def start_provenance(text: EvaluationText | None) -> Callable[[Mapping[str, Tokenizer]], Provenance]:
-    """Count words and hash the text in a thread of its own, while it is judged.
+def provenance_of(tokenizers: Mapping[str, Tokenizer], text: EvaluationText | None) -> Provenance:
+    """The provenance of a report on some tokenizers, without a command. Reads the text once more."""
+    from .. import __version__
 
-    Returns a function that waits for this, and gives the provenance of a report on some tokenizers.
-    """
-    found: list[Measured] = []
-
-    def read(text: EvaluationText) -> None:
-        with contextlib.suppress(Exception):  # judging the text raises it again
-            text.sample()
-        found.extend(_measured(name, source) for name, source in text.sources.items())
-
-    thread = threading.Thread(target=read, args=(text,), daemon=True)
-    if text is not None:
-        thread.start()
-
-    def provenance(tokenizers: Mapping[str, Tokenizer]) -> Provenance:
-        from .. import __version__
-
-        if text is not None:
-            thread.join()
-        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-        now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
-        hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
-        return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(found))
-
-    return provenance
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
+    texts = () if text is None else (_measured(name, source) for name, source in text.sources.items())
+    return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(texts))
 
 
 def _measured(name: str, source: Source) -> Measured:
-    files = len(source) if isinstance(source, list) else 1
-    unread = Measured(name, files, 0, "")
-    if isinstance(source, list) and not all(can_read_again(path) and not is_url(path) for path in source):
-        return unread
     hash, nbytes = hashlib.sha256(), 0
-    try:
-        for chunk in _bytes_of(source):
-            hash.update(chunk)
-            nbytes += len(chunk)
-    except OSError:
-        return unread
-    return Measured(name, files, nbytes, hash.hexdigest())
-
-
-def _bytes_of(source: Source) -> Iterator[Any]:
     if isinstance(source, WordCounts):
-        yield from (memoryview(column).cast("B") for column in (source.arena, source.offsets, source.counts))  # type: ignore[arg-type]
-    else:
+        for column in (source.arena, source.offsets, source.counts):
+            hash.update(column)  # type: ignore[arg-type]
+            nbytes += column.nbytes
+        return Measured(name, 1, nbytes, hash.hexdigest())
+    try:
         for path in source:
+            if not can_read_again(path) or is_url(path):
+                return Measured(name, len(source), 0, "")
             with open(path, "rb") as file:
-                while data := file.read(CHUNK):
-                    yield data
+                hashlib.file_digest(file, lambda: hash)
+                nbytes += file.tell()
+    except OSError:
+        return Measured(name, len(source), 0, "")
+    return Measured(name, len(source), nbytes, hash.hexdigest())
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -159,7 +154,7 @@ class Report:
     lead: str
     about: dict[str, object]
     tables: list[Table]
-    sections: Sequence[Section]
+    sections: Sequence[Section] = SECTIONS
     tiles: Sequence[Tile] = ()
     summary: str = ""
     findings: list[Finding] = field(default_factory=list)

@@ -103,6 +103,17 @@ class Table:
     total: int | None = None
     best_in_rows: Best = ""
 
+    @property
+    def is_overview(self) -> bool:
+        """Whether this is a table of names and values, without headings."""
+        return any(column.kind == "figure" for column in self.columns)
+
+    @property
+    def shown(self) -> str:
+        """Of a table that was cut, which rows it has: "first 20 of 300". "" for a whole one."""
+        cut = self.total is not None and self.total > len(self.rows)
+        return f"first {len(self.rows):,} of {self.total:,}" if cut else ""
+
     def column(self, name: str) -> list[Cell]:
         """The cells of one column, from top to bottom."""
         place = [column.name for column in self.columns].index(name)
@@ -136,11 +147,11 @@ class Table:
 
     def _repr_html_(self) -> str:
         """The table for a notebook, lists cut to NOTEBOOK_ROWS."""
-        shown = self.head(NOTEBOOK_ROWS)
-        head = "".join(f"<th>{escape(column.name)}</th>" for column in shown.columns)
-        rows = (map(cell_text, row, shown.columns) for row in shown.rows)
+        table = self.head(NOTEBOOK_ROWS)
+        head = "".join(f"<th>{escape(column.name)}</th>" for column in table.columns)
+        rows = (map(cell_text, row, table.columns) for row in table.rows)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        more = f"<p>The first {len(shown.rows):,} of {shown.total:,} rows.</p>" if shown.total else ""
+        more = f"<p>The {table.shown} rows.</p>" if table.shown else ""
         return f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -172,8 +183,8 @@ class Table:
         for number, row in enumerate(self.rows):
             cells = map(_markdown_cell, row, self.columns)
             lines.append(_markdown_row(f"**{cell}**" if (number, i) in best else cell for i, cell in enumerate(cells)))
-        if self.total is not None and self.total > len(self.rows):
-            lines += ["", f"The first {len(self.rows):,} of {self.total:,} rows."]
+        if self.shown:
+            lines += ["", f"The {self.shown} rows."]
         return "\n".join(lines)
 
 

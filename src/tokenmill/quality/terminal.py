@@ -23,16 +23,18 @@ def lines_of(table: Table, width: int) -> list[Text]:
     title = Text(table.title, "bold")
     if not table.rows:
         return [title + Text(": none")]
-    if table.total is not None and table.total > len(table.rows):
-        title += Text(f", the first {len(table.rows):,} of {table.total:,}", "not bold")
+    if table.shown:
+        title += Text(f", the {table.shown}", "not bold")
     rows = [[_cell(value, column) for value, column in zip(row, table.columns, strict=True)] for row in table.rows]
-    overview = any(column.kind == "figure" for column in table.columns)
-    heads = [Text("" if overview else column.name) for column in table.columns]
-    widths = _widths(table.columns, heads, rows, width)
+    heads = [Text("" if table.is_overview else column.name) for column in table.columns]
+    widths, lines = _widths(table.columns, heads, rows, width), [title]
     if widths is None:
-        return [title, *_turned(table.columns, rows)]
-    shown = rows if overview else [heads, *rows]
-    return [title, *(line for row in shown for line in _row(table.columns, row, widths))]
+        for row in rows:
+            named = zip(table.columns, row, strict=True)
+            lines += [Text.assemble((f"{column.name}: ", "dim"), cell) for column, cell in named] + [Text()]
+        return lines
+    shown = rows if table.is_overview else [heads, *rows]
+    return lines + [line for row in shown for line in _row(table.columns, row, widths)]
 
 
 def _cell(value: object, column: Column) -> Text:
@@ -72,10 +74,3 @@ def _row(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int]) 
             line += (room + part if column.kind in NUMERIC else part + room) + Text(" " * GAP)
         line.rstrip()
         yield line
-
-
-def _turned(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> Iterator[Text]:
-    for row in rows:
-        for column, cell in zip(columns, row, strict=True):
-            yield Text.assemble((f"{column.name}: ", "dim"), cell)
-        yield Text()

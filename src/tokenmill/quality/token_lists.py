@@ -12,7 +12,7 @@ from itertools import chain, repeat, zip_longest
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
-from .evaluation_text import Judgement
+from .evaluation_text import Judgements
 from .metrics import ratio
 from .tables import Cell, Column, Table, Token
 from .usage import Usage, ordinary_tokens, texts_of_tokens, token_cells
@@ -61,9 +61,7 @@ def exchanged_table(base: str, other: str, toks: Mapping[str, Tokenizer], usages
     sides = []
     for own, theirs in ((base, other), (other, base)):
         uses = usages[own].by_id
-        only = [
-            (of, int(uses[of.id])) for of in token_cells(toks[own].vocabulary) if of.content not in contents[theirs]
-        ]
+        only = [(t, int(uses[t.id])) for t in token_cells(toks[own].vocabulary) if t.content not in contents[theirs]]
         sides.append(sorted(only, key=lambda row: (-row[1], row[0].id)))
     rows = [(*left, *right) for left, right in zip_longest(*sides, fillvalue=(None, None))]
     columns = (
@@ -136,7 +134,7 @@ LEFT_OUT = (
 )
 
 
-def with_words_as_pretokens(judged: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
+def with_words_as_pretokens(judged: Judgements) -> Judgements:
     """The tokenizers without superwords, since only their figures by script can be compared. All, if each has superwords."""
     return {name: of for name, of in judged.items() if not superwords_of(of.tok)} or judged
 
@@ -156,7 +154,7 @@ def end_of(token: Token) -> str:
     return ENDS[2] if last.isspace() else ENDS[0] if last.isalnum() else ENDS[1]
 
 
-def superwords_table(judged: Mapping[str, Judgement]) -> Table:
+def superwords_table(judged: Judgements) -> Table:
     """Return the share of superwords in the vocabulary and in the text, and their kinds of ends."""
     rows = []
     for name, of in judged.items():

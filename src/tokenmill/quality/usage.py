@@ -44,15 +44,11 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both texts together."""
-        mine, theirs = vars(self), vars(other)
-        sums: dict[str, Any] = {
-            name: mine[name] + theirs[name] for name in ("by_id", "tokens", "pretokens", "bytes", "characters")
-        }
-        rows: dict[str, Any] = {
-            name: np.concatenate([mine[name], theirs[name]]) for name in ("counts", "ids", "tokens_by_pretoken")
-        }
+        sums, rows = ("by_id", "tokens", "pretokens", "bytes", "characters"), ("counts", "ids", "tokens_by_pretoken")
+        both: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
+        both |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in rows}
         words = None if self.words is None or other.words is None else self.words + other.words
-        return Usage(words=words, **sums, **rows)
+        return Usage(words=words, **both)
 
 
 def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> Usage:
@@ -130,45 +126,35 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64)."""
     core = (tok if tok.vocabulary.has_superwords else one_pretoken(tok.vocabulary))._core
     plan = core.plan((), ())
-    numbers, offsets = np.zeros(len(counts), np.int64), counts.offsets.astype(np.uint64)
+    numbers = np.zeros(len(counts), np.int64)
     segments = [np.zeros(0, np.uint32)]
-    for first, stop in slices(counts, SLICE):  # each pretoken is a document
-        data = counts.arena[offsets[first] : offsets[stop]].tobytes()
-        ids, ends = core.encode_documents(data, offsets[first + 1 : stop + 1] - offsets[first], plan)
+    for rows, data, offsets in slices(counts):  # each pretoken is a document
+        ids, ends = core.encode_documents(data.tobytes(), offsets[1:], plan)
         segments.append(np.frombuffer(ids, np.uint32))
-        numbers[first:stop] = np.diff(np.asarray(ends, np.int64), prepend=0)
+        numbers[rows] = np.diff(np.asarray(ends, np.int64), prepend=0)
         if progress is not None:
-            progress("segment", stop, len(counts))
+            progress("segment", rows.stop, len(counts))
     return np.concatenate(segments), numbers
 
 
-def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
-    """Consecutive pretokens of about `nbytes` bytes: the first, and the one after the last."""
+def slices(counts: WordCounts) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Consecutive pretokens of about SLICE bytes: their rows, their bytes, and the offsets in these (uint64, one more)."""
     first = 0
     while first < len(counts):
-        stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(nbytes), "right")) - 1
+        stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(SLICE), "right")) - 1
         stop = min(max(stop, first + 1), len(counts))
-        yield first, stop
+        offsets = counts.offsets[first : stop + 1]
+        yield slice(first, stop), counts.arena[offsets[0] : offsets[-1]], offsets - offsets[0]
         first = stop
 
 
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
     """int64: the number of characters of each pretoken, counted at their first bytes."""
-    characters, offsets = np.zeros(len(counts), np.int64), counts.offsets.astype(np.int64)
-    for first, stop in slices(counts, SLICE):
-        begun = (counts.arena[offsets[first] : offsets[stop]] & 0xC0) != 0x80
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(begun)])
-        characters[first:stop] = np.diff(before[offsets[first : stop + 1] - offsets[first]])
+    characters = np.zeros(len(counts), np.int64)
+    for rows, data, offsets in slices(counts):
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum((data & 0xC0) != 0x80)])
+        characters[rows] = np.diff(before[offsets.astype(np.int64)])
     return characters
-
-
-def code_points(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The code points of UTF-8 (uint32), and their sizes in bytes (int64). A byte that is not in a character is a surrogate."""
-    text = data.tobytes().decode("utf-8", "surrogateescape")
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    sizes = 1 + (codes >= 0x80).astype(np.int64) + (codes >= 0x800) + (codes >= 0x10000)
-    sizes[(codes >= 0xD800) & (codes < 0xE000)] = 1
-    return codes, sizes
 
 
 @lru_cache(maxsize=4)

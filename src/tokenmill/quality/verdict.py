@@ -20,12 +20,12 @@ from ..errors import UsageError, plural
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .documents import Interval
-from .evaluation_text import EvaluationText, Judgement
+from .documents import Differences, Interval
+from .evaluation_text import EvaluationText, Judgement, Judgements
 from .extending import Replaced, replace
-from .metrics import ratio, used_tokens
+from .metrics import USED, ratio, used_tokens
 from .pruning import Pruned, can_lose_tokens, lasting_tokens, prune, shrink
-from .references import CODE, JUNK, PROSE, Figures, references
+from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
@@ -36,6 +36,7 @@ SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leav
 CLOSE = 0.97  # of the median's bytes per token: nobody feels less than that
 CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to English; languages named in the sentence
 ALIKE = 0.01  # a smaller difference is not worth a choice
+ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
 MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
 GAIN = 0.001  # of the tokens of the text; less is not worth new rows
 
@@ -245,8 +246,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     if swallowed:
         statement = (
             f"{plural(len(swallowed), 'token')} ({percent(share)}) {'was' if len(swallowed) == 1 else 'were'} almost always "
-            f"swallowed by a longer one; {sure:,} of them "
-            f"occurred {ENOUGH} times or more."
+            f"swallowed by a longer one; {sure:,} of them occurred {ENOUGH} times or more."
         )
     return Finding(
         "swallowed",
@@ -270,10 +270,9 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if removable and removable.dropped < unused:
         left = f"{unused - removable.dropped:,} of them cannot" if removable.dropped else "none of them can"
         stay = f", and {left} be removed"
-    if times < SHORT:
-        advice = "Judge on more text before you act on this."
-    else:
-        advice = against_unused(of, removable) if look else ""
+    advice = "Judge on more text before you act on this." if times < SHORT else ""
+    if look:
+        advice = against_unused(of, removable)
     return Finding(
         "unused",
         "look" if look else "good",
@@ -372,40 +371,22 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     )
 
 
-def compared(
-    judged: Mapping[str, Judgement], figures: Mapping[str, Figures], differences: Mapping[str, Interval | None]
-) -> list[Finding]:
+def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
     """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: ratio(sum(t.ios >= JUNK for t in of.swallowed), of.size) or 0 for name, of in judged.items()}
-    unused = {name: 1 - (ratio(used_tokens(of.tok, of.usage), of.size) or 0) for name, of in judged.items()}
-    sizes = [of.size for of in judged.values()]
-    alike = max(sizes) <= 1.25 * min(sizes)
-    found = [
-        _least(
-            "swallowed",
-            "share of tokens that were almost always swallowed by longer ones",
-            swallowed,
-            "IoS is the share of a token's occurrences that one merge takes; such tokens are steps on the way to longer ones.",
-            alike,
-        ),
-        _least(
-            "unused",
-            "share of tokens that never occur in this text",
-            unused,
-            "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
-            alike,
-        ),
-    ]
+    swallowed = {name: of.junk_share(JUNK) or 0 for name, of in judged.items()}
+    unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
+    sizes = [of.size for of in judged.values()]
+    alike = max(sizes) <= ALIKE_SIZES * min(sizes)
+    found = [_least("swallowed", swallowed, alike), _least("unused", unused, alike)]
     if len(judged) > 1:
-        found.append(_fewest(judged, differences))
+        found.append(_fewest(judged, differences, alike))
     if len(ginis) > 1:
-        same = "0 means that the same messages take the same number of tokens in every language."
-        found.append(_least("languages", "Gini coefficient over 20 languages of the public sample", ginis, same, True))
+        found.append(_least("languages", ginis, True))
     return by_cost(found)
 
 
-def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> str:
+def compared_summary(judged: Judgements, figures: Samples) -> str:
     """Which tokenizer is best at what, in one sentence."""
     fewest = min(judged, key=lambda name: judged[name].usage.tokens)
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
@@ -415,7 +396,7 @@ def compared_summary(judged: Mapping[str, Judgement], figures: Mapping[str, Figu
     return f"{listed(least)} {'need' if least[1:] else 'needs'} the fewest tokens for this text{fairest}."
 
 
-def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval | None]) -> Finding:
+def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Finding:
     tokens = {name: of.usage.tokens for name, of in judged.items()}
     base = next(iter(tokens))
     best, second = sorted(tokens, key=tokens.__getitem__)[:2]
@@ -430,8 +411,7 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
     elif interval is not None:
         statement += f" (95% interval {percent(1 - interval.high)} to {percent(1 - interval.low)})"
     meaning = "Fewer tokens mean less compute for the same text."
-    sizes = {of.size for of in judged.values()}
-    if max(sizes) > 1.25 * min(sizes):
+    if not alike:
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
     unsure = not saved or interval is None or interval.low <= 1 <= interval.high
     return Finding(
@@ -447,8 +427,26 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
     )
 
 
-def _least(key: str, what: str, values: Mapping[str, float], meaning: str, alike: bool) -> Finding:
+# What is compared by the least of it: a description, and why it matters.
+LEAST = {
+    "swallowed": (
+        "share of tokens that were almost always swallowed by longer ones",
+        "IoS is the share of a token's occurrences that one merge takes; such tokens are steps on the way to longer ones.",
+    ),
+    "unused": (
+        "share of tokens that never occur in this text",
+        "If the model sees only text like this, their rows are never trained. A larger vocabulary leaves more unused.",
+    ),
+    "languages": (
+        "Gini coefficient over 20 languages of the public sample",
+        "0 means that the same messages take the same number of tokens in every language.",
+    ),
+}
+
+
+def _least(key: str, values: Mapping[str, float], alike: bool) -> Finding:
     """The tokenizer with the least of something. alike: whether the vocabularies are of about the same size, so that it decides."""
+    what, meaning = LEAST[key]
     best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     apart = values[worst] - values[best]
     shown = "{:.2f}".format if key == "languages" else percent

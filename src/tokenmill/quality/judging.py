@@ -1,54 +1,60 @@
-"""Compare several tokenizers on the same text, the first being the baseline; or several sizes of one training."""
+"""Judge tokenizers: `inspect` one, `compare` several on the same text, `measure_sizes` of one training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import log2
-from operator import add
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..errors import UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
+from ..options import Option, Options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
+from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
-from .documents import DRAWS, FEWEST, PART, Interval, bootstrap
-from .evaluation_text import EvaluationText, Judgement, Text, judge
-from .inspection import inspect
-from .metrics import (
-    DENSITY,
-    RENYI,
-    RENYI_CAUTION,
-    USED,
-    Measure,
-    languages_table,
-    mean_token_characters,
-    measured_table,
-    ratio,
-    word_initial_share,
-)
+from .documents import DRAWS, FEWEST, PART, Differences, bootstrap
+from .evaluation_text import EvaluationText, Judgement, Judgements, Text, judge
+from .extending import worth_table
+from .metrics import Measure, languages_table, ratio
 from .names import expect_tokenizers, free_name, tokenizer_name
-from .references import JUNK, Figures, on_sample, references_table
-from .replay import THRESHOLDS
-from .reporting import Report, Tile, start_provenance
+from .reachability import partial_table, reach_of_tokens, unreachable_table
+from .references import JUNK, Samples, on_sample, references_table
+from .replay import THRESHOLDS, junk_table, thresholds_table
+from .reporting import Report, Tile, provenance_of
 from .tables import Best, Cell, Column, Table, cell_text
-from .token_lists import (
-    LEFT_OUT,
-    exchanged_table,
-    most_used_table,
-    superwords_of,
-    superwords_table,
-    with_words_as_pretokens,
-)
+from .token_lists import most_used_table, superwords_of
 from .usage import ordinary_tokens
-from .verdict import compared, compared_summary
+from .verdict import Subject, compared, compared_summary, summary, verdict
 
 LEAST_GROWTH = 1.25  # of the vocabulary, from which the gain of a doubling is computed
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectionOptions(Options):
+    """Options of an inspection.
+
+    thresholds: count the tokens whose IoS reaches each of these values.
+    """
+
+    thresholds: Sequence[float] = THRESHOLDS
+    junk_at: Annotated[float, Option("List tokens with an IoS of at least this.", "--threshold", min=0, max=1)] = 0.9
+    rare_below: Annotated[int, Option("List tokens used fewer times than this.", min=1)] = 100
+    read: ReadOptions = field(default_factory=ReadOptions)
+
+
+@dataclass(eq=False, kw_only=True, repr=False)
+class Inspection(Report):
+    """The result of `inspect`: a `Report` with the tokenizer, its name, and its judgement (None without a text)."""
+
+    tok: Tokenizer
+    name: str
+    judgement: Judgement | None
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -58,19 +64,83 @@ class Comparison(Report):
     judgements: dict[str, Judgement]
 
 
-SECTIONS = (
-    ("Side by side", "", ("compression", "differences", "vocabularies")),
-    ("Compared with others", "", ("references",)),
-    ("By source and script", "", ("domain_bytes", "domain_fertility", "languages", "scripts")),
-    ("The vocabularies", "", ("overlap", "exchanged")),
-    ("Superwords", "", ("superwords",)),
-)
 TILES = (  # a table and a column of it
     ("compression", "bytes per token"),
     ("references", "Gini of 20 languages"),
     ("vocabularies", f"IoS ≥ {JUNK}"),
     ("vocabularies", "vocabulary used"),
 )
+
+
+@suggests_options
+def inspect(
+    tok: Tokenizer,
+    *,
+    text: Text | None = None,
+    name: str | None = None,
+    options: InspectionOptions = InspectionOptions(),
+    num_threads: int | None = None,
+    progress: Progress | bool | None = None,
+) -> Inspection:
+    """Evaluate a tokenizer, by itself or on `text`: files, folders, globs, word counts, or a mapping of names to these.
+
+    name: the tokenizer's name in the report, by default its own, or that of its file.
+    options: an `InspectionOptions`: thresholds, and how text files are read.
+    num_threads: the threads that count and encode (None: all cores).
+
+    >>> inspection = inspect(tok, text="corpus/*.txt")
+    >>> inspection.table("thresholds").column("tokens")
+    [212, 141, 96, 51, 14]
+    """
+    expect_tokenizers(tok)
+    if not isinstance(options, InspectionOptions):
+        raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
+    name = name or tokenizer_name(tok.name)
+    domains = None if text is None else EvaluationText(text, num_threads, options.read)
+    with gc_paused(), drawn(progress) as show:
+        tables = [metrics.overview_table(tok)]
+        judged = usage = None
+        lead = "Judged without a text, from the vocabulary alone."
+        if domains is not None:
+            judged = judge(tok, domains, show)
+            usage = judged.usage
+            sizes = f"{plural(usage.bytes, 'byte')}, {plural(usage.tokens, 'token')}"
+            lead = f"Judged on {', '.join(domains.names)}: {sizes}."
+            tables += [metrics.text_table(judged), metrics.domains_table(judged)]
+            tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
+            tables += [
+                judged.scripts,
+                thresholds_table(judged.swallowed, judged.size, options.thresholds),
+                junk_table(tok.vocabulary, judged.swallowed, options.junk_at),
+            ]
+        figures = on_sample(tok, show)
+        reach = reach_of_tokens(tok, usage, show)
+        unreachable = {id for id, of in reach.items() if of.reason}
+        tables += [references_table({name: figures}), unreachable_table(tok, reach), partial_table(tok, reach, usage)]
+        if usage is not None and tok.vocabulary.alphabet == "bytes" and not tok.vocabulary.has_superwords:
+            tables.append(worth_table(tok, usage))
+        if tok.vocabulary.removed:
+            tables.append(token_lists.removed_table(tok, usage))
+        if usage is not None:
+            tables += [token_lists.unused_table(tok, usage), token_lists.rare_table(tok, usage, options.rare_below)]
+            tables += [most_used_table(name, tok, usage)] if superwords_of(tok) else []
+        tables.append(token_lists.longest_table(tok, usage))
+        about = {"tokenizer": name, "fingerprint": tok.vocabulary.fingerprint()}
+        inspection = Inspection(
+            tok=tok,
+            name=name,
+            judgement=judged,
+            title=f"Inspection of {name}",
+            lead=lead,
+            about={**about, "domains": domains.names if domains else []},
+            tables=tables,
+            summary=summary(figures),
+            findings=verdict(Subject(tok, figures, domains), judged, unreachable),
+            charts=charts_of({name: judged} if judged else {}, {name: figures}),
+            provenance=provenance_of({name: tok}, domains),
+        )
+        inspection.tiles = _tiles(inspection)
+        return inspection
 
 
 @suggests_options
@@ -96,12 +166,13 @@ def compare(
     """
     given = [tokenizers] if isinstance(tokenizers, str) else tokenizers
     expect_tokenizers(*(given.values() if isinstance(given, Mapping) else given))
-    named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
+    named = dict(tokenizers) if isinstance(tokenizers, Mapping) else {}
+    for tok in () if isinstance(tokenizers, Mapping) else tokenizers:
+        named[free_name(tokenizer_name(tok.name), named)] = tok
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
     with gc_paused(), drawn(progress) as show:
-        provenance = start_provenance(domains)
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
@@ -118,12 +189,11 @@ def compare(
             title=f"Comparison of {', '.join(named)}",
             lead=f"Judged on {', '.join(domains.names)}: {plural(judged[base].usage.bytes, 'byte')}. Relative figures compare with the first tokenizer.",
             about={"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in named.items()}},
-            sections=SECTIONS,
             tables=tables,
             findings=compared(judged, figures, differences),
             summary=compared_summary(judged, figures),
             charts=charts_of(judged, figures),
-            provenance=provenance(named),
+            provenance=provenance_of(named, domains),
         )
         comparison.tiles = [_tile(comparison.table(key), heading, len(named)) for key, heading in TILES]
         return comparison
@@ -150,43 +220,43 @@ def report(
     return compare(tokenizers, text, num_threads=num_threads, progress=progress)
 
 
-Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
-
-
-def _tables(
-    judged: Mapping[str, Judgement],
-    figures: Mapping[str, Figures],
-    thresholds: Sequence[float],
-    named: bool,
-) -> list[Table]:
+def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], named: bool) -> list[Table]:
     toks = {name: of.tok for name, of in judged.items()}
+    together = {name: of.usage for name, of in judged.items()}
+    usages = {name: of.usages for name, of in judged.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
     density = {name: of.density() for name, of in judged.items()}
-    alike = with_words_as_pretokens(judged)
+    alike = token_lists.with_words_as_pretokens(judged)
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
-    note = LEFT_OUT if len(alike) < len(judged) else ""
-    usages = {name: of.usages for name, of in judged.items()}
-    tables = [
+    note = token_lists.LEFT_OUT if len(alike) < len(judged) else ""
+    base, *others = judged
+    spanning = [name for name, tok in toks.items() if superwords_of(tok)]
+    by_script = "Bytes per token, by script of the pretoken's first letter"
+    return [
         _compression(judged),
         _vocabularies(judged, thresholds),
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
-        _side_by_side(
-            "scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max", note
-        ),
+        *([languages_table(usages)] if len(usages[base]) > 1 and named else []),
+        _side_by_side("scripts", by_script, "script", scripts, "max", note),
         _overlap(toks),
+        *(token_lists.exchanged_table(base, other, toks, together) for other in others),
+        *([token_lists.superwords_table(judged)] if spanning else []),
+        *(most_used_table(name, toks[name], together[name]) for name in spanning),
     ]
-    if len(next(iter(usages.values()))) > 1 and named:
-        tables.insert(-2, languages_table(usages))
-    base, *others = judged
-    together = {name: of.usage for name, of in judged.items()}
-    tables += [exchanged_table(base, other, toks, together) for other in others]
-    spanning = [name for name, of in judged.items() if superwords_of(of.tok)]
-    if spanning:
-        lists = [most_used_table(name, judged[name].tok, judged[name].usage) for name in spanning]
-        tables += [superwords_table(judged), *lists]
-    return tables
+
+
+def _tiles(of: Inspection) -> list[Tile]:
+    values = {"ordinary tokens": f"{len(ordinary_tokens(of.tok.vocabulary)):,}"}
+    if of.judgement is not None:
+        text = of.table("text").pairs("what", "value")
+        values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
+        values["of the vocabulary used"] = str(text["vocabulary used"])
+        values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in of.judgement.swallowed):,}"
+    values["tokens that no text produces"] = f"{len(of.table('unreachable').rows):,}"
+    values["tokens that are not whole UTF-8"] = f"{len(of.table('partial').rows):,}"
+    return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
 
 
 def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
@@ -196,13 +266,6 @@ def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
     own = Table("", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[:tokenizers]])
     best = own.best()
     return heading, [(str(name), cell_text(value, column), (i, 1) in best) for i, (name, value) in enumerate(own.rows)]
-
-
-def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
-    named: dict[str, Tokenizer] = {}
-    for tok in tokenizers:
-        named[free_name(tokenizer_name(tok.name), named)] = tok
-    return named
 
 
 def _differences_table(base: str, differences: Differences, documents: int) -> Table:
@@ -229,35 +292,32 @@ def _differences_table(base: str, differences: Differences, documents: int) -> T
     return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
 
 
-def _compression(judged: Mapping[str, Judgement]) -> Table:
+def _compression(judged: Judgements) -> Table:
     base = next(iter(judged.values())).usage.tokens
     help = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
     measures = (
-        Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok.vocabulary))),
-        Measure(Column("tokens of the text", "count"), lambda tok, usage: usage.tokens),
-        Measure(Column("relative", "share", help, best="min"), lambda tok, usage: ratio(usage.tokens, base)),
-        *DENSITY,
+        Measure(Column("ordinary tokens", "count"), lambda of: of.size),
+        Measure(Column("tokens of the text", "count"), lambda of: of.usage.tokens),
+        Measure(Column("relative", "share", help, best="min"), lambda of: ratio(of.usage.tokens, base)),
+        *metrics.DENSITY,
     )
-    rows = {name: (of.tok, of.usage) for name, of in judged.items()}
-    return measured_table("compression", "Compression", rows, "tokenizer", measures)
+    return metrics.measured_table("compression", "Compression", judged, measures)
 
 
-def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) -> Table:
-    rows = []
-    for name, of in judged.items():
-        junk = [ratio(sum(token.ios >= value for token in of.swallowed), of.size) for value in thresholds]
-        figures = (mean_token_characters(of.tok), word_initial_share(of.tok), RENYI.of(of.tok, of.usage))
-        rows.append((name, USED.of(of.tok, of.usage), *junk, *figures))
+def _vocabularies(judged: Judgements, thresholds: Sequence[float]) -> Table:
     help = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
-    columns = (
-        Column("tokenizer"),
-        USED.column,
-        *(Column(f"IoS ≥ {value}", "share", help, best="min") for value in thresholds),
-        Column("mean token characters", "number"),
-        Column("word-initial", "share"),
-        RENYI.column,
+    measures = (
+        metrics.USED,
+        *(
+            Measure(Column(f"IoS ≥ {value}", "share", help, best="min"), partial(Judgement.junk_share, ios=value))
+            for value in thresholds
+        ),
+        Measure(Column("mean token characters", "number"), lambda of: metrics.mean_token_characters(of.tok)),
+        Measure(Column("word-initial", "share"), lambda of: metrics.word_initial_share(of.tok)),
+        metrics.RENYI,
     )
-    return Table("vocabularies", "Composition of the vocabularies", columns, rows, RENYI_CAUTION)
+    title = "Composition of the vocabularies"
+    return metrics.measured_table("vocabularies", title, judged, measures, metrics.RENYI_CAUTION)
 
 
 def _side_by_side(
@@ -294,7 +354,7 @@ def measure_sizes(
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):
-        usage = reduce(add, text.usages(tok, progress, words=False).values())
+        usage = text.usage(tok, progress)
         density = ratio(usage.bytes, usage.tokens)
         gain = doubling = None
         if rows and density and rows[-1][2]:
@@ -319,8 +379,7 @@ def measure_sizes(
         title="Vocabulary sizes",
         lead=note,
         about={"text": note},
-        sections=[("Sizes", "", ["sizes"])],
         tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
         charts=[chart] if densities else [],
-        provenance=start_provenance(text)({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
+        provenance=provenance_of({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}, text),
     )
