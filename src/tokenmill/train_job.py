@@ -244,10 +244,10 @@ class Train(Options, Parity):
         with _timed(seconds, "load" if self.counted_before else "count"):
             fair = None
             if self.parity:
-                from .training.parity import train_parity
+                from .training.parity import ParityTraining
 
                 languages: tuple[Any, Any] = (self.language, self.development or None)
-                fair = train_parity(*languages, options, self, self.split or None, self._reading, progress)
+                fair = ParityTraining(*languages, options, self, self.split or None, self._reading, progress)
             counts = self._count(progress, note) if fair is None else fair.counts
         counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
         kept = counts if keep_counts else None

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from naive_split import reference_pretokens
 from tokenmill import Splitter
-from tokenmill.counting._count_cy import count_text
-from tokenmill.counting._table_cy import CountTable
-from tokenmill.counting.rows import concatenate, grow, merge_all, table_sources
+from tokenmill.counting._table_cy import CountTable, count_text
+from tokenmill.counting.rows import concatenate, merge_all, table_sources
 from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.patterns import PATTERNS
 
@@ -31,8 +30,8 @@ def counted(documents, limit=1 << 20, slots=1024, scanner=SPLITTER.scanner):
         ends.append((ends[-1] if ends else 0) + len(document))
     position = document = 0
     while document < len(ends):
-        if table.full:
-            grow(table, 2 * table.slots)
+        if not table.room:
+            table.grow(2 * table.slots, lambda: None)
         position, document = count_text(table, scanner, text, ends, position, document, limit)
     return items_of(concatenate(list(merge_all(table_sources([table])))))
 

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill.counting import rows as tables_module
-from tokenmill.counting._count_cy import count_text
 from tokenmill.counting._row_merge_cy import RowMerge, hashes
-from tokenmill.counting._table_cy import CountTable
+from tokenmill.counting._table_cy import CountTable, count_text
 from tokenmill.counting.rows import (
     concatenate,
-    grow,
     hashes_of,
     merge_all,
     merge_rows,
@@ -64,7 +62,7 @@ def count_all(table, pretokens, rng=None):
         position, document = count_text(table, None, text, ends, position, document, 1 << 30)
         if document == len(ends):
             return table
-        grow(table, int(table.slots * (rng.choice([1.05, 2, 3.3]) if rng else 2)))
+        table.grow(int(table.slots * (rng.choice([1.05, 2, 3.3]) if rng else 2)), lambda: None)
 
 
 def random_pretokens(rng, n):

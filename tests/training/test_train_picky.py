@@ -171,7 +171,7 @@ def test_off_is_plain_bpe():
         # The Picky kernel too, told to remove nothing.
         corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, 1, silent)
         alphabet = [bytes([byte]) for byte in range(256)]
-        events, tokens, removed = loops.refine(corpus, alphabet, Options(vocab_size=320), silent)
+        events, _, tokens, removed = loops.refine(corpus, alphabet, Options(vocab_size=320), silent)
         assert events.tolist() == plain.events.tolist() and tuple(tokens) == plain.tokens and removed == []
 
 

@@ -138,10 +138,24 @@ class RowMerge:
 
     def finish(self):
         """Merge all that was added. Returns how many rows there are, and how many bytes of pretokens."""
-        overflow: cython.bint
+        n: cython.size_t = 0
+        i: cython.size_t
+        row: cython.pointer(Row)
+        last: cython.pointer(Row) = cython.NULL
+        overflow: cython.bint = False
         with cython.nogil:
             self.sort()
-            overflow = self.add_up()
+            for i in range(self.used):  # make one row of those with the same pretoken
+                row = self.sorted + i
+                if last != cython.NULL and last.hash == row.hash and _order(last, row) == 0:
+                    last.count += row.count
+                    overflow |= last.count < row.count
+                    continue
+                last = self.sorted + n
+                last[0] = row[0]
+                self.nbytes += row.length
+                n += 1
+        self.used = n
         if overflow:
             raise OverflowError("a count does not fit into 64 bits")
         return self.used, self.nbytes
@@ -223,29 +237,6 @@ class RowMerge:
                 j -= 1
             self.sorted[j] = moving
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def add_up(self) -> cython.bint:
-        """Make one row of sorted rows with the same pretoken; whether a count does not fit."""
-        n: cython.size_t = 0
-        i: cython.size_t
-        row: cython.pointer(Row)
-        last: cython.pointer(Row) = cython.NULL
-        overflow: cython.bint = False
-        for i in range(self.used):
-            row = self.sorted + i
-            if last != cython.NULL and last.hash == row.hash and _order(last, row) == 0:
-                last.count += row.count
-                overflow |= last.count < row.count
-                continue
-            last = self.sorted + n
-            last[0] = row[0]
-            self.nbytes += row.length
-            n += 1
-        self.used = n
-        return overflow
 
 
 def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], out: uint64_t[::1]):

@@ -53,15 +53,12 @@ cdef class CountTable:
     cdef uint8_t* arena
     cdef size_t arena_used
     cdef size_t arena_size
-    cdef Entry* next             # the larger table while growing
-    cdef size_t next_slots
-    cdef size_t moved
     cdef readonly bint seeded    # whether slots come from a seeded hash rather than the canonical one
     cdef tm_seed seed
     cdef size_t window_steps     # probes past the home slot, and additions, since both counts were last reset
     cdef size_t window_additions
     cdef readonly size_t steps   # probes past the home slot in all
-    cdef Entry* cache            # of `count_cached`, empty between two calls of `count_text`
+    cdef Addition* cache         # of `count_cached`, empty between two calls of `count_text`
     cdef public uint64_t weight  # what is added counts so many times
     cdef bint no_memory
     cdef bint overflow

@@ -1,7 +1,7 @@
 # cython: language_level=3
-"""The counting kernel's table: distinct pretokens with 64-bit counts.
+"""The counting kernel: the pretokens of a text into a table of distinct pretokens with 64-bit counts.
 
-Open addressing, linear probing, entries of 32 bytes, two to a cache line:
+The table has open addressing, linear probing, entries of 32 bytes, two to a cache line:
 
     lo, hi   the key (kernels/_pretoken_key.h); hi is 0 if the slot is empty
     count    how often the pretoken was seen
@@ -16,18 +16,28 @@ they exceed 16 for each addition, it moves its entries to slots of a hash with a
 until it is cleared.
 
 Additions come some hundred at a time: first all home slots and prefetches, then all probes, so that their cache misses
-overlap. The table never grows by itself: `full` says that the caller must `grow` it, or write it out and clear it.
+overlap. The table never grows by itself: without `room` the caller must `grow` it, or write it out and clear it.
+
+Few distinct pretokens are most of the text. A direct-mapped cache in front of the table counts those seen last: a pretoken
+that is there is counted there, another one takes the slot, and what was in it goes to the table with its count. In samples
+of 4 MB, 82 % of the pretokens of many languages and 92 to 94 % of English and code never reach the table, whose
+entries are scattered over more memory than the processor's caches hold. The cache is empty between two calls of `count_text`, so
+from outside a table is always complete.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t
+from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new, tm_pages_small
 from cython.cimports.tokenmill.kernels._platform import tm_mulhi, tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.split._scan_cy import Scanner
 
 from tokenmill.kernels.random_seed import random_seed
 
+BATCH = cython.declare(cython.Py_ssize_t, 512)  # pretokens from the scanner at a time
+LEAST_ROOM = cython.declare(cython.Py_ssize_t, 128)  # with less room than this the scanner's SIMD code stops at once
+STEP = cython.declare(cython.size_t, 1 << 20)  # slots moved between two pauses: 32 MB
 HUGE = cython.declare(cython.size_t, 1 << 20)  # slots; 32 MB
 WINDOW = cython.declare(cython.size_t, 1 << 16)  # additions
 WINDOW_STEPS = cython.declare(cython.size_t, 1 << 20)  # probes past the home slot that a window may have
@@ -51,28 +61,22 @@ class CountTable:
             raise MemoryError
 
     def __dealloc__(self):
-        tm_pages_free(self.next, self.next_slots * cython.sizeof(Entry))
         tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
         tm_pages_free(self.arena, self.arena_size)
-        tm_pages_free(self.cache, CACHED * cython.sizeof(Entry))
+        tm_pages_free(self.cache, CACHED * cython.sizeof(Addition))
 
     def __len__(self):
         return self.used
 
     @property
-    def full(self):
-        """Whether the table must grow, or be written out and cleared, before it takes more."""
-        return not self.has_room(2 * MOST)
-
-    @property
     def room(self):
-        """The number of pretokens that the table takes before it is full."""
+        """The number of pretokens that the table takes before it must grow, or be written out and cleared."""
         return self.most - self.used - 2 * MOST + 1 if self.has_room(2 * MOST) else 0
 
     @property
     def nbytes(self):
-        """Bytes of memory held, those of a growth in progress included."""
-        return (self.slots + self.next_slots) * cython.sizeof(Entry) + self.arena_used
+        """Bytes of memory held."""
+        return self.slots * cython.sizeof(Entry) + self.arena_used
 
     @property
     def arena_bytes(self):
@@ -96,7 +100,7 @@ class CountTable:
         the text's memory, text[readable]. `slots` is a power of two of at most CACHED. Returns how many additions were
         written, at most n.
         """
-        cache: cython.pointer(Entry) = self.cache
+        cache: cython.pointer(Addition) = self.cache
         mask: uint64_t = slots - 1
         longest: cython.size_t = 15 if ends[n - 1] + 16 <= readable else 0
         m: cython.Py_ssize_t = 0
@@ -104,9 +108,9 @@ class CountTable:
         length: cython.size_t
         mixed: uint64_t
         same: uint64_t
-        old: Entry
+        old: Addition
         key: tm_key
-        slot: cython.pointer(Entry)
+        slot: cython.pointer(Addition)
         for i in range(n):
             length = ends[i] - start
             if length > longest:
@@ -249,32 +253,25 @@ class CountTable:
 
     # ------------------------------------------------------------------ growing
 
-    def grow(self, slots: cython.size_t):
-        """Begin to move the entries to a table of `slots` slots, by as many `grow_step` calls as it takes."""
-        if slots <= self.slots or self.next != cython.NULL:
-            raise ValueError("a table grows to more slots, once at a time")
-        self.next = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
-        if self.next == cython.NULL:
+    def grow(self, slots: cython.size_t, pause):
+        """Move the entries to a table of `slots` slots, which are more. pause: called often; it may raise to give up."""
+        entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
+        first: cython.size_t = 0
+        i: cython.size_t
+        if entries == cython.NULL:
             raise MemoryError
-        self.next_slots = slots
-        self.moved = 0
-
-    def grow_step(self, limit: cython.size_t) -> bool:
-        """Move the entries of `limit` slots; whether there are more."""
-        stop: cython.size_t = min(self.slots, self.moved + limit)
-        with cython.nogil:
-            while self.moved < stop:
-                self.move(self.entries + self.moved, self.next, self.next_slots)
-                self.moved += 1
-        if self.moved < self.slots:
-            return True
-        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
-        self.entries = self.next
-        self.slots = self.next_slots
-        self.next = cython.NULL
-        self.next_slots = 0
+        try:
+            while first < self.slots:
+                pause()
+                with cython.nogil:
+                    for i in range(first, min(first + STEP, self.slots)):
+                        self.move(self.entries + i, entries, slots)
+                first += STEP
+            self.entries, entries = entries, self.entries
+            self.slots, slots = slots, self.slots
+        finally:
+            tm_pages_free(entries, slots * cython.sizeof(Entry))
         self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
-        return False
 
     def use_more(self):
         """Let three quarters of the slots be used: slower, but if there is no memory to grow, it saves writing out."""
@@ -289,3 +286,89 @@ class CountTable:
         self.arena_used = self.arena_size = self.used = 0
         self.seeded = False
         self.window_steps = self.window_additions = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _next_ends(scanner: Scanner | None, base: cython.pointer(cython.const[uint8_t]),
+               document_ends: cython.const[uint64_t][::1], position: cython.size_t,
+               document: cython.pointer(cython.Py_ssize_t), ends: cython.pointer(cython.size_t),
+               batch: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The ends of the next pretokens from `position` on, and of the next documents too; how many there are.
+
+    scanner: None if each document is a pretoken.
+    """
+    first: cython.size_t = document_ends[document[0] - 1] if document[0] > 0 else 0
+    n: cython.Py_ssize_t = 0
+    m: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    while n <= batch - LEAST_ROOM and document[0] < document_ends.shape[0]:
+        if position >= document_ends[document[0]]:
+            first = document_ends[document[0]]
+            document[0] += 1
+            continue
+        if scanner is None:
+            position = ends[n] = document_ends[document[0]]
+            n += 1
+            continue
+        m = scanner.scan(base + first, position - first, document_ends[document[0]] - first, ends + n, batch - n)
+        if m == 0:
+            break
+        for i in range(n, n + m):
+            ends[i] += first
+        n += m
+        position = ends[n - 1]
+    return n
+
+
+def count_text(table: CountTable, scanner: Scanner | None, text: cython.const[uint8_t][::1],
+               document_ends: cython.const[uint64_t][::1], position: cython.size_t, document: cython.Py_ssize_t,
+               limit: cython.size_t):
+    """Count the pretokens of text[position:], where document i ends at document_ends[i]. Without a scanner, they are pretokens.
+
+    Stops at the end of the last document, when the table is full, or after about `limit` bytes. Returns the new
+    (position, document) to go on from.
+    """
+    documents: cython.Py_ssize_t = document_ends.shape[0]
+    if text.shape[0] == 0 or documents == 0:
+        return position, documents
+    base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
+    start: cython.size_t = position
+    ends: cython.size_t[512]
+    some: Addition[768]  # BATCH + MOST
+    waiting: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t
+    emptied: cython.size_t = 0
+    stuck: cython.bint = False
+    # What waits, what comes in and what is in the cache may all be new to the table. With little room, they are fewer.
+    batch: cython.Py_ssize_t = BATCH
+    slots: cython.size_t = CACHED
+    while slots > 1 and not table.has_room(MOST + batch + slots):
+        slots >>= 1
+    if slots == 1:
+        batch = MOST - 1
+    if table.cache == cython.NULL:
+        table.cache = cython.cast(cython.pointer(Addition), tm_pages_small(CACHED * cython.sizeof(Addition)))
+        if table.cache == cython.NULL:
+            raise MemoryError
+    with cython.nogil:
+        while document < documents and table.has_room(MOST + batch + slots) and position - start < limit:
+            n = _next_ends(scanner, base, document_ends, position, cython.address(document), ends, batch)
+            if n == 0:
+                stuck = document < documents
+                break
+            waiting += table.count_cached(slots, base, position, ends, n, text.shape[0], some + waiting)
+            position = ends[n - 1]
+            while waiting >= MOST and table.add_all(some + waiting - MOST, MOST):
+                waiting -= MOST
+        if not table.no_memory:
+            table.add_all(some, waiting)
+            while emptied < slots:  # an empty slot adds 0 to nothing
+                table.add_all(table.cache + emptied, min(MOST, slots - emptied))
+                emptied += MOST
+            memset(table.cache, 0, slots * cython.sizeof(Addition))
+    table.check()
+    if stuck:
+        raise RuntimeError("the scanner found no pretoken")
+    return position, document

@@ -96,15 +96,11 @@ def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
         waiting.append(rows)
         held += ROW * len(rows[2]) + 2 * len(rows[0])
         if held > limit:
-            _write_sorted(spill, waiting)
+            spill.add(sort_rows(concatenate(waiting)))
             waiting, held = [], 0
     if waiting:
-        _write_sorted(spill, waiting)
+        spill.add(sort_rows(concatenate(waiting)))
     return total_bytes
-
-
-def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
-    spill.add(sort_rows(concatenate(batches)))
 
 
 def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:

@@ -61,39 +61,29 @@ class Count(Options):
         """Count or add up. on_skip: called for what `skip_damaged` leaves out, in place of a warning."""
         from ..split import Splitter
         from ..split.patterns import DEFAULT
+        from .add_saved import add_up
+        from .to_folder import count_to_folder
 
         self.check()
         options, job = self.options, self.job
-        splitter = Splitter(*(self.split or [DEFAULT]), special_tokens=self.special_tokens)
         assert self.output is not None
         start = time.perf_counter()
-        sources, least = self.sources, options.min_count
-        as_file = self.output.suffix == SUFFIX
-        if not self.merge:
-            from .to_folder import count_to_folder
-
-            skip = on_skip if options.read.skip_damaged else None
-            if as_file:
-                refuse_existing(self.output, overwrite=job.overwrite, sources=sources)
+        limits: dict[str, Any] = {
+            "memory_limit": options.memory_limit,
+            "overwrite": job.overwrite,
+            "progress": progress,
+        }
+        if self.merge:
+            summary = add_up(self.sources, self.output, min_count=options.min_count, weights=options.weights, **limits)
+        else:
+            if self.folder != self.output:
+                refuse_existing(self.output, overwrite=job.overwrite, sources=self.sources)
                 job = replace(job, overwrite=True)
-            summary = count_to_folder(
-                sources, self.folder, split=splitter, options=options, on_skip=skip, job=job, progress=progress
-            )
-            sources, least = [self.folder], 1
-        if self.merge or as_file:
-            from .add_saved import add_up
-
-            added = add_up(
-                sources,
-                self.output,
-                memory_limit=options.memory_limit,
-                min_count=least,
-                weights=options.weights if self.merge else (),
-                overwrite=self.job.overwrite,
-                progress=progress,
-            )
-            if self.merge:
-                summary = added
-            else:
+            splitter = Splitter(*(self.split or [DEFAULT]), special_tokens=self.special_tokens)
+            skip = on_skip if options.read.skip_damaged else None
+            more: dict[str, Any] = {"options": options, "on_skip": skip, "job": job, "progress": progress}
+            summary = count_to_folder(self.sources, self.folder, split=splitter, **more)
+            if self.folder != self.output:
+                add_up([self.folder], self.output, **limits)
                 remove(self.folder)
         return replace(summary, seconds=time.perf_counter() - start)

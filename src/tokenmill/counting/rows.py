@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # arena uint8, offsets uint64 (n + 1), counts uint64 (n)
 
-SLOTS = 1 << 20  # looked at in one kernel call: 32 MB
-ROWS = 1 << 20  # sorted in one kernel call
+ROWS = 1 << 20  # rows, or slots of a table, sorted in one kernel call: 32 MB
 SHORT = 15  # bytes of the longest pretoken that is in its slot
 ENTRY = 32  # bytes of one slot
 PART_ROWS = 1 << 14  # rows of one part of a merge, about
@@ -52,12 +51,6 @@ def bits_for(sources: Sequence[RowSource]) -> int:
     """Into how many parts, as a power of two, a merge of sources is divided."""
     parts = max(sum(each.rows for each in sources) // PART_ROWS, sum(each.nbytes for each in sources) // PART_BYTES)
     return min(MAX_BITS, max(0, (parts - 1).bit_length()))
-
-
-def grow(table: CountTable, slots: int, pause: Pause = lambda: None) -> None:
-    table.grow(slots)
-    while table.grow_step(SLOTS):
-        pause()
 
 
 def concatenate(batches: Sequence[Rows]) -> Rows:
@@ -162,26 +155,19 @@ def duplicate_in(rows: Rows) -> bytes | None:
     arena, offsets, counts = rows
     if is_canonical(rows) or len(merge_rows([(arena, offsets, np.zeros_like(counts))])[2]) == len(counts):
         return None
-    pretokens = [_pretoken(rows, i) for i in range(len(counts))]
-    return next(pretoken for pretoken, n in Counter(pretokens).items() if n > 1)
+    return Counter(_pretoken(rows, i) for i in range(len(counts))).most_common(1)[0][0]
 
 
 def table_sources(tables: Sequence[CountTable], pause: Pause = lambda: None) -> list[RowSource]:
     """Tables in memory, to be merged."""
-    sources: list[RowSource] = []
+    sources: list[RowSource] = [TableRows(table) for table in tables if not table.seeded]
     for table in tables:
-        sources += _sorted_slots(table, pause) if table.seeded else [TableRows(table)]
+        for first in range(0, table.slots if table.seeded else 0, ROWS):  # the slots are in no order
+            pause()
+            merge = RowMerge()
+            merge.add_table(table, first, min(first + ROWS, table.slots), 0, 2**64 - 1)
+            sources.append(ArrayRows(_rows_of(merge)))
     return sources
-
-
-def _sorted_slots(table: CountTable, pause: Pause) -> Iterator[ArrayRows]:
-    """The rows of a table whose slots are in no order."""
-    merge = RowMerge()
-    for first in range(0, table.slots, SLOTS):
-        pause()
-        merge.begin()
-        merge.add_table(table, first, min(first + SLOTS, table.slots), 0, 2**64 - 1)
-        yield ArrayRows(_rows_of(merge))
 
 
 class TableRows:
@@ -256,9 +242,9 @@ def merge_all(
     sources: Sequence[RowSource], pool: Executor | None = None, pause: Pause = lambda: None, at_once: int = 4
 ) -> Iterator[Rows]:
     """The sum of `sources` in canonical order, merged by `at_once` threads of the pool."""
-    bits = bits_for(sources)
     if pool is None:
-        return merged(sources, bits, range(1 << bits), pause)
+        return merged_part(sources, 0, 0, pause)
+    bits = bits_for(sources)
 
     def merge(first: int) -> list[Rows]:
         return list(merged(sources, bits, range(first, min(first + AHEAD, 1 << bits)), pause))
@@ -275,10 +261,9 @@ def sort_rows(rows: Rows) -> list[ArrayRows]:
     """Rows in any order as sources."""
     if is_canonical(rows):
         return [ArrayRows(rows)]
-    groups, merge = [], RowMerge()
+    groups = []
     for first in range(0, len(rows[2]), ROWS):
-        some = cut_rows(rows, first, min(first + ROWS, len(rows[2])))
-        merge.begin()
+        some, merge = cut_rows(rows, first, min(first + ROWS, len(rows[2]))), RowMerge()
         merge.add_rows(*some, hashes_of(some))
         groups.append(ArrayRows(_rows_of(merge)))
     return groups

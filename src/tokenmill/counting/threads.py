@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block, BlockSource
-from ._count_cy import count_text
-from ._table_cy import CountTable
-from .rows import ENTRY, Pause, collect, concatenate, filter_rows, grow, merge_all
+from ._table_cy import CountTable, count_text
+from .rows import ENTRY, Pause, collect, concatenate, filter_rows, merge_all
 from .spill import Spill
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Counter:
 
     def make_room(self) -> None:
         self.pause()
-        if self.table.full:
+        if not self.table.room:
             self._grow()
         self.table.weight = self._factor  # of a new table too
 
@@ -115,7 +114,7 @@ class Counter:
         # While a table grows, the old slots and the new are both held.
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
         if largest >= 1.3 * table.slots:
-            grow(table, min(largest, 2 * table.slots), self.pause)
+            table.grow(min(largest, 2 * table.slots), self.pause)
             self._cannot_grow = False
         elif not self._cannot_grow:
             self._cannot_grow = True

@@ -159,7 +159,9 @@ def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progr
 
     threads.start(step)
     seen = 0
-    for block in _blocks(texts):
+    for documents in _batches(texts):
+        block = Block()
+        block.set_documents(documents)
         _put(waiting, block, threads)
         seen += block.nbytes
         if progress is not None:
@@ -168,8 +170,8 @@ def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progr
     threads.join()
 
 
-def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:
-    """The texts, gathered into blocks of about a megabyte."""
+def _batches(texts: Iterable[str | bytes]) -> Iterator[list[bytes]]:
+    """The texts, gathered into batches of about a megabyte."""
     documents: list[bytes] = []
     size = 0
     for text in texts:
@@ -178,16 +180,10 @@ def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:
         documents.append(without_surrogates(text)[0].encode() if isinstance(text, str) else bytes(text))
         size += len(documents[-1])
         if size >= BLOCK:
-            yield _block(documents)
+            yield documents
             documents, size = [], 0
     if documents:
-        yield _block(documents)
-
-
-def _block(documents: list[bytes]) -> Block:
-    block = Block()
-    block.set_documents(documents)
-    return block
+        yield documents
 
 
 def _put(waiting: queue.Queue, block: Block | None, threads: Threads) -> None:

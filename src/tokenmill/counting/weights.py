@@ -96,7 +96,7 @@ class Weighing:
 
     def __init__(self, sources: Sequence[Source], weights: Sequence[tuple[str, str]] = ()) -> None:
         self.scale = scale_of(weight for _, weight in weights)
-        self._groups = [*weights, *([(OTHERS, "1")] if weights else [("", "1")])]
+        self._groups = [*weights, (OTHERS, "1")]
         self.factors = [int(_fraction(weight) * self.scale) for _, weight in self._groups]
         self._group_of: dict[str, int] = {}
         known = {_key(source) for source in sources} if weights else set()

@@ -27,7 +27,6 @@ from ..sources.blocks import Block, Cut
 from ..sources.find import find_sources, ignore_skip
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
-from ..training.watching import Watch
 from ._fragments_cy import add_totals, find_fragments
 
 if TYPE_CHECKING:
@@ -128,13 +127,9 @@ class Passes:
 
     def totals(self) -> np.ndarray:
         """Return lower bounds of the counts of two neighbouring ids in a segment: uint16, by the hash of the two."""
-        counters: list[_BorderCounter] = []
-
-        def new(budget: int, spill: Spill, pause: Pause) -> Counter:
-            counters.append(_BorderCounter(self, budget, spill, pause))
-            return counters[-1]
-
+        new = partial(_BorderCounter, self)
         with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
+            counters: list[Any] = [*threads.counters]
             self.job.text(threads, self.cut, "borders", self.progress)
         self.warm = [counter.reader for counter in counters]
         for counter in counters:
@@ -185,11 +180,9 @@ class Passes:
         corpus, weight = loops.load_corpus(Alphabet(tuple(self.tokens), ids, offsets), numbers, 1, self.progress)
         size = self.options.vocab_size - self.options.n_ordinary + len(self.tokens) + wanted
         options = self.options.without_superwords(refine=None, vocab_size=size, min_pair_count=least)
-        watch = Watch(None, ())
-        merges, tokens, _ = loops.merge(
-            corpus, self.tokens, options, weight, self.progress, watch, max_words=self.max_words
-        )
-        return merges, tokens, np.reshape(watch.numbers, (-1, 2))
+        trained = loops.merge(corpus, self.tokens, options, weight, self.progress, max_words=self.max_words)
+        merges, numbers, tokens, _ = trained
+        return merges, tokens, numbers
 
 
 class _IdCounter(Counter):
@@ -253,8 +246,4 @@ def guess(totals: np.ndarray, wanted: int) -> int:
     A guess too high costs another pass over the text, one too low makes more fragments. The result is the same.
     """
     stride = max(1, min(len(totals) // _SAMPLE, wanted // 1024))
-    sample = totals[::stride]
-    rank = wanted // stride
-    if rank >= len(sample):
-        return 1
-    return int(np.partition(sample, len(sample) - 1 - rank)[len(sample) - 1 - rank]) // 2
+    return loops.half_the_best(totals[::stride], wanted // stride)

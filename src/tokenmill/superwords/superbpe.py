@@ -17,7 +17,8 @@ from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import words_cache
 from ..training import Training
 from ..training.watching import Watch
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import arranged
 from . import passes
 from ._fragments_cy import BEGINS_WITH_SPACE, ENDS_WITH_COLON, HOLDS_BOTH, SegmentReader
 
@@ -38,13 +39,13 @@ def train_superbpe(job: passes.Job) -> Vocabulary:
             break
     merges, tokens, numbers = merged
     Watch(job.progress, stage2.tokens, len(first.events)).tell(merges, numbers)
-    special = enumerate(options.special_tokens, len(tokens))
+    spelt, added, _ = arranged(tokens, [], options.special_tokens)
     return Vocabulary(
-        tokens=tuple(tokens),
+        tokens=spelt,
         split_patterns=stage2.splitter.patterns,
         order="merges",
         events=np.concatenate([first.events, merges]),
-        added_tokens=tuple(AddedToken(content, id) for id, content in special),
+        added_tokens=added,
         whole_pretokens=False,  # it would change no id, and encoding would have to check that
         event_counts=np.concatenate([first.event_counts, numbers]),
     )

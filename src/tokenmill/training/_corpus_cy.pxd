@@ -34,11 +34,8 @@ cdef class Corpus:
     cdef readonly size_t n_nodes
     cdef Run* runs
     cdef size_t n_runs
-    cdef size_t runs_room
     cdef readonly bint wide
     cdef readonly uint64_t n_tokens  # in the corpus now: those of each pretoken times its count; a step keeps it up to date
-
-    cdef int _reserve_runs(self) except -1 nogil
 
 
 cdef struct Cursor:

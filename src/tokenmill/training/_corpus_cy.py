@@ -23,7 +23,7 @@ for a position, rarely two.
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
+from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._memory import tm_return_freed
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
@@ -35,17 +35,17 @@ Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint16_t], cython.co
 class Corpus:
     """The nodes of pretokens of two nodes or more, by falling count. `load` adds them.
 
-    room: the most nodes that there can be, with one sentinel for each pretoken and one before the first.
+    room: the most nodes that there can be, with one sentinel for each pretoken and one before the first. pretokens: the most of them.
     wide: positions have 64 bits.
     """
 
-    def __cinit__(self, room: cython.size_t, wide: bool):
+    def __cinit__(self, room: cython.size_t, pretokens: cython.size_t, wide: bool):
         tm_return_freed()  # what counting used: 100 MB after 20 languages
         self.wide = wide
         self.node = cython.cast(cython.pointer(uint32_t), new_array(room + 1, 4))
         self.node[0] = SENTINEL
         self.n_nodes = 1
-        self._reserve_runs()
+        self.runs = cython.cast(cython.pointer(Run), new_array(pretokens + 1, cython.sizeof(Run)))
 
     def __dealloc__(self):
         free(self.node)
@@ -97,16 +97,7 @@ class Corpus:
                     self.runs[self.n_runs].start = first - self.node
                     self.runs[self.n_runs].count = counts[order[k]]
                     self.n_runs += 1
-                    self._reserve_runs()
                 node[0] = SENTINEL
                 node += 1
         self.n_nodes = node - self.node
         self.runs[self.n_runs].start = self.n_nodes
-
-    def _reserve_runs(self):
-        """Make room for one more run, or for the end of the last one."""
-        self.runs = cython.cast(
-            cython.pointer(Run),
-            grown_array(self.runs, cython.address(self.runs_room), self.n_runs + 1, cython.sizeof(Run)),
-        )
-        return 0

@@ -187,7 +187,7 @@ class Pairs:
                             continue
                         left &= TOKEN
                         if spread:
-                            next = place + tokens.size[left].span
+                            next = place + tokens.token[left].span
                         right = node[next]
                         if right == SENTINEL:
                             continue

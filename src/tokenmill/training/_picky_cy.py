@@ -80,7 +80,7 @@ class PickyLoop(Step):
 
     numerator: uint64_t
     denominator: uint64_t
-    unseen: cython.bint  # x3 was made in this step
+    unseen: cython.bint  # x3 is new, and under way
     # segments that are not the newest of their pair, and births of tokens: linked lists in one table
     late: cython.pointer(uint32_t)  # by pair: the list of its late segments, 0 for none
     late_room: cython.size_t
@@ -145,6 +145,7 @@ class PickyLoop(Step):
         self.merge_at(merged, x3)
         if self.unseen:
             pairs.add_ids(first_successor)
+            self.unseen = False
         times = self.moved
         tokens.token[x1].count -= times
         tokens.token[x2].count -= times
@@ -162,27 +163,20 @@ class PickyLoop(Step):
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(0)
-    def _wanted(self, left: uint32_t, right: uint32_t) -> uint32_t:
-        """Return the node of `left` before `right`: the id of the pair, or FREE | left if the token is too long."""
+    @cython.exceptval(0, check=False)
+    def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
+        """Return the node of `left` before `right`: the id of the pair, or FREE | left if the token is too long.
+
+        A merge asks once for each pair with x3. If x3 is new, so is the pair, and it gets its place in the map after the merge.
+        """
         pair: uint32_t
         if not self.tokens.fits(left, right):
             return FREE | left
+        if self.unseen:
+            return new_pair(self.pairs, left, right)
         pair = self.pairs.find(left, right)
         self._retire(self.pairs, pair)
         return pair
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0, check=False)
-    def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
-        """As `_wanted`, for a pair with x3 that is asked for once in this step.
-
-        If x3 is new, so is the pair, and it is not looked up before the end of the merge. It gets its place in the map then.
-        """
-        if not self.unseen or not self.tokens.fits(left, right):
-            return self._wanted(left, right)
-        return new_pair(self.pairs, left, right)
 
     @cython.cfunc
     @cython.inline
@@ -367,7 +361,7 @@ class PickyLoop(Step):
         """Take the token x, whose IoS is times / f, apart wherever it is; returns how many positions were seen."""
         node: cython.pointer(uint32_t) = self.corpus.node
         wide: cython.bint = self.corpus.wide
-        span: cython.size_t = tokens.size[x].span
+        span: cython.size_t = tokens.token[x].span
         n_parts: cython.size_t = tokens.remove(x, times, f)
         size: cython.size_t = self._gather(pairs, cython.address(tokens.token[x].births), x, True)
         cursor: Cursor
@@ -382,7 +376,7 @@ class PickyLoop(Step):
         self.visit(self.gathered, size, tokens.n_tokens, n_parts)
         self._reserve_lists(pairs)
         for i in range(n_parts - 1):
-            tokens.held[i] = self._wanted(tokens.parts[i], tokens.parts[i + 1])
+            tokens.held[i] = self.successor(tokens.parts[i], tokens.parts[i + 1])
         for i in range(size):
             if i + AHEAD < size:
                 place = get_place(self.places, i + AHEAD, wide)
@@ -407,7 +401,7 @@ class PickyLoop(Step):
                 for k in range(self.live):
                     put_place(moved, k, wide, get_place(self.places, k, wide) + offset)
                 self._add_segment(cython.address(tokens.token[part].births), moved, self.live)
-            offset += tokens.size[part].span
+            offset += tokens.token[part].span
         self._keep_births(pairs, tokens, tokens.parts[0])
         self.lay_out()
         return size + self.n_fresh
@@ -428,27 +422,27 @@ class PickyLoop(Step):
         j: cython.size_t
         if old < FREE:
             if pair[old].step != self.number:
-                pair[old].successor = self._wanted(pair[old].left, parts[0])
+                pair[old].successor = self.successor(pair[old].left, parts[0])
                 pair[old].step = self.number
             pair[old].count -= count
             self._put(left, pair[old].successor, count)
         elif old != SENTINEL:  # too long with the whole token, perhaps not with its first part
-            self._put(left, self._wanted(old & TOKEN, parts[0]), count)
+            self._put(left, self.successor(old & TOKEN, parts[0]), count)
         old = node[place]
         for j in range(n_parts):
-            span = self.tokens.size[parts[j]].span
+            span = self.tokens.token[parts[j]].span
             if j + 1 < n_parts:
                 held = self.tokens.held[j]
             elif old < FREE:
                 if pair[old].step != self.number:
-                    pair[old].successor = self._wanted(last, pair[old].right)
+                    pair[old].successor = self.successor(last, pair[old].right)
                     pair[old].step = self.number
                 held = pair[old].successor
                 pair[old].count -= count
             elif node[place + span] == SENTINEL:
                 held = FREE | last
             else:
-                held = self._wanted(last, token_at(node, pair, place + span))
+                held = self.successor(last, token_at(node, pair, place + span))
             self._put(place, held, count)
             if span > 1:
                 node[place + span - 1] = LAST | span

@@ -118,8 +118,8 @@ class Step:
         places: cython.p_char = self.places
         size: cython.size_t = self.size
         number: uint32_t = self.number
-        middle: cython.size_t = self.tokens.size[pair[merged].left].span
-        whole: cython.size_t = self.tokens.size[new].span
+        middle: cython.size_t = self.tokens.token[pair[merged].left].span
+        whole: cython.size_t = self.tokens.token[new].span
         x3: uint32_t = FREE | new
         n_fresh: cython.size_t = 0
         before: cython.size_t = 0  # the position merged last

@@ -8,8 +8,6 @@ cdef struct Token:
     uint64_t count   # f: occurrences in the corpus as it is segmented now; kept by Picky BPE, but not for the alphabet
     size_t at        # its bytes, in `text`
     uint32_t births  # the list of segments with its positions, 0 for none
-
-cdef struct Size:
     uint32_t length  # in bytes
     uint32_t span    # in nodes
     uint32_t shape   # see `shape_of`; kept where words are limited
@@ -23,7 +21,6 @@ cdef struct Event:
 
 cdef class Tokens:
     cdef Token* token
-    cdef Size* size
     cdef Made* made
     cdef readonly uint32_t n_tokens
     cdef readonly size_t n_alphabet
@@ -32,7 +29,6 @@ cdef class Tokens:
     cdef size_t max_words
     cdef bint spread  # some token spans several nodes
     cdef size_t room
-    cdef size_t size_room
     cdef size_t made_room
     cdef uint8_t* text
     cdef size_t text_room
@@ -43,7 +39,6 @@ cdef class Tokens:
     cdef uint32_t* held   # by the nodes of these parts; the last one's depends on what comes next
     cdef size_t n_parts
     cdef size_t parts_room
-    cdef size_t held_room
     cdef Event* event
     cdef size_t n_events
     cdef size_t events_room
@@ -57,9 +52,9 @@ cdef class Tokens:
 
     cdef inline bint fits(self, uint32_t left, uint32_t right) noexcept nogil:
         # Whether the two tokens may merge.
-        if <size_t> self.size[left].length + self.size[right].length > self.max_bytes:
+        if <size_t> self.token[left].length + self.token[right].length > self.max_bytes:
             return False
-        return self.max_words == 0 or joined(self.size[left].shape, self.size[right].shape) >> 2 <= self.max_words
+        return self.max_words == 0 or joined(self.token[left].shape, self.token[right].shape) >> 2 <= self.max_words
 
 
 cdef inline uint32_t joined(uint32_t left, uint32_t right) noexcept nogil:

@@ -27,36 +27,25 @@ class Tokens:
     looks_up: whether two pairs may spell the same bytes, which are one token then.
     """
 
-    def __cinit__(
-        self,
-        alphabet: list,
-        spans: list | None,
-        max_bytes: cython.size_t,
-        max_words: cython.size_t = 0,
-        looks_up: bool = False,
-    ):
+    def __cinit__(self, alphabet: list, spans: list | None, max_bytes: cython.size_t, max_words: cython.size_t = 0):
         self.seed.a, self.seed.b = random_seed()
         self.max_bytes, self.max_words = max_bytes, max_words
         self.spread = spans is not None
         self._add_known(alphabet, spans or [1] * len(alphabet))
         self.n_alphabet = self.n_tokens
-        if looks_up:
-            self._rehash()
 
     def __dealloc__(self):
         free(self.token)
-        free(self.size)
         free(self.made)
         free(self.text)
         free(self.slots)
         free(self.parts)
-        free(self.held)
         free(self.event)
 
-    def recall(self, gone: list):
-        """Add tokens that were removed before this training began, each (bytes, left, right, span). They may come back.
+    def look_up(self, gone: list):
+        """Let pairs that spell the same bytes make one token. Those of `gone`, which were removed before, may come back.
 
-        left, right: the pair that each was first made from.
+        gone: (bytes, left, right, span) of each, with the pair that it was first made from.
         """
         id: uint32_t = self.n_tokens
         self._add_known([token for token, *_ in gone], [span for *_, span in gone])
@@ -74,9 +63,9 @@ class Tokens:
         for data, span in zip(tokens, spans, strict=True):
             id = self._add(len(data))
             memcpy(self.text + self.token[id].at, cython.cast(cython.p_char, data), len(data))
-            self.size[id].span = span
+            self.token[id].span = span
             if self.max_words:
-                self.size[id].shape = shape_of(data)
+                self.token[id].shape = shape_of(data)
 
     @property
     def present(self) -> int:
@@ -87,7 +76,7 @@ class Tokens:
         """The bytes of all tokens by id."""
         id: uint32_t
         data: cython.p_char = cython.cast(cython.p_char, self.text)
-        return [data[self.token[id].at : self.token[id].at + self.size[id].length] for id in range(self.n_tokens)]
+        return [data[self.token[id].at : self.token[id].at + self.token[id].length] for id in range(self.n_tokens)]
 
     def removed(self) -> list:
         id: uint32_t
@@ -108,16 +97,14 @@ class Tokens:
         It is present then.
         """
         id: uint32_t
-        size: cython.pointer(Size)
         text: cython.pointer(uint8_t)
         slot: cython.pointer(uint32_t) = cython.NULL
         if self.slots != cython.NULL and 2 * (cython.cast(cython.size_t, self.n_tokens) + 1) > self.mask:
             self._rehash()
-        id = self._add(cython.cast(cython.size_t, self.size[left].length) + self.size[right].length)
-        size = self.size
+        id = self._add(cython.cast(cython.size_t, self.token[left].length) + self.token[right].length)
         text = self.text + self.token[id].at
-        memcpy(text, self.text + self.token[left].at, size[left].length)
-        memcpy(text + size[left].length, self.text + self.token[right].at, size[right].length)
+        memcpy(text, self.text + self.token[left].at, self.token[left].length)
+        memcpy(text + self.token[left].length, self.text + self.token[right].at, self.token[right].length)
         if self.slots != cython.NULL:
             slot = self._slot_of(id)
         if slot != cython.NULL and slot[0]:
@@ -130,21 +117,19 @@ class Tokens:
                 slot[0] = id + 1
             self.made[id].left = left
             self.made[id].right = right
-            size[id].span = size[left].span + size[right].span
-            size[id].shape = joined(size[left].shape, size[right].shape)
+            self.token[id].span = self.token[left].span + self.token[right].span
+            self.token[id].shape = joined(self.token[left].shape, self.token[right].shape)
         self.spread = True
         self._add_event(left, right, id, count, 0)
         return id
 
     def remove(self, id, a, b):
         """Remove `id`, whose IoS is a / b; what replaces it is put into `parts`. Returns the number of parts."""
-        length: cython.size_t = self.size[id].length
+        length: cython.size_t = self.token[id].length
         self.parts = cython.cast(
-            cython.pointer(uint32_t), grown_array(self.parts, cython.address(self.parts_room), length, 4)
+            cython.pointer(uint32_t), grown_array(self.parts, cython.address(self.parts_room), 2 * length, 4)
         )
-        self.held = cython.cast(
-            cython.pointer(uint32_t), grown_array(self.held, cython.address(self.held_room), length, 4)
-        )
+        self.held = self.parts + length
         self.n_parts = take_apart(self.made, id, self.parts, length)
         self.made[id].removed = True
         self.n_removed += 1
@@ -154,8 +139,8 @@ class Tokens:
     def _slot_of(self, id):
         """The slot of the token with the bytes of `id`, or the free one where it belongs."""
         at: cython.size_t = self.token[id].at
-        length: cython.size_t = self.size[id].length
-        end: cython.size_t = self.token[self.n_tokens - 1].at + self.size[self.n_tokens - 1].length
+        length: cython.size_t = self.token[id].length
+        end: cython.size_t = self.token[self.n_tokens - 1].at + self.token[self.n_tokens - 1].length
         slot: cython.size_t = self.mask & tm_hash(
             tm_key_of(self.text + at, length, self.text + end, self.seed), self.seed
         )
@@ -163,7 +148,7 @@ class Tokens:
         while self.slots[slot]:
             found = self.slots[slot] - 1
             if (
-                self.size[found].length == length
+                self.token[found].length == length
                 and memcmp(self.text + self.token[found].at, self.text + at, length) == 0
             ):
                 break
@@ -187,14 +172,11 @@ class Tokens:
     def _add(self, length):
         """Add a token of `length` bytes, which the caller writes; returns its id."""
         id: uint32_t = self.n_tokens
-        at: cython.size_t = self.token[id - 1].at + self.size[id - 1].length if id else 0
+        at: cython.size_t = self.token[id - 1].at + self.token[id - 1].length if id else 0
         if id >= TOKEN:
             no_memory(id, cython.sizeof(Token))
         self.token = cython.cast(
             cython.pointer(Token), grown_array(self.token, cython.address(self.room), id + 1, cython.sizeof(Token))
-        )
-        self.size = cython.cast(
-            cython.pointer(Size), grown_array(self.size, cython.address(self.size_room), id + 1, cython.sizeof(Size))
         )
         self.made = cython.cast(
             cython.pointer(Made), grown_array(self.made, cython.address(self.made_room), id + 1, cython.sizeof(Made))
@@ -205,7 +187,7 @@ class Tokens:
         memset(cython.address(self.token[id]), 0, cython.sizeof(Token))
         memset(cython.address(self.made[id]), 0, cython.sizeof(Made))
         self.token[id].at = at
-        self.size[id].length = cython.cast(uint32_t, length)
+        self.token[id].length = cython.cast(uint32_t, length)
         self.n_tokens += 1
         return id
 

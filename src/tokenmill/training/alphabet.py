@@ -8,6 +8,7 @@ Face sorts them (so ties between pairs fall as they do there).
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -72,18 +73,12 @@ def character_alphabet(
     seen = np.flatnonzero(total)
     ranked = sorted(zip((-total[seen].astype(object)).tolist(), seen.tolist(), strict=True))
     if characters is None:
+        covered = itertools.accumulate((-count for count, _ in ranked), initial=0)  # by the more frequent ones
         wanted = Fraction(str(coverage)) * sum(-count for count, _ in ranked)
-        covered = 0
-        alphabet = []
-        for count, point in ranked:
-            if covered >= wanted:
-                break
-            covered -= count
-            alphabet.append(point)
+        alphabet = {point for before, (_, point) in zip(covered, ranked, strict=False) if before < wanted}
     else:
-        alphabet = sorted({*map(ord, characters)})
-    kept_points = {*alphabet}
-    left_out = [point for _, point in ranked if point not in kept_points]
+        alphabet = {*map(ord, characters)}
+    left_out = [point for _, point in ranked if point not in alphabet]
     if left_out and not unknown:
         some = ", ".join(repr(chr(point)) for point in left_out[:5])
         raise UsageError(
@@ -92,12 +87,10 @@ def character_alphabet(
             OptionName("unknown_token"),
         )
 
-    first_id = 1 if unknown else 0
     id_of = np.full(0x110000, BREAK, np.uint32)
-    tokens: list[bytes | None] = [None] * first_id
-    spelt = sorted((chr(point).encode("utf-8", "surrogateescape"), point) for point in alphabet)
-    for id, (token, point) in enumerate(spelt, first_id):
-        id_of[point] = id
+    tokens: list[bytes | None] = [None] if unknown else []
+    for token, point in sorted((chr(point).encode("utf-8", "surrogateescape"), point) for point in alphabet):
+        id_of[point] = len(tokens)
         tokens.append(token)
     ids = np.concatenate([id_of[points] for points in parts]) if parts else np.zeros(0, np.uint32)
     return Alphabet(tuple(tokens), ids, ends, 0 if unknown else None)

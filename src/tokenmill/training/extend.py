@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,17 +58,22 @@ def extend_vocabulary(
         counts, tokens, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
     )
     corpus, _ = loops.load_corpus(start, counts.counts, wanted.min_count, progress)
-    # During training, the removed tokens have the ids from `old` on, and new ones follow.
-    inside = _moved(len(vocabulary.tokens), gone, old)
-    recalled = _first_made(vocabulary, gone, inside)
+    # During training, the removed tokens have the ids from `old` on, and new ones follow. The last row is for -1.
+    inside = np.arange(len(vocabulary.tokens) + 1, dtype=np.int32)
+    inside[gone], inside[-1] = np.arange(old, old + len(gone)), -1
+    pairs: dict[int, tuple[int, int]] = {}  # which a removed token was first made from
+    for left, right, new in vocabulary.events.tolist() if gone else ():
+        if right >= 0:
+            pairs.setdefault(new, (int(inside[left]), int(inside[right])))
+    recalled = [(vocabulary.tokens[id] or b"", *pairs[id]) for id in gone]
     watch = Watch(progress, [*tokens, *(token for token, _, _ in recalled)])
-    events, known, removed = loops.refine(
+    events, numbers, known, removed = loops.refine(
         corpus, tokens, wanted, progress, spans=start.spans, gone=recalled, watch=watch
     )
-    numbers: Any = ()
+    every: Any = ()
     if vocabulary.order != "ranks":
         if len(vocabulary.event_counts) == len(vocabulary.events):
-            numbers = np.concatenate([vocabulary.event_counts, watch.numbers])
+            every = np.concatenate([vocabulary.event_counts, numbers])
         events = np.concatenate([inside[vocabulary.events], events])
     spelt, added, final = arranged(known, removed, wanted.special_tokens)
     return vocabulary.replace(
@@ -77,7 +81,7 @@ def extend_vocabulary(
         events=() if vocabulary.order == "ranks" else final[events],
         added_tokens=(*vocabulary.added_tokens, *added),
         refine=wanted.refine,
-        event_counts=numbers,
+        event_counts=every,
     )
 
 
@@ -119,24 +123,6 @@ def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
             "the files of this Picky tokenizer do not say with which threshold it was trained; give refine, such as 0.9"
         )
     return refine
-
-
-def _moved(size: int, ids: Sequence[int], first: int) -> np.ndarray:
-    """int32: by id the new one, which is first, first + 1, ... for `ids` and else the same; -1 stays -1."""
-    moved = np.arange(size + 1, dtype=np.int32)
-    moved[list(ids)] = np.arange(first, first + len(ids))
-    moved[size] = -1
-    return moved
-
-
-def _first_made(vocabulary: Vocabulary, gone: Sequence[int], inside: np.ndarray) -> list[tuple[bytes, int, int]]:
-    """The removed tokens, each with the pair that it was first made from, by their ids `inside`."""
-    pairs: dict[int, tuple[int, int]] = {}
-    if gone:
-        for left, right, new in vocabulary.events.tolist():
-            if right >= 0:
-                pairs.setdefault(new, (int(inside[left]), int(inside[right])))
-    return [(vocabulary.tokens[id], *pairs[id]) for id in gone]  # type: ignore[misc]
 
 
 def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:

@@ -33,7 +33,7 @@ def load_corpus(start: Alphabet, counts: np.ndarray, min_count: int, progress: P
     weight = pair_weight(start.offsets, counts)
     spans = np.asarray(start.spans or (), np.uint32)
     room = len(order) + 1 + (int(spans[start.ids].sum()) if len(spans) else len(start.ids))
-    corpus = Corpus(room, room > _MAX_NODES_32)
+    corpus = Corpus(room, len(order), room > _MAX_NODES_32)
     for done in range(0, len(order), _PRETOKENS):
         progress("load", done, len(order))
         corpus.load(start.ids, start.offsets, counts, order[done : done + _PRETOKENS], spans)
@@ -67,8 +67,8 @@ def by_falling_count(counts: np.ndarray, min_count: int) -> np.ndarray:
     )
 
 
-# (left id, right id, new id), or (removed id, -1, -1), as int32 rows; all tokens by id; the ids of the removed ones
-Trained = tuple[np.ndarray, list[bytes], list[int]]
+# The events and their numbers, as a Vocabulary has them; all tokens by id; the ids of the removed ones
+Trained = tuple[np.ndarray, np.ndarray, list[bytes], list[int]]
 
 
 def merge(
@@ -84,7 +84,6 @@ def merge(
     """Plain BPE.
 
     tokens: the alphabet. weight: the number of pairs in the corpus, each counted as often as its pretoken.
-    watch: gets the count of each merge.
     max_words: the most words in a token that is made; 0 for no limit.
     """
     from ._merge_cy import MergeLoop
@@ -129,7 +128,6 @@ def refine(
     spans: the number of nodes of each token of `tokens`, if the corpus was loaded that way; None if each has one.
     gone: tokens removed in an earlier training, with the pair that each was first made from. Their ids follow `tokens`, they
         span as many nodes as they have bytes, and they may come back.
-    watch: gets the count of each merge and the IoS of each removal.
     """
     from ._pairs_cy import Pairs
     from ._picky_cy import PickyLoop
@@ -137,8 +135,8 @@ def refine(
 
     first, wanted = len(tokens), options.n_ordinary
     threshold = (0, 0) if options.refine is None else exact(options.refine).as_integer_ratio()
-    known = Tokens(list(tokens), spans, options.max_bytes, looks_up=True)
-    known.recall([(token, left, right, len(token)) for token, left, right in gone])
+    known = Tokens(list(tokens), spans, options.max_bytes)
+    known.look_up([(token, left, right, len(token)) for token, left, right in gone])
     pairs = Pairs(1, corpus.wide)
     build_index(corpus, pairs, known, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
@@ -169,7 +167,7 @@ def _trained(known: Tokens, first: int, progress: Progress, watch: Watch | None)
     events, numbers = known.events()
     if watch is not None:
         watch.tell(events, numbers)
-    return events, known.to_list(), known.removed()
+    return events, numbers, known.to_list(), known.removed()
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:
@@ -189,7 +187,10 @@ def _estimate_threshold(pairs: Pairs, wanted: int) -> int:
     """
     counts, stride = pairs.sample_counts(1 << 14)
     counts = counts[counts >= pairs.threshold]
-    rank = wanted // stride
-    if rank >= len(counts):
-        return 0
-    return int(np.partition(counts, len(counts) - 1 - rank)[len(counts) - 1 - rank]) // 2
+    return half_the_best(counts, wanted // stride)
+
+
+def half_the_best(counts: np.ndarray, rank: int) -> int:
+    """Half the highest count after the `rank` highest; 0 if there are no more."""
+    at = len(counts) - 1 - rank
+    return int(np.partition(counts, at)[at]) // 2 if at >= 0 else 0

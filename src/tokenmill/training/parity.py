@@ -35,7 +35,8 @@ from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..split import Splitter
 from ..split.patterns import DEFAULT
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import Vocabulary
+from ..vocabulary.surgery import arranged
 from . import loops
 from .alphabet import byte_alphabet
 from .options import Options, Parity
@@ -62,53 +63,38 @@ class LanguageReport:
     length: int
 
 
-def train_parity(
-    training: Mapping[str, Paths | WordCounts],
-    development: Mapping[str, Paths | WordCounts] | None,
-    options: Options,
-    parity: Parity,
-    split: str | Iterable[str] | None = None,
-    reading: CountOptions | None = None,
-    progress: Progress | None = None,
-) -> ParityTraining:
-    """Count the texts of all languages, for a ParityTraining.
-
-    split: by default the pattern of saved word counts, or "llama3".
-    """
-    check_parity(training, development, options, parity)
-    run: dict[str, Any] = {"num_threads": options.num_threads, "progress": progress}
-    splitter = options.splitter(split or DEFAULT)
-    texts = count_each(training, splitter, reading, **run)
-    given = splitter.patterns if split else ()
-    patterns = shared_patterns([given, *(counts.split_patterns for counts in texts.values())])
-    splitter = Splitter(*patterns, special_tokens=splitter.special_tokens) if patterns else splitter
-    judged = None if development is None else count_each(development, splitter, reading, **run)
-    return ParityTraining(texts, judged, options, parity, progress)
-
-
 class ParityTraining:
     """A parity-aware training. `run` trains, once; then `languages` says what became of each language.
 
-    training: the word counts of each language, by name. development: those of the development texts, for the same names; None
-        with ratios.
+    training: the text of each language by name, as for `count_each`. development: likewise, for the same names; None with ratios.
+    split: by default the pattern of saved word counts, or "llama3".
     counts: the word counts of all training texts together.
     """
 
     def __init__(
         self,
-        training: Mapping[str, WordCounts],
-        development: Mapping[str, WordCounts] | None,
+        training: Mapping[str, Paths | WordCounts],
+        development: Mapping[str, Paths | WordCounts] | None,
         options: Options,
         parity: Parity,
+        split: str | Iterable[str] | None = None,
+        reading: CountOptions | None = None,
         progress: Progress | None = None,
     ) -> None:
         check_parity(training, development, options, parity)
         self.options, self.parity = options, parity
         self.progress = progress or (lambda stage, done, total: None)
+        run: dict[str, Any] = {"num_threads": options.num_threads, "progress": progress}
+        splitter = options.splitter(split or DEFAULT)
+        texts = count_each(training, splitter, reading, **run)
+        patterns = [splitter.patterns if split else (), *(counts.split_patterns for counts in texts.values())]
+        if known := shared_patterns(patterns):
+            splitter = Splitter(*known, special_tokens=splitter.special_tokens)
+        judged = count_each(development or {}, splitter, reading, **run)
         special = [token.encode() for token in options.special_tokens]
         self._names = list(training)
-        self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
-        self._judged = [development[name].cut_out(special) for name in self._names] if development else None
+        self._texts = [texts[name].prune(options.min_count).cut_out(special) for name in self._names]
+        self._judged = [judged[name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
         loops.pair_weight(self.counts.offsets, self.counts.counts)
         self.split_patterns = shared_patterns(each.split_patterns for each in [*self._texts, *(self._judged or [])])
@@ -142,19 +128,19 @@ class ParityTraining:
             if done % _TOLD == 0:
                 self.progress("merge", done, wanted)
                 watch.tell(known.events()[0][:done], numbers[:done])
-        merges, tokens = known.events()[0], known.to_list()
+        merges = known.events()[0]
         self.progress("merge", len(merges), len(merges))
         watch.tell(merges, numbers)
         rows = zip(self._names, sizes, choice.made, judged, strict=True)
         self.languages = [LanguageReport(name, size, made, loop.corpus.n_tokens) for name, size, made, loop in rows]
         self._n_tokens = sum(loop.corpus.n_tokens for loop in texts)
-        special = enumerate(options.special_tokens, len(tokens))
+        spelt, added, _ = arranged(known.to_list(), [], options.special_tokens)
         return Vocabulary(
-            tokens=tuple(tokens),
+            tokens=spelt,
             split_patterns=self.split_patterns,
             order="merges",
             events=merges,
-            added_tokens=tuple(AddedToken(text, id) for id, text in special),
+            added_tokens=added,
             event_counts=numbers,
         )
 

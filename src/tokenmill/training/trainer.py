@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,6 @@ class Training:
     """
 
     def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
-
         if not isinstance(counts, WordCounts):
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
@@ -59,11 +59,12 @@ class Training:
         options, tokens = self.options, list(self.first_tokens)
         watch = Watch(self.progress, tokens)
         if options.algorithm == "naive":
-            events, removed = self._textbook(tokens, watch)
+            trained = self._textbook(tokens, watch)
         elif options.refine is None:
-            events, tokens, removed = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
+            trained = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
         else:
-            events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress, watch=watch)
+            trained = loops.refine(self.corpus, tokens, options, self.progress, watch=watch)
+        events, numbers, tokens, removed = trained
         spelt, added, final = arranged(tokens, removed, options.special_tokens)
         if self.unknown is not None:
             added = (AddedToken(str(options.unknown_token), self.unknown), *added)
@@ -79,11 +80,11 @@ class Training:
             alphabet=options.alphabet,
             unknown=self.unknown,
             refine=options.refine,
-            event_counts=watch.numbers,
+            event_counts=numbers,
         )
 
-    def _textbook(self, tokens: list[bytes], watch: Watch) -> tuple[np.ndarray, list[int]]:
-        """The events and the ids of the removed tokens by the textbook loops. New tokens are appended to `tokens`."""
+    def _textbook(self, tokens: list[bytes], watch: Watch) -> loops.Trained:
+        """The result of the textbook loops."""
         options, size, first = self.options, self.options.n_ordinary, len(tokens)
         events: list[tuple[int, int, int]] = []
         numbers: list[tuple[int, int]] = []
@@ -98,7 +99,7 @@ class Training:
         train_naive(self.pretokens, tokens, size, options.refine, *limits, step=step)
         is_removed = {left if right < 0 else new: right < 0 for left, right, new in events}  # the last event counts
         removed = sorted(id for id, gone in is_removed.items() if gone)
-        return np.array(events, np.int32).reshape(-1, 3), removed
+        return np.array(events, np.int32).reshape(-1, 3), np.array(numbers, np.uint64).reshape(-1, 2), tokens, removed
 
     def n_tokens(self) -> int | None:
         """Return the number of tokens in the corpus: those of each pretoken times its count.
@@ -142,11 +143,7 @@ def _as_lists(start: Alphabet, counts: np.ndarray, order: np.ndarray) -> list[tu
     """The pretokens as lists of ids for the textbook loops, cut at each BREAK."""
     pretokens = []
     for i in order.tolist():
-        part: list[int] = []
-        for id in [*start.ids[int(start.offsets[i]) : int(start.offsets[i + 1])].tolist(), BREAK]:
-            if id != BREAK:
-                part.append(id)
-            else:
-                pretokens.append((part, int(counts[i])))
-                part = []
+        ids = start.ids[int(start.offsets[i]) : int(start.offsets[i + 1])].tolist()
+        parts = itertools.groupby(ids, BREAK.__eq__)
+        pretokens += [([*part], int(counts[i])) for breaks, part in parts if not breaks]
     return pretokens

@@ -33,22 +33,19 @@ class TrainingEvent:
 
 
 class Watch:
-    """Collects the numbers of the events, and passes events on to `progress.event` if there is such a method.
+    """Passes events on to `progress.event` if there is such a method.
 
     tokens: the bytes of the tokens at the beginning, by id. rank: that of the first event.
-    numbers: uint64 rows, one for each event. A merge: the count of its pair, 0. A removal: its IoS, as a / b.
     """
 
     def __init__(self, progress: Progress | None, tokens: Sequence[bytes], rank: int = 0):
         self.event: Callable[[TrainingEvent], Any] | None = getattr(progress, "event", None)
-        self.numbers: Rows = ()
         self._tokens = list(tokens)
         self._told = 0
         self._rank = rank
 
     def tell(self, events: Rows, numbers: Rows) -> None:
-        """Take all events so far, with their numbers; pass on the new ones."""
-        self.numbers = numbers
+        """Pass on the new ones of all events so far. numbers: of a merge the count of its pair and 0, of a removal its IoS as a / b."""
         if self.event is None:
             return
         tokens, first = self._tokens, self._told
