@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from . import tokens_and_merges as table
-from ._bpe_gguf_cy import end_of_texts, read_tables
-from ._bpe_tables_cy import BpeTables
+from ._bpe_tables_cy import BpeTables, end_of_texts
 from .file_content import Json, fail, show
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, check_scores
 from .sentencepiece_model import NormalizerSpec, scored_vocabulary
@@ -163,7 +163,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
             fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
         byte_level = model == "gpt2"
         patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
-        tables = read_tables(data, tokens[:2], merges[:2]) or _listed_tables(data, file, tokens, merges)
+        tables = _read_tables(data, file, tokens, merges)
         added = _added(kinds, tables, tables.text_of, masks)
         mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
         vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
@@ -204,9 +204,12 @@ def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     return scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
 
 
-def _listed_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
-    """The tables by the slow reader, which names what is wrong."""
-    texts = tokens.read(data)
+def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
+    with suppress(ValueError):
+        tables = BpeTables(data, tokens.start, tokens.end, listed=True)  # the upper half of each size is 0
+        if tables.put_merges(merges.start, merges.end):
+            return tables
+    texts = tokens.read(data)  # slowly: this names what is wrong
     vocab = dict(zip(texts, range(len(texts)), strict=True))
     node = Json(vocab, file, "tokenizer.ggml.tokens")
     if len(vocab) < len(texts):

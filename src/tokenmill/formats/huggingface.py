@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 from ..errors import ConversionError, FormatError, plural
 from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocabulary
 from . import tokens_and_merges as table
-from ._bpe_json_cy import read_tables
+from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_text, to_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
@@ -240,10 +240,12 @@ def read_by_library(root: Json, config: Mapping[str, Any], data: bytes) -> Vocab
 
 def _read(data: bytes, file: str) -> Vocabulary:
     """The vocabulary, by the kernel's reader where the file is as usual."""
-    if (found := read_tables(data)) is not None:
-        tables, head = found
-        with contextlib.suppress(FormatError):  # the slow reader names what is wrong
-            return _read_root(parse_json(head, file), data, tables)
+    if (found := read_model(data)) is not None:
+        with contextlib.suppress(FormatError, ValueError):  # the slow reader names what is wrong
+            records, vocab, merges, head = found
+            tables = BpeTables(records, *vocab)
+            if tables.put_merges(*merges):
+                return _read_root(parse_json(head, file), data, tables)
     return _read_root(parse_json(data, file), data)
 
 

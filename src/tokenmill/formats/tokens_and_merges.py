@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection
 from functools import partial
-from itertools import chain
 from typing import Any, NoReturn
 
 from ..errors import ConversionError
@@ -83,7 +81,8 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
             n = texts.index(error.args[0])
             merge = f"{show(lefts[n])} + {show(rights[n])}"
             bad(n, f"the {part} {show(texts[n])} of the merge {merge} is not in the vocabulary")
-    tables.put_rows(array("i", chain.from_iterable(zip(*ids, strict=True))).tobytes())
+    for row in zip(*ids, strict=True):
+        tables.put_row(*row)
     return tables
 
 
