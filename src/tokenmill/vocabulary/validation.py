@@ -197,37 +197,22 @@ def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | No
 
     apart: ids of tokens that need no merge, although they are long.
     """
-    import numpy as np
-
-    index = np.arange(len(rows))
-    left, right, new = rows.T
-    merge = right >= 0
-    made = np.full(len(tokens), -1)  # the first event that makes each token; -1 for those to begin with
-    made[new[merge][::-1]] = index[merge][::-1]
-    for n in np.flatnonzero((made[left] >= index) | (merge & (made[right] >= index)))[:1].tolist():
-        id = left[n] if made[left[n]] >= n else right[n]
-        raise EventError(n, f"the token {id} is not there: no earlier event makes it")
-    for n in np.flatnonzero(~merge & (made[left] < 0))[:1].tolist():
-        raise EventError(n, f"the token {left[n]} is removed, and no merge makes it")
-    sizes = np.fromiter(map(len, (token or b"" for token in tokens)), np.int64, len(tokens))
-    for id in np.flatnonzero((sizes > 1) & (made < 0)).tolist():
-        if id not in apart and not _is_character(tokens[id] or b""):
-            raise VocabularyError(
-                f"no event makes the token {show(tokens[id])} (id {id}); the last events may be missing"
-            )
-
-    removable = np.zeros(len(tokens), bool)
-    removable[left[~merge]] = True
-    touched = np.flatnonzero(removable[left] | (merge & (removable[right] | removable[new])))
-    gone: set[int] = set()
-    for n, (a, b, c) in zip(touched.tolist(), rows[touched].tolist(), strict=True):
-        if a in gone or b in gone:
-            raise EventError(n, f"the token {a if a in gone else b} is not there: an earlier event removed it")
-        if b < 0:
-            gone.add(a)
+    made = set(rows[rows[:, 1] >= 0, 2].tolist())
+    absent = dict.fromkeys(made, "no earlier event makes it")
+    for n, (left, right, new) in enumerate(rows.tolist()):
+        for id in (left, right):
+            if id in absent:
+                raise EventError(n, f"the token {id} is not there: {absent[id]}")
+        if right >= 0:
+            absent.pop(new, None)
+        elif left in made:
+            absent[left] = "an earlier event removed it"
         else:
-            gone.discard(c)
-    return frozenset(gone)
+            raise EventError(n, f"the token {left} is removed, and no merge makes it")
+    for id, token in enumerate(tokens):
+        if token and len(token) > 1 and id not in made and id not in apart and not _is_character(token):
+            raise VocabularyError(f"no event makes the token {show(token)} (id {id}); the last events may be missing")
+    return frozenset(absent)
 
 
 def _is_character(token: bytes) -> bool:
