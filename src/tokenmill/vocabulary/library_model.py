@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,6 +13,9 @@ from .lazy import lazy
 from .validation import VocabularyError
 
 Result = TypeVar("Result")
+_RUST_TYPES = re.compile(
+    r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
+)
 
 
 class LibraryModel:
@@ -121,4 +125,4 @@ def library_call(
     except (KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit):
         raise
     except BaseException as failure:  # Rust's PanicException is not an Exception
-        raise error(f"{problem}: {failure}") from failure
+        raise error(f"{problem}: {_RUST_TYPES.sub('', str(failure))}") from failure
