@@ -21,7 +21,7 @@ from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
-from .file_content import Json, fail, show
+from .file_content import Json, fail
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, check_scores
 from .sentencepiece_model import NormalizerSpec, scored_vocabulary
 
@@ -125,7 +125,6 @@ class Texts(NamedTuple):
 
 
 _MODELS = ("gpt2", "llama", "gemma4", "bert", "t5")
-_KINDS = {Texts: "a list of texts", list: "a list of numbers", str: "a text", bool: "true or false", int: "a number"}
 
 
 def parse_gguf(data: bytes, file: str) -> Vocabulary:
@@ -135,23 +134,21 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     """
     values = _Reader(data, file).metadata()
 
-    def get(name: str, kind: type, default: Any = None) -> Any:
-        value = values.get(f"tokenizer.ggml.{name}", default)
-        if not isinstance(value, kind) and value is not default:
-            fail(file, f"tokenizer.ggml.{name}", f"expected {_KINDS[kind]}, found {show(value)}")
-        return value
-
-    model, tokens = get("model", str), get("tokens", Texts)
+    place = "tokenizer.ggml"
+    own = {key[len(place) + 1 :]: value for key, value in values.items() if key.startswith(f"{place}.")}
+    root = Json(own, file, place)
+    get = root.get
+    model, tokens = get("model", str, None), get("tokens", Texts, None)
     if model is None or tokens is None:
         fail(file, "", "contains no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
-    kinds = get("token_type", list) or [NORMAL] * tokens.count
-    scores = get("scores", list) or [0.0] * tokens.count
+    kinds = get("token_type", list, None) or [NORMAL] * tokens.count
+    scores = get("scores", list, None) or [0.0] * tokens.count
     if not len(kinds) == len(scores) == tokens.count:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
     if not (isinstance((*kinds, 0)[0], int) and isinstance((*scores, 0)[0], int | float)):
         fail(file, "", "token types are whole numbers and scores are numbers, and here they are not")
     check_scores(scores, file)
-    merges = get("merges", Texts)
+    merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
         pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
         is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
@@ -187,11 +184,11 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
             return word_piece_of_gguf(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))
         spaces = get("add_space_prefix", bool, False), get("remove_extra_whitespaces", bool, False)
         try:
-            charsmap = bytes(value & 255 for value in get("precompiled_charsmap", list) or ())
+            charsmap = bytes(value & 255 for value in get("precompiled_charsmap", list, ()))
         except TypeError:
-            fail(file, "tokenizer.ggml.precompiled_charsmap", "expected bytes, found other values")
+            root["precompiled_charsmap"].fail("expected bytes, found other values")
         return unigram_of_gguf(pieces, added, unknown, charsmap, *spaces)
-    fail(file, "tokenizer.ggml.model", f"{model!r} is not one that tokenmill reads: {', '.join(_MODELS)}")
+    root["model"].fail(f"{model!r} is not one that tokenmill reads: {', '.join(_MODELS)}")
 
 
 def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Any
 
 from ..vocabulary import Template
-from ..vocabulary.template import NO_TEMPLATE, Items
+from ..vocabulary.vocabulary import NO_TEMPLATE, Items, Trims
 from .file_content import Json
-
-Trims = Literal["", "all", "prefix"]
 
 
 def read_post_processor(node: Json, added: Mapping[int, str]) -> Template:
