@@ -24,10 +24,10 @@ def read_model(data: bytes):
     That has an empty vocabulary and no merges. None if they are not as usual.
     """
     reader: Reader = Reader(data)
-    if not reader.read(False) or reader.vocabulary is None or reader.merges is None:
+    if not reader.read(False) or len(reader.cuts) < 2:
         return None
     (a, b), (c, d) = reader.cuts
-    return reader.records, reader.vocabulary, reader.merges, data[:a + 1] + data[b - 1:c + 1] + data[d - 1:]
+    return reader.records, reader.spans[b"vocab"], reader.spans[b"merges"], data[:a + 1] + data[b - 1:c + 1] + data[d - 1:]
 
 
 @cython.final
@@ -36,12 +36,11 @@ class Reader:
     """Reads a file from front to back.
 
     records: has room for them, because each is less than three times as long as its JSON.
-    vocabulary, merges: where their records are. cuts: where their JSON is, in the order of the file.
+    spans: where those of the vocabulary and of the merges are. cuts: where their JSON is, in the order of the file.
     """
 
     records: bytes
-    vocabulary: tuple
-    merges: tuple
+    spans: dict
     cuts: list
     p: Bytes
     start: Bytes
@@ -50,6 +49,7 @@ class Reader:
     n: cython.size_t
 
     def __cinit__(self, data: bytes):
+        self.spans = {}
         self.cuts = []
         self.p = self.start = cython.cast(Bytes, PyBytes_AS_STRING(data))
         self.end = self.p + PyBytes_GET_SIZE(data)
@@ -71,15 +71,10 @@ class Reader:
                 return self.read(True)
             self.blank()
             begin, first = self.p - self.start, self.size()
-            if in_model and key == b"vocab" and self.vocabulary is None:
-                if not self.read_vocabulary():
+            if in_model and (key == b"vocab" or key == b"merges") and key not in self.spans:
+                if not self.read_items(key == b"merges"):
                     return False
-                self.vocabulary = (first, self.size())
-                self.cuts.append((begin, self.p - self.start))
-            elif in_model and key == b"merges" and self.merges is None:
-                if not self.read_merges():
-                    return False
-                self.merges = (first, self.size())
+                self.spans[key] = (first, self.size())
                 self.cuts.append((begin, self.p - self.start))
             elif not self.skip():
                 return False
@@ -163,40 +158,34 @@ class Reader:
         return size
 
     @cython.cfunc
-    def read_vocabulary(self) -> cython.bint:
-        """Read {"text": id, ...}."""
-        size: cython.Py_ssize_t
-        id: uint64_t
-        digits: Bytes
-        if not self.take(ord("{")):
+    def read_items(self, merges: cython.bint) -> cython.bint:
+        """Read {"text": id, ...}, or ["a b", ...] or [["a", "b"], ...]."""
+        end: uint8_t = ord("]") if merges else ord("}")
+        if not self.take(ord("[") if merges else ord("{")):
             return False
-        while True:
-            size = self.string(0)
-            if size < 0 or not self.take(ord(":")):
-                return False
-            self.blank()
-            digits = self.p
-            id = 0
-            while self.p < self.end and self.p - digits < 8 and 0x30 <= self.p[0] <= 0x39:
-                id = 10 * id + self.p[0] - 0x30
-                self.p += 1
-            if self.p == digits or id > HIGHEST or (digits[0] == 0x30 and self.p - digits > 1):
-                return False
-            self.put(size, id)
+        if merges and self.take(end):
+            return True
+        while self.read_merge() if merges else self.read_token():
             if not self.take(ord(",")):
-                return self.take(ord("}"))
+                return self.take(end)
+        return False
 
     @cython.cfunc
-    def read_merges(self) -> cython.bint:
-        """Read ["a b", ...] or [["a", "b"], ...]."""
-        if not self.take(ord("[")):
+    def read_token(self) -> cython.bint:
+        digits: Bytes
+        id: uint64_t = 0
+        size: cython.Py_ssize_t = self.string(0)
+        if size < 0 or not self.take(ord(":")):
             return False
-        if self.take(ord("]")):
-            return True
-        while self.read_merge():
-            if not self.take(ord(",")):
-                return self.take(ord("]"))
-        return False
+        self.blank()
+        digits = self.p
+        while self.p < self.end and self.p - digits < 8 and 0x30 <= self.p[0] <= 0x39:
+            id = 10 * id + self.p[0] - 0x30
+            self.p += 1
+        if self.p == digits or id > HIGHEST or (digits[0] == 0x30 and self.p - digits > 1):
+            return False
+        self.put(size, id)
+        return True
 
     @cython.cfunc
     def read_merge(self) -> cython.bint:

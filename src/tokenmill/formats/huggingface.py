@@ -31,8 +31,16 @@ from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_text, to_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .huggingface_pretokenizers import BYTE_LEVEL, PreTokenizer, pre_tokenizer_json
-from .huggingface_template import post_processor_json, read_post_processor
-from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
+from .huggingface_text import (
+    check_mark,
+    decoder_json,
+    mark_of,
+    normalizer_json,
+    post_processor_json,
+    read_decoder,
+    read_normalizer,
+    read_post_processor,
+)
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
 from .pieces import piece_texts, text_or_none
@@ -310,7 +318,10 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
     added = _read_added(root["added_tokens"], tables)
     vocabulary = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
     all_bytes = byte_level and None not in map(tables.get, CHARACTERS)
-    unknown = None if all_bytes else _read_unknown(model, tables)
+    unknown_text = "" if all_bytes else model.get("unk_token", str, "")
+    unknown = tables.get(unknown_text) if unknown_text else None
+    if unknown_text and unknown is None:
+        model["unk_token"].fail(f"the unknown token {unknown_text!r} is not in the vocabulary")
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
         model["fuse_unk"].unsupported("bytes without a token are fused into one unknown token")
@@ -353,11 +364,3 @@ def _read_added(node: Json, vocab: BpeTables) -> list[AddedToken]:
                 + ("it numbers added tokens in turn" if vocab.get(token.content) is None else "the vocabulary says so")
             )
     return tokens
-
-
-def _read_unknown(model: Json, vocab: BpeTables) -> int | None:
-    text = model.get("unk_token", str, "")
-    unknown = vocab.get(text) if text else None
-    if text and unknown is None:
-        model["unk_token"].fail(f"the unknown token {text!r} is not in the vocabulary")
-    return unknown

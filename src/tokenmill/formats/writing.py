@@ -111,12 +111,12 @@ def _files_of(
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
     if format in _ONE_FILE:
-        from . import gguf_writer, sentencepiece_writer  # late: other formats need neither
+        from . import gguf_writer, sentencepiece_model  # late: other formats need neither
 
-        gguf = format == "gguf"
-        main, notes = (
-            gguf_writer.gguf_bytes(vocabulary, lossy=lossy) if gguf else sentencepiece_writer.model_bytes(vocabulary)
-        )
+        if format == "gguf":
+            main, notes = gguf_writer.gguf_bytes(vocabulary, lossy=lossy)
+        else:
+            main, notes = sentencepiece_model.model_bytes(vocabulary)
         return {target.name: main}, notes
     if format == "tiktoken":
         main, notes = tiktoken_bytes(vocabulary)

@@ -183,7 +183,15 @@ class Vocabulary:
         template: Template = NO_TEMPLATE,
     ) -> None:
         self._set({name: value for name, value in locals().items() if name != "self"})
-        self._check_tables()
+        own = self.__dict__
+        own["tokens"] = validation.as_tuple("tokens", self.tokens)
+        validation.check_tokens(self.tokens, distinct=self.order == "ranks")
+        own["events"] = validation.checked_events(self.events, self.order, self.tokens)
+        self._check_ids(own)
+        own["superwords"] = validation.checked_superwords(self)
+        if self.order == "events":
+            apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
+            own["removed"] = validation.removed_tokens(self.events, self.tokens, apart)
 
     def replace(self, **fields: Any) -> Vocabulary:
         """The vocabulary with other values of these fields, which are checked.
@@ -206,9 +214,6 @@ class Vocabulary:
         if "event_counts" in fields:
             fields["_given_counts"] = fields.pop("event_counts")
         self.__dict__.update(fields)
-        self._check_settings()
-
-    def _check_settings(self) -> None:
         for name, choices in _CHOICES.items():
             validation.check_choice(name, getattr(self, name), choices)
         for name in _TUPLES:
@@ -225,17 +230,6 @@ class Vocabulary:
             raise VocabularyError(
                 f"the order is {self.order!r}; a vocabulary has a library model if it is 'library', and only then"
             )
-
-    def _check_tables(self) -> None:
-        fields = self.__dict__
-        fields["tokens"] = validation.as_tuple("tokens", self.tokens)
-        validation.check_tokens(self.tokens, distinct=self.order == "ranks")
-        fields["events"] = validation.checked_events(self.events, self.order, self.tokens)
-        self._check_ids(fields)
-        fields["superwords"] = validation.checked_superwords(self)
-        if self.order == "events":
-            apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
-            fields["removed"] = validation.removed_tokens(self.events, self.tokens, apart)
 
     def _check_ids(self, fields: Mapping[str, Any]) -> None:
         """Check those of `fields` that name single ids."""
