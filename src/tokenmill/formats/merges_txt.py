@@ -87,10 +87,9 @@ def looks_like_clip_merges(data: bytes) -> bool:
     return b"#version" in first.split(b"\n", 1)[0] and f"{_END}\n".encode() in first.replace(b"\r", b"")
 
 
-def parse_clip_merges(data: bytes, file: str, vocab: dict[str, int] | None = None) -> Vocabulary:
-    """The vocabulary of these merges, as the tokenizer.json of CLIP has it. vocab: that of the vocab.json beside, if there is one."""
-    from .huggingface import parse_tokenizer_json  # late, like all modules of tokenizer.json: it imports this one
-    from .huggingface_pretokenizers import BYTE_LEVEL
+def clip_json(data: bytes, file: str, vocab: dict[str, int] | None = None) -> bytes:
+    """These merges as the tokenizer.json of CLIP. vocab: that of the vocab.json beside, if there is one."""
+    from .huggingface_pretokenizers import BYTE_LEVEL  # late: few files are of this kind
     from .huggingface_text import normalizer_json
 
     merges = [line for line in lines_of(decode_utf8(data, file))[1:] if line]
@@ -123,7 +122,7 @@ def parse_clip_merges(data: bytes, file: str, vocab: dict[str, int] | None = Non
             "merges": merges,
         },
     }
-    return parse_tokenizer_json(json.dumps(root, ensure_ascii=False).encode(), file)
+    return json.dumps(root, ensure_ascii=False).encode()
 
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:

@@ -134,7 +134,7 @@ def _read_other(place: Path, data: bytes) -> _Found | None:
     if merges_txt.looks_like_clip_merges(data):
         vocab = place.with_name(place.name.replace(*PAIRS[0][::-1]))
         if vocab == place or not vocab.is_file():
-            return merges_txt.parse_clip_merges(data, str(place)), True
+            return parse_content(merges_txt.clip_json(data, str(place)), str(place)), True
     if ddtok.looks_like_ddtok(data) or merges_txt.looks_like_merges(data, place.name):
         return _read_pair(place)
     return None
@@ -201,7 +201,7 @@ def _read_pair(place: Path) -> _Found:
     files = vocab_data, merges_data, str(vocab_path), str(merges_path)
     if merges_txt.looks_like_clip_merges(merges_data):
         vocab = parse_json(vocab_data, str(vocab_path)).expect(dict)
-        return merges_txt.parse_clip_merges(merges_data, str(merges_path), vocab), True
+        return parse_content(merges_txt.clip_json(merges_data, str(merges_path), vocab), str(merges_path)), True
     is_ddtok = ddtok.looks_like_ddtok(vocab_data) or ddtok.looks_like_ddtok(merges_data)
     parse: Callable[..., Vocabulary] = ddtok.parse_ddtok if is_ddtok else merges_txt.parse_pair
     beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
