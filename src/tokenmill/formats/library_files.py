@@ -12,9 +12,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import require
+from ..errors import FormatError, require
 from ..vocabulary import AddedToken, LibraryModel, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
+from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import to_token
 from .file_content import MAX_ID, Json, fail, show
@@ -59,7 +60,10 @@ def sentencepiece_of_library(
     if added is None:
         added = [token for token in added_tokens(pieces) if token.special]
     model = LibraryModel(data, kind)
-    model.tokenizer  # noqa: B018  VocabularyError if sentencepiece cannot read it
+    try:
+        model.tokenizer  # noqa: B018
+    except VocabularyError as error:
+        raise FormatError(f"{pieces.file}: {error}") from error
     tokens: list[bytes | None] = []
     for id, (text, piece_kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True)):
         if piece_kind == BYTE:
