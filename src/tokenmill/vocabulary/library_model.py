@@ -13,9 +13,7 @@ from .lazy import lazy
 from .validation import VocabularyError
 
 Result = TypeVar("Result")
-_RUST_TYPES = re.compile(
-    r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
-)
+_RUST_TYPES = r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
 
 
 class LibraryModel:
@@ -125,4 +123,4 @@ def library_call(
     except (KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit):
         raise
     except BaseException as failure:  # Rust's PanicException is not an Exception
-        raise error(f"{problem}: {_RUST_TYPES.sub('', str(failure))}") from failure
+        raise error(f"{problem}: {re.sub(_RUST_TYPES, '', str(failure))}") from failure
