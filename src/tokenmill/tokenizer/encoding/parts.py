@@ -68,9 +68,11 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
 
     merges = vocabulary.event_numbers
     spaced = spaced_tokens(*vocabulary.packed)
-    ids = merges[2::3].tolist() if spaced else ()
-    t = next((n for n, id in enumerate(ids) if id in spaced and _spans_words(spaced[id])), None)
-    if t is None or 4 * t < len(ids):
+    if not any(map(_spans_words, spaced.values())):
+        return None
+    ids = merges[2::3].tolist()
+    t = next((n for n, id in enumerate(ids) if id in spaced and _spans_words(spaced[id])), len(ids))
+    if t == len(ids) or 4 * t < len(ids):
         return None
     tokens, events = vocabulary.tokens, vocabulary.events
     made = events[:, 2].tolist()
