@@ -226,7 +226,7 @@ class Train(Options, Parity):
         )
         try:
             if self._makes_pieces and not by_events:
-                from .formats.sentencepiece_writer import as_pieces
+                from .formats.sentencepiece_model import as_pieces
 
                 vocabulary = as_pieces(vocabulary, self.sizes[0])
             check_writable(vocabulary, {"transformers": "huggingface", "llama.cpp": "gguf"}.get(target, target))
@@ -265,7 +265,7 @@ class Train(Options, Parity):
         from .tokenizer import Tokenizer  # late: it takes 4 MiB
 
         if self._makes_pieces:
-            from .formats.sentencepiece_writer import as_pieces
+            from .formats.sentencepiece_model import as_pieces
 
             toks = {size: Tokenizer(as_pieces(vocabulary, size)) for size in self.sizes}
             tok = toks[options.vocab_size]

@@ -11,7 +11,7 @@ import zstandard
 from naive_tables import naive_tables, naive_vocabulary
 from tokenmill.errors import FormatError
 from tokenmill.formats import huggingface, tokens_and_merges
-from tokenmill.formats._bpe_json_cy import read_tables
+from tokenmill.formats._bpe_json_cy import read_model
 from tokenmill.formats.byte_alphabet import CHARACTERS
 from tokenmill.vocabulary.vocabulary import FIELDS
 
@@ -22,7 +22,7 @@ LETTERS = ["a", "b", "Ġ", "é", "ÿ", "\u2581", " ", "漢", "\U0001f600", '"', 
 
 def slowly(data: bytes, monkeypatch, naive: bool = False):
     with monkeypatch.context() as patched:
-        patched.setattr(huggingface, "read_tables", lambda data: None)
+        patched.setattr(huggingface, "read_model", lambda data: None)
         if naive:
             patched.setattr(tokens_and_merges, "listed_tables", naive_tables)
             patched.setattr(tokens_and_merges, "merged_vocabulary", naive_vocabulary)
@@ -48,7 +48,7 @@ def assert_same(data: bytes, monkeypatch) -> bool:
             assert np.array_equal(ours, theirs) if isinstance(theirs, np.ndarray) else ours == theirs, name
         assert vocabulary.n_vocab == expected.n_vocab
         assert vocabulary.fingerprint() == expected.fingerprint()
-    return read_tables(data) is not None
+    return read_model(data) is not None
 
 
 def random_file(rng: Random) -> dict:
@@ -108,7 +108,7 @@ def test_random_files_are_read_as_the_slow_reader_reads_them(monkeypatch):
 def test_half_a_file_is_left_to_the_slow_reader():
     data = json.dumps(random_file(Random(3))).encode()
     for size in range(0, len(data), 7):
-        assert read_tables(data[:size]) is None
+        assert read_model(data[:size]) is None
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_published_files_are_read_by_the_kernel(shared, name):
     """The slow reader is for unusual files only."""
     path: Path = shared / "vocab" / f"{name}-tokenizer.json.zst"
     data = zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes())
-    assert read_tables(data) is not None
+    assert read_model(data) is not None

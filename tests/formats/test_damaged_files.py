@@ -44,7 +44,7 @@ def json_file(loaders, layout, **members):
     ("layout", "name", "said"),
     [
         ("gguf-nested", "it.gguf", "a value of the type 9"),
-        ("gguf-texts", "it.gguf", "expected a text, found a list of 2 texts"),
+        ("gguf-texts", "it.gguf", "expected a string, found a list of 2 texts"),
         ("byte-id", "tokenizer.json", "the id 1.5 of"),
         ("gguf-kinds", "it.gguf", "token types are whole numbers"),
         ("gguf-nan", "it.gguf", "piece 3: its score is not a number"),

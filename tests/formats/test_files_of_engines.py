@@ -10,6 +10,7 @@ import tokenmill
 from naive_tables import naive_tables, naive_vocabulary
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import tokens_and_merges
+from tokenmill.formats._bpe_tables_cy import tables_of
 from tokenmill.formats.byte_alphabet import CHARACTERS
 from tokenmill.formats.file_content import read_bytes
 from tokenmill.formats.gguf import parse_gguf
@@ -229,7 +230,7 @@ def test_the_kernel_reads_gguf_as_the_slow_reader_does(values, monkeypatch):
     monkeypatch.setattr(tokens_and_merges, "listed_tables", None)
     ours = parse_gguf(gguf(**values), "it.gguf")
     monkeypatch.setattr(tokens_and_merges, "listed_tables", listed_tables)
-    monkeypatch.setattr("tokenmill.formats.gguf.read_tables", lambda *lists: None)
+    monkeypatch.setattr("tokenmill.formats.gguf.BpeTables", lambda *_, listed: tables_of(["a", "a"]))  # as if unusual
     slow = parse_gguf(gguf(**values), "it.gguf")
     monkeypatch.setattr(tokens_and_merges, "listed_tables", naive_tables)
     monkeypatch.setattr(tokens_and_merges, "merged_vocabulary", naive_vocabulary)

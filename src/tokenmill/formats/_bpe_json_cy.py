@@ -1,14 +1,15 @@
 # cython: language_level=3
 """The vocabulary and the merges of a tokenizer.json, read from its bytes without a Python object for each token.
 
-`read_tables` takes what most files hold. None means that something is unusual or wrong; then huggingface.py reads the file with
+`read_model` takes what most files hold. None means that something is unusual or wrong; then huggingface.py reads the file with
 the json module, slowly, and names what is wrong. Both give the same vocabulary.
 """
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.tokenmill.formats._bpe_tables_cy import BpeTables
+from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._json_string import json_string
 
 from .file_content import MAX_ID
@@ -17,10 +18,16 @@ Bytes = cython.typedef(cython.pointer(cython.const[uint8_t]))
 HIGHEST = cython.declare(uint32_t, MAX_ID)
 
 
-def read_tables(data: bytes):
-    """The BpeTables of the model in `data`, and `data` with an empty vocabulary and no merges. None if they are not as usual."""
+def read_model(data: bytes):
+    """Records for BpeTables, where those of the vocabulary and those of the merges of `data` begin and end, and the rest of `data`.
+
+    That has an empty vocabulary and no merges. None if they are not as usual.
+    """
     reader: Reader = Reader(data)
-    return (reader.tables, reader.head) if reader.read() else None
+    if not reader.read(False) or len(reader.cuts) < 2:
+        return None
+    (a, b), (c, d) = reader.cuts
+    return reader.records, reader.spans[b"vocab"], reader.spans[b"merges"], data[:a + 1] + data[b - 1:c + 1] + data[d - 1:]
 
 
 @cython.final
@@ -28,84 +35,77 @@ def read_tables(data: bytes):
 class Reader:
     """Reads a file from front to back.
 
-    head: the file with an empty vocabulary and no merges.
+    records: has room for them, because each is less than three times as long as its JSON.
+    spans: where those of the vocabulary and of the merges are. cuts: where their JSON is, in the order of the file.
     """
 
-    tables: BpeTables
-    head: bytes
-    data: bytes
+    records: bytes
+    spans: dict
+    cuts: list
     p: Bytes
+    start: Bytes
     end: Bytes
+    o: cython.pointer(uint8_t)  # the end of the records
+    n: cython.size_t
 
     def __cinit__(self, data: bytes):
-        self.tables = BpeTables(PyBytes_GET_SIZE(data))
-        self.data = data
-        self.p = cython.cast(Bytes, PyBytes_AS_STRING(data))
+        self.spans = {}
+        self.cuts = []
+        self.p = self.start = cython.cast(Bytes, PyBytes_AS_STRING(data))
         self.end = self.p + PyBytes_GET_SIZE(data)
+        self.records = PyBytes_FromStringAndSize(cython.NULL, 3 * PyBytes_GET_SIZE(data) + 64)
+        self.o = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(self.records))
 
     @cython.cfunc
-    def read(self) -> cython.bint:
-        """Find $.model.vocab and $.model.merges, and read them."""
-        start: Bytes = self.p
-        cuts: cython.size_t[4]
-        merges: Bytes = cython.NULL
-        cuts[0] = cuts[1] = cuts[2] = cuts[3] = 0
-        if not self.enter(b"model"):
-            return False
+    def read(self, in_model: cython.bint) -> cython.bint:
+        """Find $.model in the object here, and in it the vocabulary and the merges, and read them."""
+        begin: cython.size_t
+        first: cython.size_t
         if not self.take(ord("{")):
             return False
         while True:
             key = self.key()
             if key is None:
                 return False
+            if not in_model and key == b"model":
+                return self.read(True)
             self.blank()
-            if key == b"vocab" and cuts[0] == 0:
-                cuts[0] = self.p - start
-                if not self.read_vocabulary():
+            begin, first = self.p - self.start, self.size()
+            if in_model and (key == b"vocab" or key == b"merges") and key not in self.spans:
+                if not self.read_items(key == b"merges"):
                     return False
-                cuts[1] = self.p - start
-            elif key == b"merges" and cuts[2] == 0:
-                cuts[2] = self.p - start
-                merges = self.p
-                if not (self.read_merges() if self.tables.slots != cython.NULL else self.skip()):
-                    return False
-                cuts[3] = self.p - start
+                self.spans[key] = (first, self.size())
+                self.cuts.append((begin, self.p - self.start))
             elif not self.skip():
                 return False
             if not self.take(ord(",")):
-                break
-        if cuts[0] == 0 or cuts[2] == 0:
-            return False
-        if cuts[2] < cuts[0]:
-            self.p = merges
-            if not self.read_merges():
-                return False
-            self.head = self.data[:cuts[2]] + b"[]" + self.data[cuts[3]:cuts[0]] + b"{}" + self.data[cuts[1]:]
-        else:
-            self.head = self.data[:cuts[0]] + b"{}" + self.data[cuts[1]:cuts[2]] + b"[]" + self.data[cuts[3]:]
-        return True
+                return in_model
 
     @cython.cfunc
-    def enter(self, name: bytes) -> cython.bint:
-        """Go to the value of the member `name` of the object here."""
-        if not self.take(ord("{")):
-            return False
-        while True:
-            key = self.key()
-            if key is None:
-                return False
-            if key == name:
-                return True
-            if not self.skip() or not self.take(ord(",")):
-                return False
+    @cython.exceptval(check=False)
+    def size(self) -> cython.size_t:
+        """The number of bytes of all records."""
+        return cython.cast(cython.p_char, self.o) - PyBytes_AS_STRING(self.records)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def put(self, size: uint32_t, number: uint32_t) -> cython.int:
+        """Put the head of a record before its text, which is there."""
+        memcpy(self.o, cython.address(size), 4)
+        memcpy(self.o + 4, cython.address(number), 4)
+        self.o += 8 + size
+        self.n += 1
+        if self.n & 0xFFFF == 0:
+            PyErr_CheckSignals()
+        return 0
 
     @cython.cfunc
     def key(self) -> bytes:
         """The key here, after which the colon is passed; None if there is none."""
-        size: cython.Py_ssize_t = self.string(self.tables.used)
+        size: cython.Py_ssize_t = self.string(0)
         if size < 0 or not self.take(ord(":")):
             return None
-        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.tables.text + self.tables.used), size)
+        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.o + 8), size)
 
     @cython.cfunc
     @cython.inline
@@ -133,12 +133,10 @@ class Reader:
         self.blank()
         while self.p < self.end:
             if self.p[0] == ord('"'):
-                self.p += 1
-                while self.p < self.end and self.p[0] != ord('"'):
-                    self.p += 1 + (self.p[0] == ord("\\"))
-                if self.p >= self.end:
+                if self.string(0) < 0:
                     return False
-            elif self.p[0] == ord("{") or self.p[0] == ord("["):
+                continue
+            if self.p[0] == ord("{") or self.p[0] == ord("["):
                 depth += 1
             elif depth == 0 and (self.p[0] == ord(",") or self.p[0] == ord("}") or self.p[0] == ord("]")):
                 return True
@@ -149,62 +147,57 @@ class Reader:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def string(self, start: cython.size_t) -> cython.Py_ssize_t:
-        """Pass a string and write its UTF-8 to text[start:]. Returns its size, or -1 if there is none that is valid."""
+    def string(self, at: cython.size_t) -> cython.Py_ssize_t:
+        """Pass a string and write it at this place in the text of a record. Returns its size, or -1 if there is none that is valid."""
         size: cython.size_t = 0
         self.blank()
-        after: Bytes = json_string(self.p, self.end, self.tables.text + start, cython.address(size))
+        after: Bytes = json_string(self.p, self.end, self.o + 8 + at, cython.address(size))
         if after == cython.NULL:
             return -1
         self.p = after
         return size
 
     @cython.cfunc
-    def read_vocabulary(self) -> cython.bint:
-        """Read {"text": id, ...} and index it."""
-        size: cython.Py_ssize_t
-        id: uint64_t
-        digits: Bytes
-        if not self.take(ord("{")):
+    def read_items(self, merges: cython.bint) -> cython.bint:
+        """Read {"text": id, ...}, or ["a b", ...] or [["a", "b"], ...]."""
+        end: uint8_t = ord("]") if merges else ord("}")
+        if not self.take(ord("[") if merges else ord("{")):
             return False
-        while True:
-            size = self.string(self.tables.used)
-            if size < 0 or not self.take(ord(":")):
-                return False
-            self.blank()
-            digits = self.p
-            id = 0
-            while self.p < self.end and self.p - digits < 8 and 0x30 <= self.p[0] <= 0x39:
-                id = 10 * id + self.p[0] - 0x30
-                self.p += 1
-            if self.p == digits or id > HIGHEST or (digits[0] == 0x30 and self.p - digits > 1):
-                return False
-            self.tables.add(size, cython.cast(uint32_t, id))
-            if not self.take(ord(",")):
-                return self.take(ord("}")) and self.tables.index()
-
-    @cython.cfunc
-    def read_merges(self) -> cython.bint:
-        """Read ["a b", ...] or [["a", "b"], ...] as rows."""
-        if not self.take(ord("[")):
-            return False
-        if self.take(ord("]")):
+        if merges and self.take(end):
             return True
-        while self.read_merge():
+        while self.read_merge() if merges else self.read_token():
             if not self.take(ord(",")):
-                return self.take(ord("]")) and self.tables.finish_merges()
+                return self.take(end)
         return False
 
     @cython.cfunc
+    def read_token(self) -> cython.bint:
+        digits: Bytes
+        id: uint64_t = 0
+        size: cython.Py_ssize_t = self.string(0)
+        if size < 0 or not self.take(ord(":")):
+            return False
+        self.blank()
+        digits = self.p
+        while self.p < self.end and self.p - digits < 8 and 0x30 <= self.p[0] <= 0x39:
+            id = 10 * id + self.p[0] - 0x30
+            self.p += 1
+        if self.p == digits or id > HIGHEST or (digits[0] == 0x30 and self.p - digits > 1):
+            return False
+        self.put(size, id)
+        return True
+
+    @cython.cfunc
     def read_merge(self) -> cython.bint:
-        left: cython.Py_ssize_t
+        left: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
-        start: cython.size_t = self.tables.at
-        if self.take(ord("[")):
-            left = self.string(start)
+        pair: cython.bint = self.take(ord("["))
+        if pair:
+            left = self.string(0)
             if left < 1 or not self.take(ord(",")):
                 return False
-            size = self.string(start + left)
-            return size > 0 and self.take(ord("]")) and self.tables.add_merge(left, left + size)
-        size = self.string(start)
-        return size > 0 and self.tables.add_spaced_merge(size)
+        size = self.string(left)
+        if size < 1 or (pair and not self.take(ord("]"))):
+            return False
+        self.put(left + size, left)
+        return True

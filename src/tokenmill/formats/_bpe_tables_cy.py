@@ -1,15 +1,15 @@
 # cython: language_level=3
 """The tables of a BPE model while it is read: the texts of a vocabulary with their ids, and its merges, in flat memory.
 
-The readers of files put them in: _bpe_json_cy.py that of tokenizer.json, _bpe_gguf_cy.py that of GGUF. What is unusual or wrong
-is left to the slow readers in Python, which name it, and put in what is right (`tables_of`). The slow twin is
+The readers of files give *records* of texts: the size of a text and a number, each a uint32, and its bytes as UTF-8. What is unusual
+or wrong is left to the slow readers in Python, which name it, and put in what is right (`tables_of`). The slow twin is
 tests/naive_tables.py.
 """
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
-from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize, PyUnicode_GET_LENGTH
+from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcmp, memcpy, memmove
@@ -23,6 +23,9 @@ from ..kernels.random_seed import random_seed
 from .byte_alphabet import CHARACTERS
 
 Bytes = cython.typedef(cython.pointer(cython.const[uint8_t]))
+Entry = cython.struct(key=tm_key, p=Bytes, size=uint32_t, id=uint32_t)
+Text = cython.struct(p=Bytes, size=cython.size_t, key=tm_key, hash=uint64_t)
+GROUP = cython.declare(cython.int, 32)  # merges whose texts are looked up together
 NONE = cython.declare(uint32_t, 0xFFFFFFFF)  # no token, no entry
 BYTES = cython.declare(int32_t[0x144])  # the byte of each character of the byte alphabet, -1 for others
 for _point in range(0x144):
@@ -36,27 +39,41 @@ def tables_of(texts: list):
 
     Raises ValueError with the id of a text that is not Unicode, or that is the text of a lower id too.
     """
-    id: cython.size_t
-    room: cython.size_t = 0
+    id: uint32_t
+    size: cython.size_t = 0
     length: cython.Py_ssize_t = 0
     for id in range(len(texts)):
         if texts[id] is not None:
-            room += 4 * PyUnicode_GET_LENGTH(texts[id])
-    tables: BpeTables = BpeTables(room)
-    for id in range(len(texts)):
-        if texts[id] is not None:
             try:
-                memcpy(tables.text + tables.used, PyUnicode_AsUTF8AndSize(texts[id], cython.address(length)), length)
+                PyUnicode_AsUTF8AndSize(texts[id], cython.address(length))
             except UnicodeEncodeError:
                 raise ValueError(id) from None
-            tables.add(length, id)
-    tables.n_ids = len(texts)
-    if not tables.index():
-        for id in range(tables.n):
-            entry: cython.pointer(Entry) = tables.entries + id
-            if tables.find(entry.start, entry.size) != entry.id:
-                raise ValueError(entry.id)
-    return tables
+            size += 8 + length
+    records: bytes = PyBytes_FromStringAndSize(cython.NULL, size)
+    o: cython.p_char = PyBytes_AS_STRING(records)
+    for id in range(len(texts)):
+        if texts[id] is not None:
+            p: cython.p_const_char = PyUnicode_AsUTF8AndSize(texts[id], cython.address(length))
+            memcpy(o, cython.address(length), 4)
+            memcpy(o + 4, cython.address(id), 4)
+            memcpy(o + 8, p, length)
+            o += 8 + length
+    return BpeTables(records, 0, size, len(texts))
+
+
+def end_of_texts(data: bytes, start: cython.size_t, count: cython.size_t):
+    """The end of `count` texts from data[start] on, each after its size as a uint64; None if `data` ends before it."""
+    size: uint64_t = 0
+    n: cython.size_t
+    end: cython.size_t = PyBytes_GET_SIZE(data)
+    for n in range(count):
+        if end - start < 8:
+            return None
+        memcpy(cython.address(size), PyBytes_AS_STRING(data) + start, 8)
+        if end - start - 8 < size:
+            return None
+        start += 8 + size
+    return start
 
 
 @cython.final
@@ -64,16 +81,78 @@ def tables_of(texts: list):
 class BpeTables:
     """The texts of a vocabulary with their ids, and its merges. Has the methods of dict[str, int] that readers use.
 
-    room: at least the bytes of all texts of the file.
+    start, end: where the records of the texts are in `data`, whose numbers are the ids. There are `n_ids` or more.
+    listed: the ids are 0, 1 and so on instead, and the texts may be no UTF-8.
+    Raises ValueError with the id of a text that is not, or whose text or id occurred before.
     """
 
-    def __cinit__(self, room: cython.size_t):
-        self.room = room + 64
-        self.text = cython.cast(cython.pointer(uint8_t), new_array(self.room, 1))
+    data: bytes
+    first: Bytes  # of the data
+    end: Bytes
+    entries: cython.pointer(Entry)
+    n: cython.size_t
+    slots: cython.pointer(uint64_t)  # by hash: the upper half of the hash, and the number of the entry plus 1; 0 is free
+    n_slots: cython.size_t
+    seed: tm_seed
+    by_id: cython.pointer(uint32_t)  # the entry of each id, plus 1
+    text_size: cython.size_t  # of all texts
+    n_ids: cython.size_t
+    rows: cython.pointer(int32_t)
+    n_rows: cython.size_t
+    rows_room: cython.size_t
+    blob: cython.pointer(uint8_t)  # the tokens, by id
+    sizes: cython.pointer(uint32_t)  # of the tokens; NONE where an id has none
+
+    def __cinit__(
+        self, data: bytes, start: cython.size_t, end: cython.size_t, n_ids: cython.size_t = 0, listed: cython.bint = False
+    ):
+        at: cython.size_t = start
+        size: uint32_t = 0
+        id: uint32_t = 0
+        i: cython.size_t
+        hash: uint64_t
+        slot: cython.size_t
+        self.data = data
+        self.first = cython.cast(Bytes, PyBytes_AS_STRING(data))
+        self.end = self.first + PyBytes_GET_SIZE(data)
+        while at < end:
+            memcpy(cython.address(size), self.first + at, 4)
+            memcpy(cython.address(id), self.first + at + 4, 4)
+            at += 8 + size
+            n_ids = max(n_ids, cython.cast(cython.size_t, id) + 1)
+            self.n += 1
+        self.n_ids = max(n_ids, self.n) if listed else n_ids
+        self.n_slots = 64
+        while self.n_slots < 2 * self.n:
+            self.n_slots *= 2
+        self.entries = cython.cast(cython.pointer(Entry), new_array(self.n + 1, cython.sizeof(Entry)))
+        self.by_id = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
+        self.slots = cython.cast(cython.pointer(uint64_t), tm_pages_new(self.n_slots * 8))
+        if self.slots == cython.NULL:
+            raise MemoryError
         self.seed.a, self.seed.b = random_seed()
+        p: Bytes = self.first + start
+        for i in range(self.n):
+            memcpy(cython.address(size), p, 4)
+            memcpy(cython.address(id), p + 4, 4)
+            p += 8
+            if listed:
+                id = i
+                if not _is_utf8(p, size):
+                    raise ValueError(id)
+            self.entries[i] = Entry(tm_key_of(p, size, self.end, self.seed), p, size, id)
+            hash = tm_random_hash(self.entries[i].key, self.seed)
+            slot = self.slot(p, size, self.entries[i].key, hash)
+            if self.slots[slot] != 0 or self.by_id[id] != 0:
+                raise ValueError(id)
+            self.slots[slot] = hash >> 32 << 32 | (i + 1)
+            self.by_id[id] = i + 1
+            self.text_size += size
+            p += size
+            if i & 0xFFFF == 0xFFFF:
+                PyErr_CheckSignals()
 
     def __dealloc__(self):
-        free(self.text)
         free(self.entries)
         tm_pages_free(self.slots, self.n_slots * 8)
         free(self.by_id)
@@ -83,122 +162,107 @@ class BpeTables:
 
     # ------------------------------------------------------------------ the vocabulary
 
-    def add(self, size, id):
-        self.entries = cython.cast(
-            cython.pointer(Entry),
-            grown_array(self.entries, cython.address(self.entries_room), self.n + 1, cython.sizeof(Entry)),
-        )
-        self.entries[self.n] = Entry(self.key_at(self.used, size), self.used, size, id)
-        self.used += size
-        self.at = self.used
-        self.n += 1
-        if self.n_ids <= id:
-            self.n_ids = id + 1
-        if self.n & 0xFFFF == 0:
-            PyErr_CheckSignals()
-        return 0
-
-    def key_at(self, start, size):
-        return tm_key_of(self.text + start, size, self.text + self.room, self.seed)
-
-    def index(self):
-        i: cython.size_t
-        slot: cython.size_t
-        hash: uint64_t
-        entry: cython.pointer(Entry)
-        self.n_slots = 64
-        while self.n_slots < 2 * self.n:
-            self.n_slots *= 2
-        self.slots = cython.cast(cython.pointer(uint64_t), tm_pages_new(self.n_slots * 8))
-        if self.slots == cython.NULL:
-            raise MemoryError
-        self.by_id = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
-        for i in range(self.n):
-            entry = self.entries + i
-            hash = tm_random_hash(entry.key, self.seed)
-            slot = self.slot(entry.start, entry.size, entry.key, hash)
-            if self.slots[slot] != 0 or self.by_id[entry.id] != 0:
-                return False
-            self.slots[slot] = hash >> 32 << 32 | (i + 1)
-            self.by_id[entry.id] = i + 1
-        return True
-
-    def slot(self, start, size, key, hash):
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def slot(self, p: Bytes, size: cython.size_t, key: tm_key, hash: uint64_t) -> cython.size_t:
+        """The slot of a text, or the free one where it belongs."""
         at: cython.size_t = hash & (self.n_slots - 1)
         entry: cython.pointer(Entry)
         while self.slots[at] != 0:
             if self.slots[at] >> 32 == hash >> 32:
                 entry = self.entries + ((self.slots[at] & NONE) - 1)
                 if entry.key.lo == key.lo and entry.key.hi == key.hi and entry.size == size and (
-                    size < 16 or memcmp(self.text + entry.start, self.text + start, size) == 0
+                    size < 16 or memcmp(entry.p, p, size) == 0
                 ):
                     break
             at = (at + 1) & (self.n_slots - 1)
         return at
 
-    def id_at(self, start, size, hash):
-        at: cython.size_t = self.slot(start, size, self.key_at(start, size), hash)
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def id_at(self, text: Text) -> uint32_t:
+        at: cython.size_t = self.slot(text.p, text.size, text.key, text.hash)
         return NONE if self.slots[at] == 0 else self.entries[(self.slots[at] & NONE) - 1].id
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def text(self, p: Bytes, size: cython.size_t, end: Bytes) -> Text:
+        """A text with its hash. end: of the memory that may be read."""
+        key: tm_key = tm_key_of(p, size, end, self.seed)
+        return Text(p, size, key, tm_random_hash(key, self.seed))
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def find(self, text: bytes) -> uint32_t:
+        p: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(text))
+        return self.id_at(self.text(p, PyBytes_GET_SIZE(text), p + PyBytes_GET_SIZE(text)))
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def is_joined(self, id: uint32_t, left: Text, right: Text) -> cython.bint:
+        """Whether the text of an id is these two."""
+        if id >= self.n_ids or self.by_id[id] == 0:
+            return False
+        entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
+        return (
+            entry.size == left.size + right.size
+            and memcmp(entry.p, left.p, left.size) == 0
+            and memcmp(entry.p + left.size, right.p, right.size) == 0
+        )
 
     # ------------------------------------------------------------------ the merges
 
-    def add_merge(self, left, size):
-        side: cython.pointer(Side) = self.sides + self.n_sides
-        side.start = self.at
-        side.left = left
-        side.size = size
-        side.hashes[0] = tm_random_hash(self.key_at(self.at, left), self.seed)
-        side.hashes[1] = tm_random_hash(self.key_at(self.at + left, size - left), self.seed)
-        tm_prefetch(self.slots + (side.hashes[0] & (self.n_slots - 1)))
-        tm_prefetch(self.slots + (side.hashes[1] & (self.n_slots - 1)))
-        self.at += size
-        self.n_sides += 1
-        return self.n_sides < GROUP or self.add_rows()
+    def put_merges(self, start: cython.size_t, end: cython.size_t) -> bool:
+        """Put in the merges of the records there in `data`, whose number is the size of the left part.
 
-    def add_spaced_merge(self, size):
-        p: cython.pointer(uint8_t) = self.text + self.at
-        i: cython.size_t
-        left: cython.size_t = 0
-        while left < size and p[left] != 0x20:
-            left += 1
-        for i in range(left + 1, size):
-            if p[i] == 0x20:
-                return False
-        if left == 0 or left + 1 >= size:
-            return False
-        memmove(p + left, p + left + 1, size - left - 1)
-        return self.add_merge(left, size - 1)
-
-    def finish_merges(self):
-        return self.add_rows() and self.drop_repeated()
-
-    def add_rows(self):
-        """Look up the parts and the results of the merges in `sides`. False if one is not in the vocabulary."""
+        It is 0 if there is a space between the parts, and no other. False for another merge, and where a part or the result is not in
+        the vocabulary.
+        """
+        lefts: Text[32]
+        rights: Text[32]
+        n: cython.int
         i: cython.int
-        n: cython.int = self.n_sides
+        gap: cython.int
+        size: uint32_t = 0
+        cut: uint32_t = 0
         left: uint32_t
         right: uint32_t
         made: uint32_t = NONE
-        start: cython.size_t
-        size: cython.size_t
-        if self.n_rows > 0:
-            made = self.rows[3 * self.n_rows - 1]
-        for i in range(n):
-            start, size = self.sides[i].start, self.sides[i].size
-            left = self.id_at(start, self.sides[i].left, self.sides[i].hashes[0])
-            right = self.id_at(start + self.sides[i].left, size - self.sides[i].left, self.sides[i].hashes[1])
-            if not self.is_text(made, start, size):  # nearly always the next id, or the same
-                made += 1
-                if not self.is_text(made, start, size):
-                    made = self.find(start, size)
-            if left == NONE or right == NONE or made == NONE:
-                return False
-            self.put_row(left, right, made)
-        self.n_sides = 0
-        self.at = self.used
+        p: Bytes = self.first + start
+        while p < self.first + end:
+            n = 0
+            while p < self.first + end and n < GROUP:
+                memcpy(cython.address(size), p, 4)
+                memcpy(cython.address(cut), p + 4, 4)
+                p += 8
+                gap = cut == 0
+                if gap:
+                    while cut < size and p[cut] != 0x20:
+                        cut += 1
+                    if cut == 0 or cut + 1 >= size or memchr(p + cut + 1, 0x20, size - cut - 1) != cython.NULL:
+                        return False
+                lefts[n] = self.text(p, cut, self.end)
+                rights[n] = self.text(p + cut + gap, size - cut - gap, self.end)
+                tm_prefetch(self.slots + (lefts[n].hash & (self.n_slots - 1)))
+                tm_prefetch(self.slots + (rights[n].hash & (self.n_slots - 1)))
+                p += size
+                n += 1
+            for i in range(n):
+                left = self.id_at(lefts[i])
+                right = self.id_at(rights[i])
+                if not self.is_joined(made, lefts[i], rights[i]):  # nearly always the next id, or the same
+                    made += 1
+                    if not self.is_joined(made, lefts[i], rights[i]):
+                        made = self.find(_bytes(lefts[i]) + _bytes(rights[i]))
+                if left == NONE or right == NONE or made == NONE:
+                    return False
+                self.put_row(left, right, made)
         return True
 
-    def put_row(self, left, right, made):
+    @cython.ccall
+    def put_row(self, left: uint32_t, right: uint32_t, made: uint32_t):
+        """Put in the merge of two ids."""
         self.rows = cython.cast(
             cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), 3 * self.n_rows + 3, 4)
         )
@@ -208,30 +272,8 @@ class BpeTables:
         self.n_rows += 1
         if self.n_rows & 0xFFFF == 0:
             PyErr_CheckSignals()
-        return 0
 
-    def put_rows(self, rows: bytes):
-        """The merges as int32 rows (left id, right id, new id), which are right."""
-        self.rows = cython.cast(
-            cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), len(rows) // 4 + 1, 4)
-        )
-        memcpy(self.rows, PyBytes_AS_STRING(rows), len(rows))
-        self.n_rows = len(rows) // 12
-        self.drop_repeated()
-
-    def packed_rows(self, n):
-        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
-
-    def find(self, start, size):
-        return self.id_at(start, size, tm_random_hash(self.key_at(start, size), self.seed))
-
-    def is_text(self, id, start, size):
-        """Whether the text of an id is text[start:start + size]."""
-        if id >= self.n_ids or self.by_id[id] == 0:
-            return False
-        entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
-        return entry.size == size and memcmp(self.text + entry.start, self.text + start, size) == 0
-
+    @cython.cfunc
     def drop_repeated(self):
         """Of a pair that is listed twice keep the last. Equal pairs make the same token, so those that make one are compared."""
         latest: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
@@ -255,7 +297,6 @@ class BpeTables:
                     memmove(self.rows + 3 * kept, self.rows + 3 * row, 12)
                     kept += 1
             self.n_rows = kept
-            return True
         finally:
             free(before)
             free(latest)
@@ -273,11 +314,12 @@ class BpeTables:
             if self.by_id[id] == 0:
                 continue
             entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
+            p: Bytes = entry.p
             for cut in range(entry.size - 1, 0, -1):
-                if self.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
+                if p[cut] & 0xC0 == 0x80:  # inside of a character
                     continue
-                left = self.find(entry.start, cut)
-                right = NONE if left == NONE else self.find(entry.start + cut, entry.size - cut)
+                left = self.id_at(self.text(p, cut, self.end))
+                right = NONE if left == NONE else self.id_at(self.text(p + cut, entry.size - cut, self.end))
                 if right != NONE:
                     self.put_row(left, right, id)
 
@@ -288,19 +330,13 @@ class BpeTables:
 
     def get(self, text: str):
         """The id of a text; None for one that is not in the vocabulary."""
-        id: uint32_t = NONE
-        data: bytes = text.encode("utf-8", "surrogatepass")
-        size: cython.size_t = PyBytes_GET_SIZE(data)
-        if self.used + size <= self.room:
-            memcpy(self.text + self.used, PyBytes_AS_STRING(data), size)
-            id = self.find(self.used, size)
+        id: uint32_t = self.find(text.encode("utf-8", "surrogatepass"))
         return None if id == NONE else id
 
     def text_of(self, id: cython.size_t) -> str:
         """The text of an id that is in the vocabulary."""
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
-        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.text + entry.start), entry.size).decode()
-
+        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, entry.p), entry.size).decode()
 
     # ------------------------------------------------------------------ tokens
 
@@ -316,7 +352,7 @@ class BpeTables:
         space: bytes = b"" if mark is None else mark.encode()
         by_bytes: cython.bint = mark is None
         some: cython.bint = len(bytes_of) > 0
-        self.blob = cython.cast(cython.pointer(uint8_t), new_array(self.used + len(bytes_of) + 1, 1))
+        self.blob = cython.cast(cython.pointer(uint8_t), new_array(self.text_size + len(bytes_of) + 1, 1))
         self.sizes = cython.cast(cython.pointer(uint32_t), new_array(self.n_ids + 1, 4))
         for id in range(self.n_ids):
             self.sizes[id] = NONE
@@ -328,7 +364,7 @@ class BpeTables:
             if self.by_id[id] == 0:
                 continue
             entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
-            p: Bytes = self.text + entry.start
+            p: Bytes = entry.p
             if by_bytes:
                 size = _bytes_of(p, entry.size, self.blob + o)
             elif PyBytes_GET_SIZE(space) > 0 and memchr(p, 0x20, entry.size) != cython.NULL:
@@ -357,6 +393,7 @@ class BpeTables:
         start: cython.size_t = 0
         o: cython.size_t = 0
         n: cython.size_t = 0
+        self.drop_repeated()
         flags: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), zeroed_array(self.n_ids, 1))
         try:
             for id in apart:
@@ -395,7 +432,7 @@ class BpeTables:
             return (
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.blob), o),
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.sizes), 4 * n),
-                self.packed_rows(kept),
+                PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * kept) if kept else b"",
             )
         finally:
             free(flags)
@@ -437,3 +474,22 @@ def _text_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t), mark: bytes
             i += 1
         count += 1
     return count
+
+
+@cython.cfunc
+def _bytes(text: Text) -> bytes:
+    return PyBytes_FromStringAndSize(cython.cast(cython.p_char, text.p), text.size)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _is_utf8(p: Bytes, n: cython.size_t) -> cython.bint:
+    size: cython.size_t
+    point: uint32_t = 0
+    while n > 0:
+        size = tm_utf8_read(p, n, cython.address(point))
+        if size == 0:
+            return False
+        p += size
+        n -= size
+    return True

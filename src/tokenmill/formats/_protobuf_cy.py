@@ -56,22 +56,19 @@ class FieldReader:
         whole = self.varint(cython.address(tag))
         self.number = tag >> 3
         self.kind = tag & 7
-        self.size = 8 if self.kind == FIXED64 else 4
-        self.value = 0
-        if whole and self.kind == VARINT:
-            whole = self.varint(cython.address(self.value))
-        elif whole and (self.kind == BLOCK or self.kind == FIXED64 or self.kind == FIXED32):
-            if self.kind == BLOCK:
-                whole = self.varint(cython.address(self.value))
-                self.size = self.value
-            whole = whole and cython.cast(cython.size_t, self.end - self.p) >= self.size
-            if whole:
-                self.start = self.p
-                self.p += self.size
-        else:
+        self.value = self.size = 0
+        if self.kind == VARINT or self.kind == BLOCK:
+            whole = whole and self.varint(cython.address(self.value))
+        if self.kind == BLOCK:
+            self.size = self.value
+        elif self.kind == FIXED64 or self.kind == FIXED32:
+            self.size = 8 if self.kind == FIXED64 else 4
+        elif self.kind != VARINT:
             whole = False
-        if not whole or self.number == 0:
+        if not whole or self.number == 0 or cython.cast(cython.size_t, self.end - self.p) < self.size:
             raise ValueError
+        self.start = self.p
+        self.p += self.size
         return True
 
 

@@ -1,8 +1,6 @@
 # cython: language_level=3
 """The kernel of rank_merges.py: the pair that builds each token of a ranked vocabulary."""
 
-from array import array
-
 import cython
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t
@@ -15,25 +13,16 @@ CHECK = cython.declare(cython.int, 0xFFF)  # signals are checked for after so ma
 class Builder:
     """Builds tokens from pairs of tokens that were built before, in the order of their ids.
 
-    left, right: the parts of each token that was built, as int32; -1 for the others.
+    left, right: int32 arrays for the parts of each token by id, all -1 at first. Tokens that cannot be built keep it, and bytes get -2.
     """
 
-    left = cython.declare(object, visibility="readonly")
-    right = cython.declare(object, visibility="readonly")
     tokens: list
     ranks: dict
-    lefts: int32_t[::1]
-    rights: int32_t[::1]
-    born: int32_t[::1]  # the rank that makes each token, -1 for single bytes; a token that is not built has its id
-    built: cython.char[::1]
+    left: int32_t[::1]
+    right: int32_t[::1]
 
-    def __cinit__(self, tokens: list, ranks: dict):
-        n: cython.Py_ssize_t = len(tokens)
-        self.tokens, self.ranks = tokens, ranks
-        self.left, self.right = array("i", [-1]) * n, array("i", [-1]) * n
-        self.lefts, self.rights = self.left, self.right
-        self.born = array("i", range(n))
-        self.built = array("b", bytes(n))
+    def __cinit__(self, tokens: list, ranks: dict, left: int32_t[::1], right: int32_t[::1]):
+        self.tokens, self.ranks, self.left, self.right = tokens, ranks, left, right
 
     def build(self):
         """Build what can be built; the ids of the tokens of several bytes that cannot be."""
@@ -46,8 +35,7 @@ class Builder:
             if token is None:
                 continue
             if len(cython.cast(bytes, token)) == 1:
-                self.born[id] = -1
-                self.built[id] = 1
+                self.left[id] = -2
             elif not self.find_pair(id, token):
                 unbuilt.append(id)
         return unbuilt
@@ -60,12 +48,11 @@ class Builder:
         y: int32_t
         for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
             x = self.rank(token[:cut], id)
-            if x >= id or not self.built[x]:
+            if x >= id or self.left[x] == -1:
                 continue
             y = self.rank(token[cut:], id)
-            if y < id and self.built[y] and not self.joined_across(x, y, id):
-                self.lefts[id], self.rights[id] = x, y
-                self.built[id] = 1
+            if y < id and self.left[y] != -1 and not self.joined_across(x, y, id):
+                self.left[id], self.right[id] = x, y
                 return True
         return False
 
@@ -74,6 +61,13 @@ class Builder:
     def rank(self, token: bytes, none: int32_t) -> int32_t:
         found = self.ranks.get(token)
         return none if found is None else found
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def born(self, id: int32_t) -> int32_t:
+        """The rank that makes a built token; -1 for a byte."""
+        return id if self.left[id] >= 0 else -1
 
     @cython.cfunc
     def joined_across(self, x: int32_t, y: int32_t, limit: int32_t) -> cython.bint:
@@ -86,9 +80,9 @@ class Builder:
             # Of two pairs of one rank the left one is joined first, so a tie with the right neighbour counts.
             if rank < x_until and rank <= y_until:
                 return True
-            if self.born[x] > self.born[y]:
-                x_until, x = self.born[x], self.rights[x]
-            elif self.born[y] >= 0:
-                y_until, y = self.born[y], self.lefts[y]
+            if self.born(x) > self.born(y):
+                x_until, x = x, self.right[x]
+            elif self.born(y) >= 0:
+                y_until, y = y, self.left[y]
             else:
                 return False

@@ -2,9 +2,9 @@
 """The tokens of a .tiktoken file, decoded from base64 without a Python object for each."""
 
 import cython
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import uint8_t, uint32_t
-from cython.cimports.tokenmill.formats._bpe_tables_cy import BpeTables
+from cython.cimports.libc.string import memcpy
 
 from .file_content import MAX_ID
 
@@ -19,15 +19,17 @@ for _value, _character in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq
 
 
 def read_ranks(data: bytes):
-    """The tokens by id, packed as by `pack_tokens`. None for a file that is not as usual; the slow reader names what is wrong."""
-    tables: BpeTables = BpeTables(PyBytes_GET_SIZE(data))
+    """The tokens as records for BpeTables. None for a file that is not as usual; the slow reader names what is wrong."""
+    records: bytes = PyBytes_FromStringAndSize(cython.NULL, 2 * PyBytes_GET_SIZE(data) + 16)
+    o: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(records))
+    start: cython.pointer(uint8_t) = o
     p: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(data))
     end: Bytes = p + PyBytes_GET_SIZE(data)
     size: cython.Py_ssize_t
     id: uint32_t
     digits: Bytes
     while p < end:
-        size = _decode(cython.address(p), tables.text + tables.used)  # the NUL after the data ends every loop
+        size = _decode(cython.address(p), o + 8)  # the NUL after the data ends every loop
         if size < 1 or p[0] != 0x20:
             return None
         p += 1
@@ -39,11 +41,10 @@ def read_ranks(data: bytes):
         if p == digits or id > HIGHEST or (p < end and p[0] != 0x0A):
             return None
         p += 1
-        tables.add(size, id)
-    if tables.n == 0 or not tables.index():
-        return None
-    tables.place("", {})
-    return tables.finish((), (), ())[:2]
+        memcpy(o, cython.address(size), 4)
+        memcpy(o + 4, cython.address(id), 4)
+        o += 8 + size
+    return records[:o - start] or None
 
 
 @cython.cfunc
@@ -53,28 +54,17 @@ def _decode(text: cython.pointer(Bytes), out: cython.pointer(uint8_t)) -> cython
     p: Bytes = text[0]
     o: cython.pointer(uint8_t) = out
     bits: uint32_t
-    while DIGITS[p[0]] != NO_DIGIT:
-        if DIGITS[p[1]] == NO_DIGIT:
+    n: cython.int = 4
+    while n == 4 and DIGITS[p[0]] != NO_DIGIT:
+        bits = n = 0
+        while n < 4 and DIGITS[p[n]] != NO_DIGIT:
+            bits |= cython.cast(uint32_t, DIGITS[p[n]]) << (18 - 6 * n)
+            n += 1
+        # Fewer than four digits are filled up, and the bits without a byte are 0.
+        if n == 1 or (n == 2 and p[2] != ord("=")) or (n < 4 and (p[3] != ord("=") or bits & (0xFFFFFF >> 8 * (n - 1)))):
             return -1
-        bits = cython.cast(uint32_t, DIGITS[p[0]]) << 18 | cython.cast(uint32_t, DIGITS[p[1]]) << 12
-        o[0] = bits >> 16
-        if DIGITS[p[2]] == NO_DIGIT:
-            if p[2] != ord("=") or p[3] != ord("=") or bits & 0xFFFF:
-                return -1
-            o += 1
-            p += 4
-            break
-        bits |= cython.cast(uint32_t, DIGITS[p[2]]) << 6
-        o[1] = bits >> 8 & 0xFF
-        if DIGITS[p[3]] == NO_DIGIT:
-            if p[3] != ord("=") or bits & 0xFF:
-                return -1
-            o += 2
-            p += 4
-            break
-        bits |= DIGITS[p[3]]
-        o[2] = bits & 0xFF
-        o += 3
+        o[0], o[1], o[2] = bits >> 16, bits >> 8 & 0xFF, bits & 0xFF
+        o += n - 1
         p += 4
     text[0] = p
     return o - out

@@ -141,7 +141,7 @@ class Json:
         """The value, which must be of `kind` (True is not an integer)."""
         value: Any = self.value
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-            self.fail(f"expected {_KINDS[kind]}, found {show(value)}")
+            self.fail(f"expected {_KINDS.get(kind, 'a list of texts')}, found {show(value)}")
         if isinstance(value, str) and not value.isascii():
             try:
                 value.encode()

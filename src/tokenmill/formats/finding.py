@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OptionName
 from ..split.names import encoding_name, nearest
 from . import published_encodings, tokenmill_json
 from .file_content import read_bytes
 from .tiktoken_file import companion_path
-
-if TYPE_CHECKING:
-    from .hub import HubName
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
 EVENTS = (tokenmill_json.EVENTS, tokenmill_json.EVENT_COUNTS)
@@ -57,37 +54,29 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
     name = None if place.exists() or "/" in os.fspath(path) else encoding_name(os.fspath(path))
     if name is not None:
         return Found(place, name, published_encodings.published_files(name, download))
+    revision = None
     if not place.exists():
         from . import hub  # late: most tokenizers are files
 
-        on_hub = hub.hub_name(path)
-        if on_hub is not None and (folder := _hub_folder(on_hub, download)) is not None:
-            place = _file_in(folder)
-            return Found(place, None, [read_bytes(place)], folder.name)
-        if on_hub is not None:
+        if (on_hub := hub.hub_name(path)) is None:
+            known = ", ".join(published_encodings.PUBLISHED)
+            raise InputError(
+                f"{place}: no such file or folder, and not one of the published encodings ({known})."
+                f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
+            )
+        folder = hub.cached(on_hub)
+        if download and (folder is None or not _files_in(folder)):
+            folder = hub.download(on_hub)
+        if folder is None:
             raise InputError(
                 f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, "
                 "or allow the download from the hub with ",
                 OptionName("download", True),
                 ".",
             )
-        known = ", ".join(published_encodings.PUBLISHED)
-        raise InputError(
-            f"{place}: no such file or folder, and not one of the published encodings ({known})."
-            f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
-        )
+        place, revision = folder, folder.name
     place = _file_in(place) if place.is_dir() else place
-    return Found(place, None, [read_bytes(place)])
-
-
-def _hub_folder(name: HubName, download: bool) -> Path | None:
-    """The folder of a repository of the hub that has a tokenizer, from the cache, or downloaded if allowed."""
-    from . import hub
-
-    folder = hub.cached(name)
-    if folder is not None and (_files_in(folder) or not download):
-        return folder
-    return hub.download(name) if download else None
+    return Found(place, None, [read_bytes(place)], revision)
 
 
 _NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab, _ in PAIRS))

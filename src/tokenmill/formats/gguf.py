@@ -14,14 +14,14 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from . import tokens_and_merges as table
-from ._bpe_gguf_cy import end_of_texts, read_tables
-from ._bpe_tables_cy import BpeTables
-from .file_content import Json, fail, show
+from ._bpe_tables_cy import BpeTables, end_of_texts
+from .file_content import Json, fail
 from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, check_scores
 from .sentencepiece_model import NormalizerSpec, scored_vocabulary
 
@@ -125,7 +125,6 @@ class Texts(NamedTuple):
 
 
 _MODELS = ("gpt2", "llama", "gemma4", "bert", "t5")
-_KINDS = {Texts: "a list of texts", list: "a list of numbers", str: "a text", bool: "true or false", int: "a number"}
 
 
 def parse_gguf(data: bytes, file: str) -> Vocabulary:
@@ -135,23 +134,21 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     """
     values = _Reader(data, file).metadata()
 
-    def get(name: str, kind: type, default: Any = None) -> Any:
-        value = values.get(f"tokenizer.ggml.{name}", default)
-        if not isinstance(value, kind) and value is not default:
-            fail(file, f"tokenizer.ggml.{name}", f"expected {_KINDS[kind]}, found {show(value)}")
-        return value
-
-    model, tokens = get("model", str), get("tokens", Texts)
+    place = "tokenizer.ggml"
+    own = {key[len(place) + 1 :]: value for key, value in values.items() if key.startswith(f"{place}.")}
+    root = Json(own, file, place)
+    get = root.get
+    model, tokens = get("model", str, None), get("tokens", Texts, None)
     if model is None or tokens is None:
         fail(file, "", "contains no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
-    kinds = get("token_type", list) or [NORMAL] * tokens.count
-    scores = get("scores", list) or [0.0] * tokens.count
+    kinds = get("token_type", list, None) or [NORMAL] * tokens.count
+    scores = get("scores", list, None) or [0.0] * tokens.count
     if not len(kinds) == len(scores) == tokens.count:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
     if not (isinstance((*kinds, 0)[0], int) and isinstance((*scores, 0)[0], int | float)):
         fail(file, "", "token types are whole numbers and scores are numbers, and here they are not")
     check_scores(scores, file)
-    merges = get("merges", Texts)
+    merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
         pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
         is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
@@ -163,7 +160,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
             fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
         byte_level = model == "gpt2"
         patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
-        tables = read_tables(data, tokens[:2], merges[:2]) or _listed_tables(data, file, tokens, merges)
+        tables = _read_tables(data, file, tokens, merges)
         added = _added(kinds, tables, tables.text_of, masks)
         mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
         vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
@@ -187,11 +184,11 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
             return word_piece_of_gguf(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))
         spaces = get("add_space_prefix", bool, False), get("remove_extra_whitespaces", bool, False)
         try:
-            charsmap = bytes(value & 255 for value in get("precompiled_charsmap", list) or ())
+            charsmap = bytes(value & 255 for value in get("precompiled_charsmap", list, ()))
         except TypeError:
-            fail(file, "tokenizer.ggml.precompiled_charsmap", "expected bytes, found other values")
+            root["precompiled_charsmap"].fail("expected bytes, found other values")
         return unigram_of_gguf(pieces, added, unknown, charsmap, *spaces)
-    fail(file, "tokenizer.ggml.model", f"{model!r} is not one that tokenmill reads: {', '.join(_MODELS)}")
+    root["model"].fail(f"{model!r} is not one that tokenmill reads: {', '.join(_MODELS)}")
 
 
 def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
@@ -204,9 +201,12 @@ def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     return scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
 
 
-def _listed_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
-    """The tables by the slow reader, which names what is wrong."""
-    texts = tokens.read(data)
+def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
+    with suppress(ValueError):
+        tables = BpeTables(data, tokens.start, tokens.end, listed=True)  # the upper half of each size is 0
+        if tables.put_merges(merges.start, merges.end):
+            return tables
+    texts = tokens.read(data)  # slowly: this names what is wrong
     vocab = dict(zip(texts, range(len(texts)), strict=True))
     node = Json(vocab, file, "tokenizer.ggml.tokens")
     if len(vocab) < len(texts):

@@ -21,7 +21,7 @@ from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
 from .merges_txt import roles_of
 from .pieces import MARK, NORMAL, piece_texts, texts_and_kinds
 from .rank_merges import merges_by_rank
-from .sentencepiece_writer import piece_scores
+from .sentencepiece_model import piece_scores
 from .tokens_and_merges import refuse_flags, tokens_and_merges
 
 _ALIGNMENT = 32

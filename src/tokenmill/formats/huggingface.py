@@ -18,20 +18,29 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ConversionError, FormatError, plural
 from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocabulary
+from ..vocabulary.validation import VocabularyError
 from . import tokens_and_merges as table
-from ._bpe_json_cy import read_tables
+from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_text, to_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
-from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
-from .huggingface_template import post_processor_json, read_post_processor
-from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
+from .huggingface_pretokenizers import BYTE_LEVEL, PreTokenizer, pre_tokenizer_json
+from .huggingface_text import (
+    check_mark,
+    decoder_json,
+    mark_of,
+    normalizer_json,
+    post_processor_json,
+    read_decoder,
+    read_normalizer,
+    read_post_processor,
+)
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
 from .pieces import piece_texts, text_or_none
@@ -228,48 +237,43 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
 
     FormatError names the JSON path of whatever is wrong or foreign.
     """
-    found = _read(data, file)
+    found = _read_quickly(data, file) or _read_root(parse_json(data, file), data)
     config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
     return found.replace(config=config) if config else found
 
 
-def read_by_library(root: Json, config: Mapping[str, Any], data: bytes) -> Vocabulary:
-    """The vocabulary of a tokenizer.json that tokenizers encodes with, whatever the kernels can do."""
-    return _read_by_library(root, _kind_of(root["model"]), data).replace(config=config)
-
-
-def _read(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary, by the kernel's reader where the file is as usual."""
-    if (found := read_tables(data)) is not None:
-        tables, head = found
-        with contextlib.suppress(FormatError):  # the slow reader names what is wrong
-            return _read_root(parse_json(head, file), data, tables)
-    return _read_root(parse_json(data, file), data)
+def _read_quickly(data: bytes, file: str) -> Vocabulary | None:
+    """The vocabulary of a usual file, by the kernel's reader."""
+    if (found := read_model(data)) is not None:
+        with contextlib.suppress(FormatError, ValueError):  # the slow reader names what is wrong
+            records, vocab, merges, head = found
+            tables = BpeTables(records, *vocab)
+            if tables.put_merges(*merges):
+                return _read_root(parse_json(head, file), data, tables)
+    return None
 
 
 def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Vocabulary:
     """tables: the vocabulary and the merges, which `root` then does not have."""
-    kind = _kind_of(root["model"])
     check_growth(root)
     reason = None
-    if kind == "BPE":
+    if _kind_of(root["model"]) == "BPE":
         try:
             return _read_fast(root, tables)
         except Unsupported as error:
             reason = error
-    return _read_by_library(root, kind, data, reason)
+    return read_by_library(root, data, reason)
 
 
-def _read_by_library(root: Json, kind: str, data: bytes, reason: Unsupported | None = None) -> Vocabulary:
+def read_by_library(root: Json, data: bytes, reason: Unsupported | None = None) -> Vocabulary:
     """The vocabulary that tokenizers encodes with. reason: why the kernels cannot."""
+    kind = _kind_of(root["model"])
     notes: list[str] = []
     template = _read_template(root, notes)
     try:
         return tokenizer_json_of_library(data, root, kind, notes).replace(template=template)
-    except FormatError as error:
-        if reason is None:
-            raise
-        raise FormatError(f"{reason} ({str(error).removeprefix(f'{root.file}: ')})") from error
+    except VocabularyError as error:
+        raise FormatError(f"{reason} ({error})" if reason else f"{root.file}: {error}") from error
 
 
 def _read_template(root: Json, notes: list[str]) -> Template:
@@ -292,7 +296,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
             model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
     normalizers = read_normalizer(root["normalizer"])
-    splitting = read_pre_tokenizer(root["pre_tokenizer"], mark_of(normalizers))
+    splitting = PreTokenizer(root["pre_tokenizer"], mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = "" if byte_level else splitting.space_mark
     keep_start = (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
@@ -314,7 +318,10 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
     added = _read_added(root["added_tokens"], tables)
     vocabulary = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
     all_bytes = byte_level and None not in map(tables.get, CHARACTERS)
-    unknown = None if all_bytes else _read_unknown(model, tables)
+    unknown_text = "" if all_bytes else model.get("unk_token", str, "")
+    unknown = tables.get(unknown_text) if unknown_text else None
+    if unknown_text and unknown is None:
+        model["unk_token"].fail(f"the unknown token {unknown_text!r} is not in the vocabulary")
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
         model["fuse_unk"].unsupported("bytes without a token are fused into one unknown token")
@@ -357,11 +364,3 @@ def _read_added(node: Json, vocab: BpeTables) -> list[AddedToken]:
                 + ("it numbers added tokens in turn" if vocab.get(token.content) is None else "the vocabulary says so")
             )
     return tokens
-
-
-def _read_unknown(model: Json, vocab: BpeTables) -> int | None:
-    text = model.get("unk_token", str, "")
-    unknown = vocab.get(text) if text else None
-    if text and unknown is None:
-        model["unk_token"].fail(f"the unknown token {text!r} is not in the vocabulary")
-    return unknown

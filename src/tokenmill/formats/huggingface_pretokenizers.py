@@ -33,69 +33,55 @@ METASPACE_SPLIT = r" ?[^ ]+| "
 
 
 class PreTokenizer:
-    """The settings of a pre-tokenizer: the split patterns, whether it writes bytes as characters, where it adds a space.
+    """The settings of the `pre_tokenizer` section: the split patterns, whether it writes bytes as characters, where it adds a space.
 
-    space_mark: what is written for a space here. A Vocabulary splits the text that has the space itself.
+    space_mark: what the normalizer, and then what the section writes for a space. A Vocabulary splits the text that has the space
+        itself.
+    Raises Unsupported for a section that is not of the family.
     """
 
-    def __init__(self, space_mark: str):
+    def __init__(self, node: Json, space_mark: str):
         self.split_patterns: list[str] = []
         self.byte_level = False
         self.add_prefix_space: bool | Literal["first"] = False
         self.space_mark = space_mark
+        for step in steps_of(node):
+            self._read(step)
 
-
-def read_pre_tokenizer(node: Json, space_mark: str) -> PreTokenizer:
-    """Return the settings of the `pre_tokenizer` section; FormatError for one that is not of the family.
-
-    space_mark: what the normalizer writes for a space.
-    """
-    found = PreTokenizer(space_mark)
-    for step in steps_of(node):
-        _read(step, found)
-    return found
-
-
-def _read(node: Json, found: PreTokenizer) -> None:
-    kind = node["type"].expect(str)
-    if found.byte_level:
-        node.unsupported(
-            f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"
-        )
-    if kind == "ByteLevel":
-        found.byte_level = True
-        found.add_prefix_space = node.get("add_prefix_space", bool, True)
-        if found.add_prefix_space and found.split_patterns:
+    def _read(self, node: Json) -> None:
+        kind, earlier = node["type"].expect(str), bool(self.split_patterns)
+        if self.byte_level:
             node.unsupported(
-                "ByteLevel puts a space before every pretoken of an earlier split, which tokenmill cannot do"
+                f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"
             )
-        if node.get("use_regex", bool, True):
-            found.split_patterns.append(PATTERNS["gpt2"])
-    elif kind == "Metaspace":
-        _read_metaspace(node, found)
-    elif kind == "Split":
-        found.split_patterns += _split_patterns(node, found.space_mark)
-    elif kind == "Digits":
-        found.split_patterns.append(r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+")
-    elif kind == "FixedLength":
-        found.split_patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
-    elif kind == "Punctuation":
-        found.split_patterns.append(_of_matches(PUNCTUATION, _behavior(node["behavior"], "Isolated"), node))
-    else:
-        node.unsupported(f"the pre-tokenizer {kind!r} drops or changes text")
-
-
-def _read_metaspace(node: Json, found: PreTokenizer) -> None:
-    found.space_mark = node["replacement"].expect(str)
-    adds = node.get("add_prefix_space", bool, True)
-    scheme = node.get("prepend_scheme", str, "always" if adds else "never")
-    if scheme not in ("always", "first", "never"):
-        node["prepend_scheme"].fail(f"expected always, first or never, found {show(scheme)}")
-    if scheme == "always" and found.split_patterns:
-        node.unsupported("Metaspace puts a space before every pretoken of an earlier split, which tokenmill cannot do")
-    found.add_prefix_space = "first" if scheme == "first" else scheme == "always"
-    if node.get("split", bool, True):
-        found.split_patterns.append(METASPACE_SPLIT)
+        if kind == "ByteLevel":
+            self.byte_level = True
+            self.add_prefix_space = node.get("add_prefix_space", bool, True)
+            if node.get("use_regex", bool, True):
+                self.split_patterns.append(PATTERNS["gpt2"])
+        elif kind == "Metaspace":
+            self.space_mark = node["replacement"].expect(str)
+            adds = node.get("add_prefix_space", bool, True)
+            scheme = node.get("prepend_scheme", str, "always" if adds else "never")
+            if scheme not in ("always", "first", "never"):
+                node["prepend_scheme"].fail(f"expected always, first or never, found {show(scheme)}")
+            self.add_prefix_space = "first" if scheme == "first" else scheme == "always"
+            if node.get("split", bool, True):
+                self.split_patterns.append(METASPACE_SPLIT)
+        elif kind == "Split":
+            self.split_patterns += _split_patterns(node, self.space_mark)
+        elif kind == "Digits":
+            self.split_patterns.append(r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+")
+        elif kind == "FixedLength":
+            self.split_patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
+        elif kind == "Punctuation":
+            self.split_patterns.append(_of_matches(PUNCTUATION, _behavior(node["behavior"], "Isolated"), node))
+        else:
+            node.unsupported(f"the pre-tokenizer {kind!r} drops or changes text")
+        if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space is True and earlier:
+            node.unsupported(
+                f"{kind} puts a space before every pretoken of an earlier split, which tokenmill cannot do"
+            )
 
 
 def _behavior(node: Json, default: str) -> str:

@@ -10,12 +10,12 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import MissingExtraError, UsageError
+from ..errors import FormatError, MissingExtraError, UsageError
 from ..vocabulary import LibraryModel, Vocabulary
+from ..vocabulary.validation import VocabularyError
 from .finding import find
 from .gguf import MAGIC as GGUF
 from .huggingface import looks_like_tokenizer_json, tokenizer_json
-from .library_files import opened
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece
 from .tiktoken_file import covering_pattern, looks_like_tiktoken, tiktoken_tokens
@@ -49,7 +49,7 @@ def encode_with_library(
     found = find(path)
     data = found.contents[0]
     try:
-        if (encoder := encoder_of_content(data, str(path))) is not None:
+        if (encoder := encoder_of_content(data)) is not None:
             return encoder
         if data.startswith(GGUF):
             return _llama_cpp(found.place)
@@ -63,6 +63,8 @@ def encode_with_library(
                 return encoding.encode(text, allowed_special="all")
 
             return _named("tiktoken", encode)
+    except VocabularyError as error:
+        raise FormatError(f"{path}: {error}") from error
     except MissingExtraError:
         if not missing_ok:
             raise
@@ -74,15 +76,12 @@ def encode_with_library(
     )
 
 
-def encoder_of_content(data: bytes, file: str) -> LibraryEncoder | None:
-    """The content of a tokenizer.json or a tokenizer.model opened by its library; None for any other file.
-
-    file: for the FormatError where the library cannot read it.
-    """
+def encoder_of_content(data: bytes) -> LibraryEncoder | None:
+    """The content of a tokenizer.json or a tokenizer.model opened by its library; None for any other file."""
     is_json = looks_like_tokenizer_json(data)
     if not is_json and not looks_like_sentencepiece(data):
         return None
-    tokenizer = opened(LibraryModel(data, "tokenizer.json" if is_json else "SentencePiece"), file)
+    tokenizer = LibraryModel(data, "tokenizer.json" if is_json else "SentencePiece").tokenizer
     if is_json:
         return _named("tokenizers", lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
     return _named("sentencepiece", tokenizer.encode, specials=False)

@@ -24,9 +24,6 @@ from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, 
 from .tokenmill_json import added_json
 
 _BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
-_RUST_TYPES = re.compile(
-    r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
-)
 _UNIGRAM = 1  # the algorithm's number in a SentencePiece model
 _MOST_GROWTH = 1_000
 
@@ -45,28 +42,28 @@ _WORDS = ("ReplaceRegex", rf"(?=[{_SIGNS}])|(?<![^\s{_SIGNS}])(?=\S)", f" {MARK}
 def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequence[str]) -> Vocabulary:
     """The vocabulary of a tokenizer.json that tokenizers encodes with. root: the parsed file, perhaps without its tokens."""
     model = LibraryModel(data, kind)
-    tokenizer = opened(model, root.file)
     added = [
         AddedToken(token.content, id, *(getattr(token, flag) for flag in AddedToken._fields[2:]))
-        for id, token in tokenizer.get_added_tokens_decoder().items()
+        for id, token in model.tokenizer.get_added_tokens_decoder().items()
     ]
-    ids = tokenizer.get_vocab(with_added_tokens=False)
+    ids = model.tokenizer.get_vocab(with_added_tokens=False)
     if (highest := max(ids.values(), default=-1)) > MAX_ID:
         root["model"]["vocab"].fail(f"the id {highest} is not from 0 to {MAX_ID}")
     texts = list(map({id: text for text, id in ids.items()}.get, range(highest + 1)))
     return _vocabulary(model, _tokens_of(texts, root, kind), added, notes)
 
 
-def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabulary:
-    added = [token for token in added_tokens(pieces) if token.special]
-    return _sentencepiece(data, pieces, kind, added, ())
-
-
-def _sentencepiece(
-    data: bytes, pieces: Pieces, kind: str, added: Sequence[AddedToken], notes: Sequence[str]
+def sentencepiece_of_library(
+    data: bytes, pieces: Pieces, kind: str, added: Sequence[AddedToken] | None = None, notes: Sequence[str] = ()
 ) -> Vocabulary:
+    """The vocabulary of a SentencePiece model. added: the added tokens, by default its control tokens."""
+    if added is None:
+        added = [token for token in added_tokens(pieces) if token.special]
     model = LibraryModel(data, kind)
-    opened(model, pieces.file)
+    try:
+        model.tokenizer  # noqa: B018
+    except VocabularyError as error:
+        raise FormatError(f"{pieces.file}: {error}") from error
     tokens: list[bytes | None] = []
     for id, (text, piece_kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True)):
         if piece_kind == BYTE:
@@ -104,7 +101,11 @@ def word_piece_of_gguf(
             "vocab": vocab,
         },
     }  # fmt: skip
-    data = _encoded(json.dumps(root, ensure_ascii=False), pieces)
+    try:
+        data = json.dumps(root, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        wrong = next(id for id, piece in enumerate(pieces.texts) if error.object[error.start] in piece)
+        fail(pieces.file, f"token {wrong}", f"{show(pieces.texts[wrong])} is not Unicode text")
     return tokenizer_json_of_library(data, Json(root, pieces.file, "$"), "WordPiece", ())
 
 
@@ -137,7 +138,7 @@ def unigram_of_gguf(
         "encoded by sentencepiece, which adds scores in single precision; llama.cpp adds them in double precision and puts no "
         "space before a text of spaces, so a few texts get other ids there"
     )
-    return _sentencepiece(model.SerializeToString(deterministic=True), pieces, "Unigram", added, [note])
+    return sentencepiece_of_library(model.SerializeToString(deterministic=True), pieces, "Unigram", added, [note])
 
 
 def check_growth(root: Json) -> None:
@@ -152,14 +153,6 @@ def check_growth(root: Json) -> None:
             root[name].fail(
                 f"its replacements make a text up to {growth:,} times longer; at most {_MOST_GROWTH:,} times is read"
             )
-
-
-def opened(model: LibraryModel, file: str) -> Any:
-    """The library's object of a model. FormatError, which names `file`, if the library cannot read it."""
-    try:
-        return model.tokenizer
-    except VocabularyError as error:
-        raise FormatError(f"{file}: {_RUST_TYPES.sub('', str(error))}") from error
 
 
 def _vocabulary(
@@ -200,12 +193,3 @@ def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | N
         else:
             result.append((stem.replace(mark or " ", " ") + end).encode() if stem else None)
     return result
-
-
-def _encoded(text: str, pieces: Pieces) -> bytes:
-    """UTF-8 of a file made of pieces. FormatError for a piece that is not Unicode text."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        wrong = next(id for id, piece in enumerate(pieces.texts) if error.object[error.start] in piece)
-        fail(pieces.file, f"token {wrong}", f"{show(pieces.texts[wrong])} is not Unicode text")

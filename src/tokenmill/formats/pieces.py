@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import compress, count, repeat
 from math import isnan
-from operator import ne
 
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import fail, show
@@ -25,10 +23,7 @@ class Pieces:
 
     def __init__(self, texts: list[str], scores: list[float], kinds: list[int], file: str):
         self.texts, self.scores, self.kinds, self.file = texts, scores, kinds, file
-        ids = {*compress(count(), map(ne, kinds, repeat(NORMAL)))}
-        if "" in texts:
-            ids |= {id for id, text in enumerate(texts) if not text}
-        self.special = sorted(ids)
+        self.special = [id for id, kind in enumerate(kinds) if kind != NORMAL or not texts[id]]
 
 
 def check_scores(scores: list[float], file: str) -> None:

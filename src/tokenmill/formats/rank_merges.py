@@ -49,10 +49,10 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     from ._rank_merges_cy import Builder  # late: loading does not need it
 
     ranks = {token: id for id, token in enumerate(tokens) if token is not None}
-    builder = Builder([*tokens], ranks)
+    left, right = np.full((2, len(tokens)), -1, np.int32)
     unbuilt: list[int] = []
     others: list[tuple[int, int, int]] = []
-    for id in builder.build():
+    for id in Builder([*tokens], ranks, left, right).build():
         token = tokens[id] or b""
         parts = encode_by_rank(token, ranks, id)
         if len(parts) == 2 and -1 not in parts:  # built, but from parts that were not
@@ -61,9 +61,8 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
             unbuilt.append(id)
             cuts = ((ranks.get(token[:cut], -1), ranks.get(token[cut:], -1)) for cut in range(1, len(token)))
             others += [(x, y, id) for x, y in cuts if x >= 0 and y >= 0]
-    left = np.frombuffer(builder.left, np.int32) if tokens else np.empty(0, np.int32)
     built = np.flatnonzero(left >= 0)
-    rows = np.array([left[built], np.frombuffer(builder.right, np.int32)[built], built], np.int32).T
+    rows = np.array([left[built], right[built], built], np.int32).T
     if others:
         rows = np.concatenate([rows, np.array(others, np.int32)])
         rows = rows[np.argsort(rows[:, 2], kind="stable")]

@@ -84,28 +84,60 @@ def _dropping(vocabulary: Vocabulary, place: Path, data: bytes) -> Vocabulary:
     if not looks_like_tokenizer_json(data):
         raise UsageError(f"{place}: only a tokenizer.json drops characters without a token; leave out drop_unknown")
     warnings.warn(f"{place}: characters without a token are dropped, as in tokenizers", stacklevel=5)
-    return read_by_library(parse_json(data, str(place)), vocabulary.config, data)
+    return read_by_library(parse_json(data, str(place)), data).replace(config=vocabulary.config)
 
 
 def _read_file(place: Path, data: bytes) -> _Found:
-    if starts_object(data):
-        return _read_object(place, data)
+    is_object = starts_object(data)
+    found = _read_object(place, data) if is_object else _read_other(place, data)
+    if found is not None:
+        return found
+    from . import unknown_files
+
+    what = unknown_files.describe(data)
+    if what is not None or not is_object:
+        what = what or "not a vocabulary"
+        raise FormatError(f"{place}: this is {what}. The formats that can be read are {', '.join(FORMATS)}.")
+    if not place.name.endswith(tuple(name for names in PAIRS for name in names)):
+        parse_json(data, str(place))  # a file that was cut off is damaged, not half of a vocabulary
+    return _read_pair(place)
+
+
+def _read_object(place: Path, data: bytes) -> _Found | None:
+    """The vocabulary of a file that is an object of JSON; None for another object."""
+    if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
+        from .rank_json import parse_rank_json
+
+        if (ranks := parse_rank_json(data, str(place))) is not None:
+            return ranks, True
+    from .huggingface import looks_like_tokenizer_json
+
+    if looks_like_tokenizer_json(data):
+        return _read_huggingface(place, data)
+    if b'"id2int"' in data:
+        from .picky_json import parse_picky_json
+
+        return parse_picky_json(parse_json(data, str(place))), True
+    return None
+
+
+def _read_other(place: Path, data: bytes) -> _Found | None:
+    """The vocabulary of a file that is no object of JSON; None for a file of no format."""
     if (vocabulary := _read_binary(data, str(place))) is not None:
         return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
     from .tiktoken_file import looks_like_tiktoken
 
     if looks_like_tiktoken(data):
         return _read_tiktoken(place, data)
-    from . import ddtok, merges_of_clip, merges_txt, unknown_files
+    from . import ddtok, merges_txt
 
-    if merges_of_clip.looks_like_clip_merges(data):
-        return merges_of_clip.parse_clip_merges(data, str(place), _vocab_beside(place)), True
-    if ddtok.looks_like_ddtok(data):
-        return _read_pair(place, ddtok.parse_ddtok)
-    if merges_txt.looks_like_merges(data, place.name):
-        return _read_pair(place, merges_txt.parse_pair)
-    found = unknown_files.describe(data) or "not a vocabulary"
-    raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
+    if merges_txt.looks_like_clip_merges(data):
+        vocab = place.with_name(place.name.replace(*PAIRS[0][::-1]))
+        if vocab == place or not vocab.is_file():
+            return parse_content(merges_txt.clip_json(data, str(place)), str(place)), True
+    if ddtok.looks_like_ddtok(data) or merges_txt.looks_like_merges(data, place.name):
+        return _read_pair(place)
+    return None
 
 
 def parse_content(data: bytes, file: str) -> Vocabulary:
@@ -126,43 +158,6 @@ def _read_binary(data: bytes, file: str) -> Vocabulary | None:
     from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
 
     return parse_sentencepiece(data, file) if looks_like_sentencepiece(data) else None
-
-
-def _read_object(place: Path, data: bytes) -> _Found:
-    """The vocabulary of a file that is an object of JSON."""
-    if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
-        from .rank_json import parse_rank_json
-
-        if (ranks := parse_rank_json(data, str(place))) is not None:
-            return ranks, True
-    from .huggingface import looks_like_tokenizer_json
-
-    if looks_like_tokenizer_json(data):
-        return _read_huggingface(place, data)
-    if b'"id2int"' in data:
-        from .picky_json import parse_picky_json
-
-        return parse_picky_json(parse_json(data, str(place))), True
-    from . import merges_of_clip, merges_txt, unknown_files
-
-    found = unknown_files.describe(data)
-    if found is not None:
-        raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
-    merges = place.with_name(place.name.replace(*PAIRS[0]))
-    if merges != place and merges_of_clip.looks_like_clip_merges(merges_data := read_beside(merges) or b""):
-        return merges_of_clip.parse_clip_merges(
-            merges_data, str(merges), parse_json(data, str(place)).expect(dict)
-        ), True
-    if not place.name.endswith(tuple(name for names in PAIRS for name in names)):
-        parse_json(data, str(place))  # a file that was cut off is damaged, not half of a vocabulary
-    return _read_pair(place, merges_txt.parse_pair)
-
-
-def _vocab_beside(merges: Path) -> dict[str, int] | None:
-    """The vocab.json that belongs to a merges.txt, if there is one."""
-    path = merges.with_name(merges.name.replace(PAIRS[0][1], PAIRS[0][0]))
-    data = read_beside(path) if path != merges else None
-    return None if data is None else parse_json(data, str(path)).expect(dict)
 
 
 def _read_huggingface(place: Path, data: bytes) -> _Found:
@@ -197,20 +192,25 @@ def _read_tiktoken(place: Path, data: bytes) -> _Found:
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
 
-def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
+def _read_pair(place: Path) -> _Found:
     """The vocabulary in two files; `place` is one of them."""
+    from . import ddtok, merges_txt
+
     vocab_path, merges_path = _partner(place)
     vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
     files = vocab_data, merges_data, str(vocab_path), str(merges_path)
+    if merges_txt.looks_like_clip_merges(merges_data):
+        vocab = parse_json(vocab_data, str(vocab_path)).expect(dict)
+        return parse_content(merges_txt.clip_json(merges_data, str(merges_path), vocab), str(merges_path)), True
+    is_ddtok = ddtok.looks_like_ddtok(vocab_data) or ddtok.looks_like_ddtok(merges_data)
+    parse: Callable[..., Vocabulary] = ddtok.parse_ddtok if is_ddtok else merges_txt.parse_pair
     beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
     if beside:
         return beside.complete(parse(*files, beside.fields["added_tokens"])), True
     known = published_encodings.known_by_hash(vocab_data)
     if known is not None and published_encodings.known_by_hash(merges_data) is known:
         return published_encodings.published_vocabulary(known, [vocab_data, merges_data], str(vocab_path)), True
-    from . import ddtok, merges_txt
-
-    if parse is ddtok.parse_ddtok:
+    if is_ddtok:
         return parse(*files).replace(split_patterns=(ddtok.SPLIT,)), False
     added, split, prefix = merges_txt.read_side_files(vocab_path.parent, vocab_data)
     vocabulary = parse(*files, added)

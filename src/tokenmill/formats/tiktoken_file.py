@@ -10,6 +10,7 @@ those of the published encodings, writes its own to a companion file, and asks t
 from __future__ import annotations
 
 import binascii
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +18,7 @@ from typing import NoReturn
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
+from ._bpe_tables_cy import BpeTables
 from ._tiktoken_cy import read_ranks
 from .file_content import fail, place_tokens, show
 
@@ -39,8 +41,11 @@ def looks_like_tiktoken(data: bytes) -> bool:
 
 def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
     """The tokens by id, packed as by `pack_tokens`. FormatError names the line of whatever is wrong."""
-    if (packed := read_ranks(data)) is not None:
-        return packed
+    if (records := read_ranks(data)) is not None:
+        with suppress(ValueError):  # a token or an id occurs twice
+            tables = BpeTables(records, 0, len(records))
+            tables.place("", {})
+            return tables.finish((), (), ())[:2]
     tokens, ids, lines = [], [], []
     for number, line in enumerate(data.split(b"\n"), 1):
         fields = line.split()

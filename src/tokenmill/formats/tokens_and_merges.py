@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection
 from functools import partial
-from itertools import chain
 from typing import Any, NoReturn
 
 from ..errors import ConversionError
@@ -66,24 +64,17 @@ def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoRet
         tables = tables_of(placed)
     except ValueError as error:
         node.fail(f"the token {show(placed[int(str(error))])} is not Unicode text: it contains a lone surrogate")
-    lefts, rights = [], []
     for n, merge in enumerate(merges):
         pair = merge.split(" ") if type(merge) is str else merge
         left, right = pair if type(pair) is list and len(pair) == 2 else ("", "")
         if not (type(left) is type(right) is str and left and right):
             kind = "two tokens with a space between" if type(merge) is str else "a pair of tokens"
             bad(n, f"expected {kind}, found {show(merge)}")
-        lefts.append(left)
-        rights.append(right)
-    ids: list[list[int]] = []
-    for part, texts in (("left part", lefts), ("right part", rights), ("result", [*map(str.__add__, lefts, rights)])):
-        try:
-            ids.append([*map(vocab.__getitem__, texts)])
-        except KeyError as error:
-            n = texts.index(error.args[0])
-            merge = f"{show(lefts[n])} + {show(rights[n])}"
-            bad(n, f"the {part} {show(texts[n])} of the merge {merge} is not in the vocabulary")
-    tables.put_rows(array("i", chain.from_iterable(zip(*ids, strict=True))).tobytes())
+        row = vocab.get(left), vocab.get(right), vocab.get(left + right)
+        if None in row:
+            part, text = (("left part", left), ("right part", right), ("result", left + right))[row.index(None)]
+            bad(n, f"the {part} {show(text)} of the merge {show(left)} + {show(right)} is not in the vocabulary")
+        tables.put_row(*row)
     return tables
 
 

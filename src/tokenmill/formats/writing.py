@@ -110,15 +110,13 @@ def _files_of(
     vocabulary: Vocabulary, target: Path, format: str, lossy: bool = False
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
-    if format == "gguf":
-        from .gguf_writer import gguf_bytes
+    if format in _ONE_FILE:
+        from . import gguf_writer, sentencepiece_model  # late: other formats need neither
 
-        main, notes = gguf_bytes(vocabulary, lossy=lossy)
-        return {target.name: main}, notes
-    if format == "sentencepiece":
-        from .sentencepiece_writer import model_bytes
-
-        main, notes = model_bytes(vocabulary)
+        if format == "gguf":
+            main, notes = gguf_writer.gguf_bytes(vocabulary, lossy=lossy)
+        else:
+            main, notes = sentencepiece_model.model_bytes(vocabulary)
         return {target.name: main}, notes
     if format == "tiktoken":
         main, notes = tiktoken_bytes(vocabulary)
@@ -166,7 +164,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     try:
         again = tokenizer(reading.parse_content(data, "the converted tokenizer"))
         readers.append(("tokenmill", again.encode, True))
-        if (library := libraries.encoder_of_content(data, "the converted tokenizer")) is not None:
+        if (library := libraries.encoder_of_content(data)) is not None:
             readers.append(library)
     except MissingExtraError:
         pass

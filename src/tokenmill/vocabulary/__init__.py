@@ -3,9 +3,8 @@
 from ..split.patterns import PATTERNS
 from .library_model import LibraryModel
 from .normalization import NORMALIZERS, Normalization
-from .template import Template
 from .validation import MAX_ID
-from .vocabulary import AddedToken, Event, Order, Vocabulary
+from .vocabulary import AddedToken, Event, Order, Template, Vocabulary
 
 __all__ = [
     "MAX_ID",

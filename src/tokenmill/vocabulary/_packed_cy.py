@@ -3,8 +3,7 @@
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cython.cimports.cpython.mem import PyMem_Free, PyMem_Malloc
-from cython.cimports.libc.stdint import int32_t, uint32_t
+from cython.cimports.libc.stdint import uint32_t
 
 NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
 
@@ -41,36 +40,21 @@ def unpack_tokens(blob: bytes, sizes: bytes) -> tuple:
     return tuple(tokens)
 
 
-def first_made(blob: bytes, sizes: bytes, events: cython.const[int32_t][::1], wanted) -> int:
-    """The first event that makes a token for which wanted(token) is true; how many events there are if none does.
-
-    wanted: is called only for tokens that hold a space after what may be a word character.
-    """
+def spaced_tokens(blob: bytes, sizes: bytes) -> dict:
+    """The tokens with a space after what may be a word character, by id."""
     i: cython.Py_ssize_t
     k: cython.size_t
     byte: cython.uchar
-    event: cython.Py_ssize_t
-    n: cython.Py_ssize_t = PyBytes_GET_SIZE(sizes) // 4
-    count: cython.Py_ssize_t = events.shape[0] // 3
     p: cython.p_char = PyBytes_AS_STRING(blob)
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-    starts: cython.pointer(cython.p_char) = cython.cast(cython.pointer(cython.p_char), PyMem_Malloc((n + 1) * cython.sizeof(cython.p_char)))
-    if starts == cython.NULL:
-        raise MemoryError
-    try:
-        for i in range(n):  # only tokens with such a space have a start
-            starts[i] = cython.NULL
-            if size[i] != NO_TOKEN:
-                for k in range(1, size[i]):
-                    byte = p[k - 1]
-                    if p[k] == 0x20 and (byte >= 0x80 or byte == 0x5F or 0x61 <= byte | 0x20 <= 0x7A or 0x30 <= byte <= 0x39):
-                        starts[i] = p
-                        break
-                p += size[i]
-        for event in range(count):
-            i = events[3 * event + 2]
-            if starts[i] != cython.NULL and wanted(PyBytes_FromStringAndSize(starts[i], size[i])):
-                return event
-        return count
-    finally:
-        PyMem_Free(starts)
+    found: dict = {}
+    for i in range(PyBytes_GET_SIZE(sizes) // 4):
+        if size[i] == NO_TOKEN:
+            continue
+        for k in range(1, size[i]):
+            byte = p[k - 1]
+            if p[k] == 0x20 and (byte >= 0x80 or byte == 0x5F or 0x61 <= byte | 0x20 <= 0x7A or 0x30 <= byte <= 0x39):
+                found[i] = PyBytes_FromStringAndSize(p, size[i])
+                break
+        p += size[i]
+    return found

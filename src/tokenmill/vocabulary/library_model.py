@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from .lazy import lazy
 from .validation import VocabularyError
 
 Result = TypeVar("Result")
+_RUST_TYPES = r"(, expected \w+ [A-Z]| of untagged enum| for struct|, expected tuple struct)\w*.*?(?= at line|$)"
 
 
 class LibraryModel:
@@ -121,4 +123,4 @@ def library_call(
     except (KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit):
         raise
     except BaseException as failure:  # Rust's PanicException is not an Exception
-        raise error(f"{problem}: {failure}") from failure
+        raise error(f"{problem}: {re.sub(_RUST_TYPES, '', str(failure))}") from failure

@@ -1,8 +1,8 @@
-"""`Vocabulary` and `AddedToken`."""
+"""`Vocabulary`, and what it has: `AddedToken` and `Template`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
@@ -13,7 +13,6 @@ from ._packed_cy import pack_tokens, unpack_tokens
 from .lazy import lazy
 from .library_model import LibraryModel
 from .normalization import NO_NORMALIZATION, Normalization
-from .template import NO_TEMPLATE, Template
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ _CHOICES = {
     "fuse_unknown": (True, False),
 }
 _DERIVED = ("n_vocab", "bytes_apart", "_fingerprint")  # lazy attributes that depend on settings
+Trims = Literal["", "all", "prefix"]
+Items = tuple[tuple[str | int, int], ...]
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
 
@@ -48,6 +49,39 @@ class AddedToken(NamedTuple):
     rstrip: bool = False
     single_word: bool = False
     normalized: bool = False
+
+
+class Template(NamedTuple):
+    """The form of a text, and of a pair of texts, with its control tokens: items in order, each with its type id (BERT's segment).
+
+    An item is the content of a token, or the number of a text, 0 or 1.
+    trims: offsets leave out the spaces that a token begins and ends with. "prefix" keeps the first one at the start of a text.
+
+    >>> Template(single=(("<s>", 0), (0, 0))).affixes
+    (['<s>'], [])
+    """
+
+    single: Items = ((0, 0),)
+    pair: Items = ((0, 0), (1, 1))
+    trims: Trims = ""
+
+    @property
+    def affixes(self) -> tuple[list[str], list[str]]:
+        """The tokens before a text, and those after it."""
+        contents = [content for content, _ in self.single]
+        text = contents.index(0)
+        return contents[:text], contents[text + 1 :]  # type: ignore[return-value]
+
+    def of_tokens(self, contents: Collection[str]) -> Template:
+        """The template without the tokens that are not among `contents`."""
+        single, pair = (
+            tuple(item for item in items if isinstance(item[0], int) or item[0] in contents)
+            for items in (self.single, self.pair)
+        )
+        return self._replace(single=single, pair=pair)
+
+
+NO_TEMPLATE = Template()
 
 
 class Vocabulary:
@@ -149,7 +183,15 @@ class Vocabulary:
         template: Template = NO_TEMPLATE,
     ) -> None:
         self._set({name: value for name, value in locals().items() if name != "self"})
-        self._check_tables()
+        own = self.__dict__
+        own["tokens"] = validation.as_tuple("tokens", self.tokens)
+        validation.check_tokens(self.tokens, distinct=self.order == "ranks")
+        own["events"] = validation.checked_events(self.events, self.order, self.tokens)
+        self._check_ids(own)
+        own["superwords"] = validation.checked_superwords(self)
+        if self.order == "events":
+            apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
+            own["removed"] = validation.removed_tokens(self.events, self.tokens, apart)
 
     def replace(self, **fields: Any) -> Vocabulary:
         """The vocabulary with other values of these fields, which are checked.
@@ -172,9 +214,6 @@ class Vocabulary:
         if "event_counts" in fields:
             fields["_given_counts"] = fields.pop("event_counts")
         self.__dict__.update(fields)
-        self._check_settings()
-
-    def _check_settings(self) -> None:
         for name, choices in _CHOICES.items():
             validation.check_choice(name, getattr(self, name), choices)
         for name in _TUPLES:
@@ -191,17 +230,6 @@ class Vocabulary:
             raise VocabularyError(
                 f"the order is {self.order!r}; a vocabulary has a library model if it is 'library', and only then"
             )
-
-    def _check_tables(self) -> None:
-        fields = self.__dict__
-        fields["tokens"] = validation.as_tuple("tokens", self.tokens)
-        validation.check_tokens(self.tokens, distinct=self.order == "ranks")
-        fields["events"] = validation.checked_events(self.events, self.order, self.tokens)
-        self._check_ids(fields)
-        fields["superwords"] = validation.checked_superwords(self)
-        if self.order == "events":
-            apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
-            fields["removed"] = validation.removed_tokens(self.events, self.tokens, apart)
 
     def _check_ids(self, fields: Mapping[str, Any]) -> None:
         """Check those of `fields` that name single ids."""
@@ -245,7 +273,9 @@ class Vocabulary:
 
     @lazy
     def events(self) -> np.ndarray:
-        return _rows(self.event_numbers)
+        import numpy as np
+
+        return np.frombuffer(self.event_numbers, np.int32).reshape(-1, 3)
 
     @lazy
     def event_numbers(self) -> Any:
@@ -254,7 +284,7 @@ class Vocabulary:
 
     @lazy
     def superwords(self) -> np.ndarray:
-        return _rows(b"")
+        return self.events[:0]
 
     @lazy
     def event_counts(self) -> np.ndarray:
@@ -352,10 +382,3 @@ def packed_vocabulary(packed: tuple[bytes, bytes], events: bytes = b"", **settin
     made = object.__new__(Vocabulary)
     made._set(_DEFAULTS | settings | {"packed": packed, "event_numbers": memoryview(events).cast("i")})
     return made
-
-
-def _rows(numbers: Any) -> np.ndarray:
-    """A read-only array of events with these numbers."""
-    import numpy as np
-
-    return np.frombuffer(numbers, np.int32).reshape(-1, 3)

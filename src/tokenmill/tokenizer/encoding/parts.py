@@ -6,7 +6,7 @@ import re
 from array import array
 from typing import TYPE_CHECKING
 
-from ...vocabulary._packed_cy import first_made, pack_tokens
+from ...vocabulary._packed_cy import pack_tokens, spaced_tokens
 from ..merging._build_cy import list_merger, packed_cache
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
@@ -67,8 +67,12 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
         return None
 
     merges = vocabulary.event_numbers
-    t = first_made(*vocabulary.packed, merges, _spans_words)
-    if 3 * t == len(merges) or 4 * t < len(merges) // 3:
+    spaced = spaced_tokens(*vocabulary.packed)
+    if not any(map(_spans_words, spaced.values())):
+        return None
+    ids = merges[2::3].tolist()
+    t = next((n for n, id in enumerate(ids) if id in spaced and _spans_words(spaced[id])), len(ids))
+    if t == len(ids) or 4 * t < len(ids):
         return None
     tokens, events = vocabulary.tokens, vocabulary.events
     made = events[:, 2].tolist()
