@@ -138,7 +138,7 @@ def _clean_part(
     place: Place | None = Place(*start)
     clean = partial(Cleaner, kind, options)
     meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in parts[part]])
-    with WorkerPool(clean, documents_of, num_workers, options.time_limit, options.document_memory) as pool:
+    with WorkerPool(clean, Block.alone, num_workers, options.time_limit, options.document_memory) as pool:
         results = pool.map(_blocks(kind, options.read, parts[part], Place(*start)))
         while place is not None:
             path = folder / f"shard-{part:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
@@ -171,22 +171,6 @@ def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int)
     while length and buffer[length - 1] & 0xC0 == 0x80:
         length -= 1
     return length - 1
-
-
-def documents_of(block: Block) -> list[Block]:
-    """The block as blocks of one document, or of one skip, each."""
-    parts = []
-    for item in block.items():
-        part = Block()
-        if isinstance(item, Skip):
-            part.skips.append(item)
-        else:
-            part.reset(item.source, item.format, item.position)
-            part.context = item.context
-            part.set_documents([item.data], [0])
-            part.names = [item.id]
-        parts.append(part)
-    return parts
 
 
 def _write_shard(

@@ -70,7 +70,7 @@ class Wiki:
 
 @lru_cache(maxsize=64)
 def wiki_of(context: str) -> Wiki:
-    """The wiki that the head of a dump describes; see `wikipedia.records`. For "", all known names."""
+    """The wiki that the head of a dump describes; see `dumps.DUMPS`. For "", all known names."""
     known: dict[str, Any] = json.loads(context) if context else {"language": "en", "namespaces": {}}
     names = known["namespaces"]
 

@@ -98,14 +98,11 @@ class Document:
 class Record(NamedTuple):
     """One document as it is in its source, not parsed yet.
 
-    format: the reader that made it.
-    position: its place in its source, for messages: "line 7".
+    id: see `Document`; a record may contain another.
     context: what the reader found out about the whole source and needs for each of its records.
     """
 
-    format: str
     source: str
-    position: str
     data: bytes
     id: str = ""
     context: str = ""
@@ -122,6 +119,11 @@ class Damaged(Exception):
     """A record that cannot be read as a document; the message says why."""
 
 
+def text_document(record: Record) -> Document:
+    """A record that is text already."""
+    return Document(decode(record.data), record.source, record.id)
+
+
 class Block:
     """Some documents of one source, in order. Reused from block to block: `draw` fills it again.
 
@@ -132,6 +134,7 @@ class Block:
     utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it.
     place: where to resume after this block; a list that JSON can hold.
+    document: makes a Document of a Record, or a Drop where it is of a kind that is left out; raises Damaged.
     """
 
     def __init__(self, buffer: bytearray | None = None) -> None:
@@ -142,6 +145,7 @@ class Block:
     def reset(self, source: str, format: str, label: str) -> None:
         """Empty the block. label: what the numbers of its documents count, such as "line"."""
         self.source, self.format, self.label = source, format, label
+        self.document: Callable[[Record], Document | Drop] = text_document
         self.data: bytes | bytearray | memoryview = b""
         self.ends = array("Q")
         self.numbers: Sequence[int] | None = None  # of the documents in their source
@@ -224,24 +228,14 @@ class Block:
         self.set_documents([texts[i] for i in kept], numbers and [numbers[i] for i in kept])
         self.names = names and [names[i] for i in kept]
 
-    def read(
-        self,
-        texts: list[bytes],
-        names: list[str | None] | None,
-        chosen: Iterable[int],
-        document: Callable[[Record], Document | Drop],
-    ) -> None:
-        """Put texts and names in place of the records; those of the chosen records are what `document` makes of them."""
+    def read(self, texts: list[bytes], names: list[str | None] | None, chosen: Iterable[int]) -> None:
+        """Put texts and names in place of the records; those of the chosen records are read one by one."""
         gone, replaced, first = set(), 0, ""
         for i in chosen:
-            try:
-                made = document(self.record(i))
-            except Damaged as error:
-                self.skips.append(Skip(self.source, self.position(i), str(error)))
+            made = self.item(i)
+            if not isinstance(made, Document):
                 gone.add(i)
-                continue
-            if isinstance(made, Drop):
-                gone.add(i)
+                self.skips += [made] if isinstance(made, Skip) else []
                 continue
             texts[i] = made.text.encode()
             if names is not None:
@@ -257,21 +251,39 @@ class Block:
             reason = f"{plural(replaced, 'lone surrogate')} in JSON became U+FFFD, from here on"
             self.skips.append(Skip(self.source, first, reason, left_out=False))
 
-    def items(self) -> list[Record | Skip]:
-        """The records and the skips, in the order of the source."""
-        items: list[Record | Skip] = [*self.records(), *self.skips]
-        n, numbers = len(self.ends), [*(self.numbers or range(len(self.ends))), *self._skipped]
-        order = sorted(range(len(numbers)), key=numbers.__getitem__) if len(numbers) > n else range(n)
-        return [*(items[i] for i in order), *items[len(numbers) :]]
+    def order(self) -> list[int]:
+        """The numbers for `item` in the order of the source: of the documents, and from `len(ends)` on of the skips."""
+        numbers = [*(self.numbers or range(len(self.ends))), *self._skipped]
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        return [*order, *range(len(numbers), len(self.ends) + len(self.skips))]
 
-    def records(self) -> Iterator[Record]:
-        """The documents one by one, each a Python object."""
-        return map(self.record, range(len(self.ends)))
+    def item(self, i: int) -> Document | Drop | Skip:
+        """Document i, or why it is left out."""
+        if i >= len(self.ends):
+            return self.skips[i - len(self.ends)]
+        try:
+            return self.document(Record(self.source, self.data_of(i), self.name(i), self.context))
+        except Damaged as error:
+            return Skip(self.source, self.position(i), str(error))
 
-    def record(self, i: int) -> Record:
-        """Document i as a Python object."""
-        data = bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
-        return Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
+    def data_of(self, i: int) -> bytes:
+        """The bytes of document i."""
+        return bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+
+    def alone(self) -> list[Block]:
+        """The documents and skips, each in a block of its own."""
+        parts = []
+        for i in self.order():
+            part = Block()
+            if i < len(self.ends):
+                part.reset(self.source, self.format, self.position(i))
+                part.document, part.context = self.document, self.context
+                part.set_documents([self.data_of(i)], [0])
+                part.names = [self.name(i)]
+            else:
+                part.skips.append(self.skips[i - len(self.ends)])
+            parts.append(part)
+        return parts
 
 
 class BlockSource:
@@ -296,6 +308,7 @@ class BlockSource:
         self._ids = ids
         self._opened = False
         self.utf8 = True  # of its blocks
+        self.document: Callable[[Record], Document | Drop] = text_document
 
     def draw(self, block: Block, pause: Pause = lambda: None) -> bool:
         """Read the next block; False if there is none. `pause` is called now and then while a pipe is empty.
@@ -306,7 +319,7 @@ class BlockSource:
             if self.done:
                 return False
             block.reset(self.name, self.format, self.label)
-            block.utf8 = self.utf8
+            block.utf8, block.document = self.utf8, self.document
             try:
                 if not self._opened:
                     self._opened = True

@@ -7,22 +7,17 @@ This is the only place that tells formats apart, so every command reads a file i
     .parquet .pq        Parquet
     everything else     by its first bytes: Parquet, a dump of Wikipedia or StackExchange, or else text
 
-Each suffix may be followed by that of a compression: .gz, .bz2, .xz, .zst. A reader is a module with a source, whose
-blocks hold the records, and `document`, which makes a Document of one record, or a Drop where the record is of a kind
-that is left out (a redirect), or raises Damaged.
+Each suffix may be followed by that of a compression: .gz, .bz2, .xz, .zst.
 """
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError, plural
@@ -32,14 +27,12 @@ from .blocks import (
     Block,
     BlockSource,
     Cut,
-    Damaged,
     Document,
-    Drop,
     ReadOptions,
-    Record,
     Span,
     StreamSource,
 )
+from .dumps import DUMPS, DumpSource
 from .find import (
     OnSkip,
     Skip,
@@ -99,10 +92,8 @@ def open_source(
         opened = LinesSource(source, options, span, ids)
     elif format == "json":
         opened = ArraySource(source, options, ids)
-    elif format in ("wikipedia", "stackexchange"):
-        from .xml import DumpSource
-
-        opened = DumpSource(source, options, _reader(format))
+    elif format in DUMPS:
+        opened = DumpSource(source, options, format)
     elif options.unit == "file":
         opened = FileSource(source, options, span, binary, cut, whole)
     else:
@@ -277,27 +268,14 @@ def documents_of(
     refuse_text(found, options)
     before = [0, *itertools.accumulate(map(size_of, found))]
     for block, place, read in blocks_of([(source, 0, None) for source in found], Place(), options, format, ids=True):
-        for item in block.items():
-            try:
-                document = item if isinstance(item, Skip) else document_of(item, options)
-            except Damaged as error:
-                document = Skip(item.source, item.position, str(error))
-            if isinstance(document, Skip):
-                report_skips([document], on_skip)
-            elif isinstance(document, Document):
-                if document.replaced:
-                    reason = f"{plural(document.replaced, 'lone surrogate')} in JSON became U+FFFD"
-                    report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
-                yield document
+        for i in block.order():
+            item = block.item(i)
+            if isinstance(item, Skip):
+                report_skips([item], on_skip)
+            elif isinstance(item, Document):
+                if item.replaced:
+                    reason = f"{plural(item.replaced, 'lone surrogate')} in JSON became U+FFFD"
+                    report_skips([Skip(item.source, block.position(i), reason, left_out=False)], on_skip)
+                yield item
         if read_on is not None:
             read_on(before[place.source] + read)
-
-
-def document_of(record: Record, options: ReadOptions) -> Document | Drop:
-    """The document in a record, or why it is left out; raises Damaged if it cannot be read."""
-    return _reader(record.format).document(record, options)
-
-
-@cache
-def _reader(format: str) -> ModuleType:
-    return importlib.import_module(f".{format}", __package__)

@@ -89,6 +89,7 @@ class LinesSource(CutSource):
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         super().__init__(source, replace(options, unit="line", separator=""), span)
         self._ids = ids
+        self.document = partial(document, options=self._options)
 
     def _fill(self, block: Block) -> None:
         super()._fill(block)
@@ -150,7 +151,7 @@ def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     if len(columns) > 1:
         texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*values, strict=True)]
         odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
-    block.read(texts, names, odd, partial(document, options=options))
+    block.read(texts, names, odd)
 
 
 def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:

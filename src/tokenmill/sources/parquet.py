@@ -17,7 +17,6 @@ from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span, t
 from .find import STDIN, Skip, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
 from .streams import Pause
-from .text import document  # noqa: F401  a record of Parquet is a text
 
 if TYPE_CHECKING:
     import numpy as np

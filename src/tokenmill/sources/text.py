@@ -17,21 +17,14 @@ from .blocks import (
     Binary,
     Block,
     Cut,
-    Document,
     ReadOptions,
-    Record,
     Span,
     StreamSource,
-    decode,
     too_long,
     why_not_utf8,
 )
 from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
-
-
-def document(record: Record, options: ReadOptions) -> Document:
-    return Document(decode(record.data), record.source, record.id)
 
 
 class FileSource(StreamSource):
