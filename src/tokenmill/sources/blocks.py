@@ -292,15 +292,19 @@ class BlockSource:
     span: where to begin and to end, for sources that are divided among machines: bytes, or row groups of Parquet.
         Each document is in exactly one of the neighbouring spans.
     ids: whether to read the ids that are stored with the documents.
+    place: where the next block begins. Reading goes on at the place that is put there before the first block is drawn.
+    stored: the number of stored bytes that were read.
     """
 
     format = "text"
     label = ""
+    place: list[int]
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         self.source = source
         self.name = shown(source)
         self.number = 0  # its place among the sources
+        self.stored = 0
         self.lock = threading.Lock()
         self.done = False
         self._options = options
@@ -332,22 +336,10 @@ class BlockSource:
             except BaseException:
                 self.close()
                 raise
-            block.place = self.place()
+            block.place = self.place
             if self.done:
                 self.close()
         return True
-
-    def place(self) -> list[int]:
-        """Return the position of the last block, for `resume`; no thread may be drawing."""
-        raise NotImplementedError
-
-    def resume(self, place: list[int]) -> None:
-        """Begin at a `place` and not at the front; before the first block is drawn."""
-        raise NotImplementedError
-
-    def stored_position(self) -> int:
-        """Return the number of stored bytes read so far."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Draw no more, and close the file."""
@@ -374,38 +366,24 @@ class StreamSource(BlockSource):
         super().__init__(source, options, span)
         self._binary = binary
         self._stream: ByteStream | None = None
-        self._start = 0
+        self.place = [0]
         self._span_start = 0
         self._end: int | None = None  # of the span
         self._rest = b""  # read, but not given out
-        self._was_read = 0
 
     def use(self, stream: ByteStream) -> None:
         """Read a stream that was opened already, of which nothing is read."""
         self._stream = stream
 
-    def place(self) -> list[int]:
-        return [self._position()]
-
-    def resume(self, place: list[int]) -> None:
-        self._start = place[0]
-
-    def stored_position(self) -> int:
-        stream = self._stream
-        return self._was_read if stream is None else stream.stored_position()
-
     def close(self) -> None:
-        self.done = True
+        self.done, self._rest = True, b""
         if self._stream is not None:
-            self._start, self._was_read = self._position(), self._stream.stored_position()
-            self._rest = b""
             self._stream.close()
             self._stream = None
 
     def _position(self) -> int:
         """Return the number of bytes of text given out so far."""
-        if self._stream is None or not self._opened:
-            return self._start
+        assert self._stream is not None
         return self._stream.position - len(self._rest)
 
     def _open(self, pause: Pause) -> None:
@@ -417,9 +395,8 @@ class StreamSource(BlockSource):
             return
         if self._span is not None:
             self._span_start, self._end = map(self._boundary, self._span)
-            self._start = max(self._start, self._span_start)
-        if self._start:
-            self._stream.seek(self._start, pause)
+        if start := max(self.place[0], self._span_start):
+            self._stream.seek(start, pause)
 
     def _boundary(self, offset: int) -> int:
         """Return the first place where the text may be divided, at or after `offset`."""
@@ -442,7 +419,7 @@ class StreamSource(BlockSource):
                 wanted = wanted[: max(0, self._end - stream.position)]
             got = stream.readinto(wanted)
             wanted.release()
-        self._rest = b""
+        self._rest, self.stored = b"", stream.stored_position()
         return length + got, got < size - length and not stream.damaged
 
 

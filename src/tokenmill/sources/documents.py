@@ -21,30 +21,9 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError, plural
-from .blocks import (
-    MAX_DOCUMENT_BYTES,
-    Binary,
-    Block,
-    BlockSource,
-    Cut,
-    Document,
-    ReadOptions,
-    Span,
-    StreamSource,
-)
+from .blocks import MAX_DOCUMENT_BYTES, Binary, Block, BlockSource, Cut, Document, ReadOptions, Span, StreamSource
 from .dumps import DUMPS, DumpSource
-from .find import (
-    OnSkip,
-    Skip,
-    Source,
-    can_read_again,
-    find_sources,
-    is_url,
-    report_skips,
-    shown,
-    size_of,
-    suffix_of,
-)
+from .find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, shown, size_of, suffix_of
 from .jsonl import ArraySource, LinesSource
 from .packed import COMPRESSIONS
 from .parquet import ParquetSource
@@ -126,13 +105,13 @@ def blocks_of(
         buffer = bytearray()
         with closing(open_source(source, options, format, span=span, **how)) as opened:
             if number == start.source and start.at is not None:
-                opened.resume(start.at)
+                opened.place = start.at
             while opened.draw(block := Block(buffer)):
                 buffer = block.keep_little()
                 if opened.done:
                     yield block, Place(number + 1), 0
                 else:
-                    yield block, Place(number, block.place), opened.stored_position()
+                    yield block, Place(number, block.place), opened.stored
 
 
 def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:

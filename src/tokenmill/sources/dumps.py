@@ -52,13 +52,13 @@ class DumpSource(CutSource):
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
         assert self._stream is not None
-        if self._start:  # reading goes on in the middle: what the head says is needed all the same
+        if self.place[0]:  # reading goes on in the middle: what the head says is needed all the same
             with ByteStream(self.source, pause) as stream:
                 head = self._head(stream)
         else:
             head = self._head(self._stream)
-            self._start = self._cutter.place = len(head) + self._tag_size
-            self._stream.seek(self._start, pause)
+            self._cutter.place = len(head) + self._tag_size
+            self._stream.seek(self._cutter.place, pause)
         self._context = self._dump.context(head)
 
     def _head(self, stream: ByteStream) -> bytes:

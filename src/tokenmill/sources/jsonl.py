@@ -19,6 +19,7 @@ from ._cut_cy import ArrayLines
 from ._json_cy import field_columns
 from .blocks import FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span, decode
 from .find import Source
+from .streams import Pause
 from .text import CutSource
 
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
@@ -104,15 +105,16 @@ class ArraySource(LinesSource):
         self.label = "item #"
         self._lines = ArrayLines()
         self._fault = ""
-        self._cutter.place = 0  # of the line before the bracket
+        self.place = [0, 0, 0]  # the line before the bracket has the number 0
 
-    def place(self) -> list[int]:
-        return [*super().place(), int(self._lines.ended)]
+    def _open(self, pause: Pause) -> None:
+        super()._open(pause)
+        position, number, self._lines.ended = self.place
+        self._lines.depth, self._lines.items = int(position > 0), max(0, number - 1)
 
-    def resume(self, place: list[int]) -> None:
-        *line, self._lines.ended = place
-        super().resume(line)
-        self._lines.depth, self._lines.items = int(line[0] > 0), max(0, line[1] - 1)
+    def _fill(self, block: Block) -> None:
+        super()._fill(block)
+        self.place = [*self.place, int(self._lines.ended)]
 
     def _read_on(self, block: Block) -> tuple[int, bool]:
         """At a fault, what is before it comes first."""

@@ -12,18 +12,7 @@ from array import array
 
 from ..errors import InputError
 from ._cut_cy import Cutter, count_byte
-from .blocks import (
-    BLOCK,
-    HEAD,
-    Binary,
-    Block,
-    Cut,
-    ReadOptions,
-    Span,
-    StreamSource,
-    too_long,
-    why_not_utf8,
-)
+from .blocks import BLOCK, HEAD, Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long, why_not_utf8
 from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
 
@@ -110,6 +99,7 @@ class FileSource(StreamSource):
             self._rest = bytes(memoryview(block.buffer)[place:length])
         block.data, block.ends = block.buffer, array("Q", [place])
         block.goes_on = not self.done
+        self.place = [self._position()]
 
 
 class CutSource(StreamSource):
@@ -125,16 +115,12 @@ class CutSource(StreamSource):
         lines = options.unit != "separator"
         self._mark = b"\n" if lines else options.separator.encode()
         self._cutter = Cutter(self._mark, limit, options.unit == "blank", self.format == "jsonl", lines)
+        self.place = [0, self._cutter.place]
         self.label = "line #" if lines else "byte #"
-
-    def place(self) -> list[int]:
-        return [self._position(), self._cutter.place]
-
-    def resume(self, place: list[int]) -> None:
-        self._start, self._cutter.place = place
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
+        self._cutter.place = self.place[1]
         if self._span_start:
             self.label += f" after byte {self._span_start:,}"
 
@@ -165,3 +151,4 @@ class CutSource(StreamSource):
         for number in cutter.too_long:
             block.leave_out(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()
+        self.place = [self._position(), cutter.place]
