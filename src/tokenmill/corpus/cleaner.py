@@ -15,9 +15,11 @@ from ..sources.find import Skip
 from ..sources.jsonl import Column, columns_of
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
+from .html import html_to_text
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import Tally
-from .wikitext import Segment
+from .wikis import wiki_of
+from .wikitext import Segment, wikitext_to_text
 
 # The kinds; the format in which their sources are read (None: it is told from each source); the modules they need.
 KINDS: dict[str, tuple[str | None, tuple[str, ...]]] = {
@@ -106,13 +108,8 @@ class Cleaner:
     def _segments(self, document: Document, context: str, removed: Counter[str]) -> list[Segment]:
         keep_code = self._options.keep_code
         if self._kind == "wikipedia":
-            from .wikis import wiki_of
-            from .wikitext import wikitext_to_text
-
             return wikitext_to_text(document.text, wiki_of(context), removed, keep_code)
         if self._kind == "stackexchange":
-            from .html import html_to_text
-
             title = [Segment(document.title)] if document.title else []
             return title + html_to_text(document.text, removed, keep_code)
         return [Segment(document.text)]

@@ -108,10 +108,7 @@ def _item(items: list[int]) -> str:
 
 def _end_prose(prose: list[str], segments: list[Segment]) -> None:
     """Close the run of prose: white space as a browser shows it, lines and paragraphs as the elements say."""
-    text = "".join(prose)
-    if MARK in text:
-        text = _MARK.sub(r"\1", text)
-    parts = _ENDS.split(text)  # words, ends, words, ...
+    parts = _ENDS.split(_MARK.sub(r"\1", "".join(prose)))  # words, ends, words, ...
     parts[::2] = [" ".join(words.split()) for words in parts[::2]]
     parts[1::2] = ["\n\n" if PARAGRAPH in ends else "\n" for ends in parts[1::2]]
     text = "".join(parts).strip()

@@ -279,8 +279,7 @@ class _Page:
 
     def _inline(self, text: str) -> str:
         text = text.replace(PIPE, "|").replace(EQUALS, "=")
-        if "-{" in text:
-            text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
+        text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
         if GAP in text:  # a formula without one of its parts says something else: all of it goes
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
@@ -296,11 +295,8 @@ class _Page:
                 break
         text = _OUTSIDE.sub(lambda match: match[1] or MARK, text)
         text = _UNCLOSED_OUTSIDE.sub(MARK, text)
-        if "''" in text:
-            text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
-        if "__" in text:
-            text = _MAGIC.sub(MARK, text)
-        return html.unescape(text)
+        text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
+        return html.unescape(_MAGIC.sub(MARK, text))
 
     def _label(self, match: re.Match) -> str:
         """Return the text that a link shows: its label, or the title it leads to."""

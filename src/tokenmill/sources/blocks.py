@@ -369,6 +369,7 @@ class StreamSource(BlockSource):
         self.place = [0]
         self._span_start = 0
         self._end: int | None = None  # of the span
+        self._cut: Cut | None = None
         self._rest = b""  # read, but not given out
 
     def use(self, stream: ByteStream) -> None:
@@ -399,8 +400,17 @@ class StreamSource(BlockSource):
             self._stream.seek(start, pause)
 
     def _boundary(self, offset: int) -> int:
-        """Return the first place where the text may be divided, at or after `offset`."""
-        raise NotImplementedError
+        """Return the first place at or after `offset` where the text may be divided: anywhere without `_cut`."""
+        size = HEAD
+        while offset and self._cut is not None:
+            window = bytearray(size)
+            with ByteStream(self.source) as stream:
+                stream.seek(offset)
+                n = stream.readinto(window)
+            if (place := self._cut(window, 0, n)) or n < size:  # the end of the file is such a place
+                return offset + (place or n)
+            size *= 2
+        return offset
 
     def _read_on(self, block: Block) -> tuple[int, bool]:
         """Put what was left, and as much again or a block, into the buffer; its length, and whether that is the end.

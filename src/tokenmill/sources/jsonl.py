@@ -24,14 +24,9 @@ from .text import CutSource
 
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
 JSON_KINDS: dict[type, str] = {
-    type(None): "null",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "an array",
+    type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
     dict: "an object",
-}
+}  # fmt: skip
 Column = tuple[Any, Any, Any]  # the bytes of values, their ends and kinds: see `field_columns`
 MISSING = object()
 

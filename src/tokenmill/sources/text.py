@@ -12,7 +12,7 @@ from array import array
 
 from ..errors import InputError
 from ._cut_cy import Cutter, count_byte
-from .blocks import BLOCK, HEAD, Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long, why_not_utf8
+from .blocks import BLOCK, Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long, why_not_utf8
 from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
 
@@ -39,21 +39,6 @@ class FileSource(StreamSource):
         super().__init__(source, options, span, binary)
         self._whole = whole and cut is not None and can_read_again(source)
         self._cut = None if whole and not self._whole else cut
-
-    def _boundary(self, offset: int) -> int:
-        if offset == 0 or self._cut is None:
-            return offset
-        size = HEAD
-        while True:
-            window = bytearray(size)
-            with ByteStream(self.source) as stream:
-                stream.seek(offset)
-                n = stream.readinto(window)
-            if place := self._cut(window, 0, n):
-                return offset + place
-            if n < size:
-                return offset + n  # the end of the file
-            size *= 2
 
     def _damage(self) -> str:
         """Why the file cannot be read as a whole; "" where it can."""
@@ -114,6 +99,7 @@ class CutSource(StreamSource):
         limit = -1 if options.max_document_bytes is None else options.max_document_bytes
         lines = options.unit != "separator"
         self._mark = b"\n" if lines else options.separator.encode()
+        self._cut = lambda buffer, start, length: buffer.find(b"\n", start, length) + 1
         self._cutter = Cutter(self._mark, limit, options.unit == "blank", self.format == "jsonl", lines)
         self.place = [0, self._cutter.place]
         self.label = "line #" if lines else "byte #"
@@ -123,17 +109,6 @@ class CutSource(StreamSource):
         self._cutter.place = self.place[1]
         if self._span_start:
             self.label += f" after byte {self._span_start:,}"
-
-    def _boundary(self, offset: int) -> int:
-        """After the newline at or after the byte before `offset`."""
-        if offset == 0:
-            return 0
-        with ByteStream(self.source) as stream:
-            stream.seek(offset - 1)
-            while data := stream.read(HEAD):
-                if (place := data.find(b"\n")) >= 0:
-                    return stream.position - len(data) + place + 1
-            return stream.position
 
     def _fill(self, block: Block) -> None:
         cutter, n = self._cutter, 0
