@@ -298,6 +298,7 @@ class BlockSource:
 
     format = "text"
     label = ""
+    has_fields = False
     place: list[int]
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:

@@ -71,10 +71,6 @@ def open_source(
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
     format, stream = _format_of(source, format, pause)
-    if format and not can_read_again(source) and not _has_fields(format, options):
-        if stream is not None:
-            stream.close()
-        raise _no_fields(source)
     opened: BlockSource
     if format == "parquet":
         opened = ParquetSource(source, options, span, ids)
@@ -94,6 +90,9 @@ def open_source(
             opened.use(stream)
         else:
             stream.close()
+    if format and not can_read_again(source) and not opened.has_fields and options.fields != (ReadOptions.field,):
+        opened.close()
+        raise _no_fields(source)
     return opened
 
 
@@ -132,17 +131,10 @@ def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
     for source in sources:
         if not can_read_again(source):
             return
-        format, stream = _format_of(source)
-        if stream is not None:
-            stream.close()
-        if _has_fields(format, options):
-            return
+        with closing(open_source(source, options)) as opened:
+            if opened.has_fields:
+                return
     raise _no_fields(sources[0])
-
-
-def _has_fields(format: str, options: ReadOptions) -> bool:
-    """Return whether a source of this format has the fields that `options` names; any source has the default one."""
-    return format in SUFFIXES.values() or options.fields == (ReadOptions.field,)
 
 
 def _no_fields(source: Source) -> UsageError:

@@ -80,7 +80,7 @@ def _why_not_json(line: str, error: ValueError) -> str:
 class LinesSource(CutSource):
     """JSON lines: each line is a document."""
 
-    format = "jsonl"
+    format, has_fields = "jsonl", True
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         super().__init__(source, replace(options, unit="line", separator=""), span)

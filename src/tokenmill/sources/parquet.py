@@ -33,8 +33,7 @@ STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, 
 class ParquetSource(BlockSource):
     """A Parquet file with one document per row. A span is a range of row groups."""
 
-    format = "parquet"
-    label = "row #"
+    format, label, has_fields = "parquet", "row #", True
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         super().__init__(source, options, span, ids)
