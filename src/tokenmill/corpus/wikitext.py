@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from .latex import SUBSCRIPTS, latex_to_text, script_text
 from .templates import Arguments, renderer_of, template_name
-from .wikis import INTERLANGUAGE, Wiki, wiki_of
+from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, Wiki, wiki_of
 
 # Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
 # dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
@@ -329,7 +329,7 @@ class _Page:
                 if left_out and level > left_out:
                     continue
                 headings = [h for h in headings if h[0] < level]
-                left_out = level if title.casefold() in self._wiki.reference_sections else 0
+                left_out = level if title.casefold() in REFERENCE_SECTIONS else 0
                 if left_out:
                     self._removed[f"section: {title}"[:50]] += 1
                 else:

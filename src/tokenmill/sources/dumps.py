@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MOST_HEAD = 16 << 20
 TITLE = re.compile(rb"<title>([^<]*)</title>")
 NAMESPACE = re.compile(rb'<namespace key="(-?\d+)"[^>]*?(?:/>|>([^<]*)</namespace>)')
-LANGUAGE = re.compile(rb'xml:lang="([^"]*)"')
 # Dumps before 2009 have no <redirect/>: there a redirect is told by the first word of its text, in the wiki's language.
 REDIRECT = re.compile(
     r"\s*[#＃]\s*(?:redirect|redirection|weiterleitung|redirección|redirecció|rinvia|rimando|redirecionamento|"
@@ -149,17 +148,16 @@ def _namespace(title: str, number: str | None, context: str) -> int:
         return int(number)
     prefix, colon, _ = title.partition(":")
     prefix = prefix.strip().replace("_", " ").casefold()
-    for key, name in json.loads(context)["namespaces"].items() if colon else ():
+    for key, name in json.loads(context).items() if colon else ():
         if name and name.casefold() == prefix:
             return int(key)
     return 0
 
 
-def _wiki(head: bytes) -> str:
-    """The language of a wiki and its namespaces, from the head of the dump, as JSON."""
+def _namespaces(head: bytes) -> str:
+    """The names of a wiki's namespaces by number, from the head of the dump, as JSON."""
     names = {int(key): html.unescape(name.decode(errors="replace")) for key, name in NAMESPACE.findall(head)}
-    language = LANGUAGE.search(head)
-    return json.dumps({"language": language[1].decode(errors="replace") if language else "", "namespaces": names})
+    return json.dumps(names)
 
 
 class Dump(NamedTuple):
@@ -179,6 +177,6 @@ class Dump(NamedTuple):
 
 # Wikipedia's pages-articles, in every version of its schema: the pages of the main namespace, as wikitext; Posts.xml.
 DUMPS = {
-    "wikipedia": Dump(b"<page>", b"</page>", "a page", "a dump of Wikipedia's pages", _page, _wiki),
+    "wikipedia": Dump(b"<page>", b"</page>", "a page", "a dump of Wikipedia's pages", _page, _namespaces),
     "stackexchange": Dump(b"<row ", b"/>", "a row", "a Posts.xml of StackExchange", _post),
 }
