@@ -21,8 +21,7 @@ category kategorie catégorie categoría categoria categorie kategoria kategóri
 """.split()
 
 # Sections that contain only references or external links.
-REFERENCE_SECTIONS = (
-    """
+_SECTIONS = """
 references|reference|notes|footnotes|notes and references|references and notes|citations|sources|works cited|endnotes
 external links|external link|external references|links
 einzelnachweise|quellen|weblinks|anmerkungen|fußnoten|nachweise|références|notes et références|liens externes|lien externe
@@ -34,10 +33,8 @@ dış bağlantılar|notlar|παραπομπές|εξωτερικοί σύνδε�
 референце|спољашње везе|бележки|външни препратки|note|legături externe|tham khảo|liên kết ngoài|chú thích|referensi
 pranala luar|مراجع|المراجع|وصلات خارجية|روابط خارجية|منابع|پانویس|پیوند به بیرون|הערות שוליים|קישורים חיצוניים
 सन्दर्भ|बाहरी कड़ियाँ|脚注|出典|外部リンク|参考资料|參考資料|参考文献|參考文獻|外部链接|外部連結|注释|注釋|각주|외부 링크|อ้างอิง|แหล่งข้อมูลอื่น
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
+"""
+REFERENCE_SECTIONS = frozenset(_SECTIONS.strip().replace("\n", "|").split("|"))
 
 # The name of the language that {{lang-xx}} of the English wiki shows before the words.
 LANGUAGE_NAMES = dict(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from array import array
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -138,23 +137,24 @@ def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Replace the objects of a block by their texts. Python's json reads those that the kernel cannot, or whose fields are not all strings."""
     by_name, odd = columns_of(block, *options.fields, *(["id"] if ids else []))
     columns = [by_name[field] for field in options.fields]
-    names = _names(*by_name["id"]) if ids else None
+    names: list[str | None] | None = None
+    if ids:
+        names = [
+            cell.decode() if kind else None for cell, kind in zip(_cells(by_name["id"]), by_name["id"][2], strict=True)
+        ]
     if not odd and len(columns) == 1:
         block.data, block.ends, _ = columns[0]
         block.names = names
         return
-    values = [[bytes(data[a:b]) for a, b in itertools.pairwise([0, *ends])] for data, ends, _ in columns]
-    texts = values[0]
+    texts = _cells(columns[0])
     if len(columns) > 1:
-        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*values, strict=True)]
+        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*map(_cells, columns), strict=True)]
         odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
     block.read(texts, names, odd)
 
 
-def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
-    return [
-        data[start:end].decode() if kind else None for start, end, kind in zip([0, *ends], ends, kinds, strict=False)
-    ]
+def _cells(column: Column) -> list[bytes]:
+    return [bytes(column[0][start:end]) for start, end in itertools.pairwise([0, *column[1]])]
 
 
 def without_surrogates(text: str) -> tuple[str, int]:
