@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import NamedTuple
-
-FILE, CATEGORY = "6", "14"
 
 # Names of the file namespace that the head of a dump does not list: old ones, and those of other wikis in copied text.
 FILE_NAMES = """
@@ -58,19 +55,13 @@ INTERLANGUAGE = re.compile(
 )
 
 
-class Wiki(NamedTuple):
-    """The lower-case prefixes of a wiki's links that are not text."""
-
-    file_prefixes: frozenset[str]
-    category_prefixes: frozenset[str]
-
-
 @lru_cache(maxsize=64)
-def wiki_of(context: str) -> Wiki:
-    """The wiki that the head of a dump describes; see `dumps.DUMPS`. For "", all known names."""
+def wiki_of(context: str) -> dict[str, str]:
+    """The prefixes of the links that are not text, in lower case, with what reports call them.
+
+    context: what the head of a dump says; see `dumps.DUMPS`. For "", all known names.
+    """
     names: dict[str, str] = json.loads(context or "{}")
-
-    def prefixes(key: str, others: list[str]) -> frozenset[str]:
-        return frozenset(name.replace("_", " ").casefold() for name in (*others, names.get(key, "")) if name)
-
-    return Wiki(prefixes(FILE, FILE_NAMES), prefixes(CATEGORY, CATEGORY_NAMES))
+    kinds = (("14", "link: Category", CATEGORY_NAMES), ("6", "link: File", FILE_NAMES))
+    prefixes = ((name, kind) for key, kind, others in kinds for name in (*others, names.get(key, "")) if name)
+    return {name.replace("_", " ").casefold(): kind for name, kind in prefixes}

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from .latex import SUBSCRIPTS, latex_to_text, script_text
 from .templates import Arguments, renderer_of, template_name
-from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, Wiki, wiki_of
+from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 
 # Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
 # dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
@@ -102,11 +102,11 @@ class Segment(NamedTuple):
 
 
 def wikitext_to_text(
-    wikitext: str, wiki: Wiki | None = None, removed: Counter | None = None, keep_code: bool = True
+    wikitext: str, wiki: dict[str, str] | None = None, removed: Counter | None = None, keep_code: bool = True
 ) -> list[Segment]:
     """The text of a page as segments; code blocks are the verbatim ones.
 
-    wiki: whose names of namespaces and sections to know; without it those of many wikis are known.
+    wiki: see `wiki_of`; without it the names of many wikis are known.
     removed: counts what is dropped, by kind and name.
 
     >>> wikitext_to_text("'''Bern''' ([[German language|German]]) is {{convert|540|m|ft}} high.<ref>x</ref>")
@@ -128,7 +128,7 @@ class _Frame(NamedTuple):
 class _Page:
     """One page on its way to text: what is set aside of it, and what was removed from it."""
 
-    def __init__(self, wiki: Wiki, removed: Counter, keep_code: bool) -> None:
+    def __init__(self, wiki: dict[str, str], removed: Counter, keep_code: bool) -> None:
         self._wiki, self._removed, self._keep_code = wiki, removed, keep_code
         self._held: list[tuple[str, bool]] = []
 
@@ -237,11 +237,8 @@ class _Page:
         if bracket == "[[":
             prefix = _PREFIX.match(text, at)
             name = prefix[1].replace("_", " ") if prefix else ""
-            lower = name.casefold()
-            if lower in self._wiki.file_prefixes:
-                return _Frame(bracket, start, "link: File", False)
-            if lower in self._wiki.category_prefixes:
-                return _Frame(bracket, start, "link: Category", False)
+            if kind := self._wiki.get(name.casefold()):
+                return _Frame(bracket, start, kind, False)
             return _Frame(bracket, start, "", INTERLANGUAGE.fullmatch(name) is None)
         return _Frame(bracket, start, "table", False)
 
@@ -303,10 +300,8 @@ class _Page:
         target, label = match[1].strip(), match[2]
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
-        if target[:1] == ":":
-            prefix = target[1:].partition(":")[0].strip().casefold()
-            if prefix in self._wiki.category_prefixes or prefix in self._wiki.file_prefixes:
-                return MARK
+        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki:
+            return MARK
         if ":" in target:
             target = _PROJECTS.sub("", target.lstrip(":"))
         target = target.lstrip("#")
