@@ -205,9 +205,7 @@ class _Page:
             if len(whole) > 3 and whole[-2:] in ("}}", "]]"):
                 frame = self._open(whole[:2], text, start + 2, len(out), opened["{{"])
                 out += ("" if frame.kept and whole[0] == "{" else whole[:2], whole[2:-2])
-                self._close(frame, out, whole[-2:])
-                if whole[0] == "{" and out[-1] == MARK and _RAISING.match(text, at):
-                    out[-1] = GAP
+                self._close(frame, out, whole[-2:], _RAISING.match(text, at) is not None)
                 continue
             bracket = token[0].strip("\n \t:*#;").lower()[:2]
             if bracket in ("{{", "[[", "{|", "<t"):
@@ -224,9 +222,7 @@ class _Page:
                 out[inner.start] = ""
             frame = stack.pop()
             opened[bracket] -= 1
-            self._close(frame, out, token[0])
-            if bracket == "{{" and out[-1] == MARK and _RAISING.match(text, at):
-                out[-1] = GAP
+            self._close(frame, out, token[0], _RAISING.match(text, at) is not None)
         out.append(text[at:])
         return _without_unclosed(out, stack)
 
@@ -242,15 +238,16 @@ class _Page:
             return _Frame(bracket, start, "", INTERLANGUAGE.fullmatch(name) is None)
         return _Frame(bracket, start, "table", False)
 
-    def _close(self, frame: _Frame, out: list[str], token: str) -> None:
-        """Drop or render what the frame holds, or leave it, as for links, to the next pass."""
+    def _close(self, frame: _Frame, out: list[str], token: str, raising: bool) -> None:
+        """Drop or render what the frame holds, or leave it, as for links, to the next pass. raising: see GAP."""
         if frame.bracket == "[[" and frame.kept:
             out.append(token)
             return
         inner = out[frame.start :]
         del out[frame.start :]
         if frame.bracket == "{{":
-            out.append(self._template(frame, inner))
+            text = self._template(frame, inner)
+            out.append(GAP if raising and text == MARK else text)
         elif frame.name or "|" not in "".join(inner):
             self._removed[frame.name or "link: language"] += 1
             out.append(MARK)

@@ -121,7 +121,7 @@ class Damaged(Exception):
 
 def text_document(record: Record) -> Document:
     """A record that is text already."""
-    return Document(decode(record.data), record.source, record.id)
+    return Document(record.data.decode(), record.source, record.id)
 
 
 class Block:
@@ -134,7 +134,7 @@ class Block:
     utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it.
     place: where to resume after this block; a list that JSON can hold.
-    document: makes a Document of a Record, or a Drop where it is of a kind that is left out; raises Damaged.
+    document: makes a Document of a Record, or a Drop where it is of a kind that is left out; raises Damaged or UnicodeDecodeError.
     """
 
     def __init__(self, buffer: bytearray | None = None) -> None:
@@ -263,8 +263,9 @@ class Block:
             return self.skips[i - len(self.ends)]
         try:
             return self.document(Record(self.source, self.data_of(i), self.name(i), self.context))
-        except Damaged as error:
-            return Skip(self.source, self.position(i), str(error))
+        except (Damaged, UnicodeDecodeError) as error:
+            reason = str(error) if isinstance(error, Damaged) else why_not_utf8(error.object)
+            return Skip(self.source, self.position(i), reason)
 
     def data_of(self, i: int) -> bytes:
         """The bytes of document i."""
@@ -443,14 +444,6 @@ def _why_binary(head: bytes) -> str:
     if 3 * bad <= len(head):
         return ""
     return f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
-
-
-def decode(data: bytes) -> str:
-    """The text of UTF-8 `data`; raises Damaged if it is not UTF-8."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Damaged(why_not_utf8(data)) from error
 
 
 def why_not_utf8(data: bytes, start: int = 0) -> str:

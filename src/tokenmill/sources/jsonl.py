@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InputError
 from ._cut_cy import ArrayLines
 from ._json_cy import field_columns
-from .blocks import FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span, decode
+from .blocks import FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span
 from .find import Source
 from .streams import Pause
 from .text import CutSource
@@ -33,7 +33,7 @@ MISSING = object()
 def document(record: Record, options: ReadOptions) -> Document:
     """The text of an object, of its fields that are neither null nor empty if there are several; with the values of "id" and
     "title" if it has them."""
-    fields, line = options.fields, decode(record.data)
+    fields, line = options.fields, record.data.decode()
     try:
         try:
             value = json.loads(line)

@@ -170,12 +170,10 @@ class ByteStream:
         return f".{packed.lastgroup}" if packed else ""
 
     def _read_mark(self) -> None:
-        try:
-            head = self.peek(4)
-        except InputError:  # it is raised again when the first bytes are read
-            return
+        with contextlib.suppress(InputError):  # it is raised again when the first bytes are read
+            self.peek(4)
         for mark, encoding in _MARKS.items():
-            if head.startswith(mark):
+            if self._ahead[: len(mark)] == mark:
                 self._ahead = self._ahead[len(mark) :]
                 self._mark = len(mark)
                 if encoding is not None:
