@@ -360,6 +360,7 @@ class StreamSource(BlockSource):
     """A source that is read as a stream of bytes. A place begins with a position in them.
 
     binary: what to do if its first 64 KiB are not text, as in CountOptions; None does not look.
+    stream: opened already, with nothing read of it, or None.
     """
 
     def __init__(
@@ -367,31 +368,27 @@ class StreamSource(BlockSource):
     ) -> None:
         super().__init__(source, options, span)
         self._binary = binary
-        self._stream: ByteStream | None = None
+        self.stream: ByteStream | None = None
         self.place = [0]
         self._span_start = 0
         self._end: int | None = None  # of the span
         self._cut: Cut | None = None
         self._rest = b""  # read, but not given out
 
-    def use(self, stream: ByteStream) -> None:
-        """Read a stream that was opened already, of which nothing is read."""
-        self._stream = stream
-
     def close(self) -> None:
         self.done, self._rest = True, b""
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+        if self.stream is not None:
+            self.stream.close()
+            self.stream = None
 
     def _position(self) -> int:
         """Return the number of bytes of text given out so far."""
-        assert self._stream is not None
-        return self._stream.position - len(self._rest)
+        assert self.stream is not None
+        return self.stream.position - len(self._rest)
 
     def _open(self, pause: Pause) -> None:
-        self._stream = self._stream or ByteStream(self.source, pause)
-        if self._binary in ("error", "skip") and (reason := _why_binary(self._stream.peek(HEAD))):
+        self.stream = self.stream or ByteStream(self.source, pause)
+        if self._binary in ("error", "skip") and (reason := _why_binary(self.stream.peek(HEAD))):
             if self._binary == "error":
                 raise InputError(f"{self.name}: looks binary: {reason}")
             self.done = True
@@ -399,7 +396,7 @@ class StreamSource(BlockSource):
         if self._span is not None:
             self._span_start, self._end = map(self._boundary, self._span)
         if start := max(self.place[0], self._span_start):
-            self._stream.seek(start, pause)
+            self.stream.seek(start, pause)
 
     def _boundary(self, offset: int) -> int:
         """Return the first place at or after `offset` where the text may be divided: anywhere without `_cut`."""
@@ -419,7 +416,7 @@ class StreamSource(BlockSource):
 
         Raises InputError at damage, when all text before it was given.
         """
-        stream, length = self._stream, len(self._rest)
+        stream, length = self.stream, len(self._rest)
         assert stream is not None
         size = max(BLOCK, 2 * length)
         if len(block.buffer) != size:

@@ -87,7 +87,7 @@ def open_source(
     opened.utf8 = binary != "count"
     if stream is not None:
         if isinstance(opened, StreamSource):
-            opened.use(stream)
+            opened.stream = stream
         else:
             stream.close()
     if format and not can_read_again(source) and not opened.has_fields and options.fields != (ReadOptions.field,):

@@ -50,14 +50,14 @@ class DumpSource(CutSource):
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
-        assert self._stream is not None
+        assert self.stream is not None
         if self.place[0]:  # reading goes on in the middle: what the head says is needed all the same
             with ByteStream(self.source, pause) as stream:
                 head = self._head(stream)
         else:
-            head = self._head(self._stream)
+            head = self._head(self.stream)
             self._cutter.place = len(head) + self._tag_size
-            self._stream.seek(self._cutter.place, pause)
+            self.stream.seek(self._cutter.place, pause)
         self._context = self._dump.context(head)
 
     def _head(self, stream: ByteStream) -> bytes:
@@ -88,13 +88,8 @@ class DumpSource(CutSource):
                 numbers.append(number)
         block.set_documents(texts, numbers)
         block.context = self._context
-        block.parse = _parse
-
-
-def _parse(block: Block) -> None:
-    """Put the texts in place of the elements, without those that are left out on purpose."""
-    n = len(block.ends)
-    block.read([b""] * n, [None] * n, range(n))
+        n = len(texts)
+        block.parse = lambda block: block.read([b""] * n, [None] * n, range(n))  # the texts in place of the elements
 
 
 def _element(data: bytes) -> Element:
