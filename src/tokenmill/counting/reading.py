@@ -12,7 +12,6 @@ from ..errors import UsageError
 from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
 from ..sources.documents import open_source, refuse_text
 from ..sources.find import (
-    COMPRESSIONS,
     OnSkip,
     Skip,
     Source,
@@ -22,6 +21,7 @@ from ..sources.find import (
     report_skips,
     size_of,
 )
+from ..sources.packed import COMPRESSIONS
 from ..sources.streams import Pause
 from ..split import Splitter
 from .ddfreq import is_counts_file

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import FormatError, InputError
-from ..sources.find import PACKED, PACKED_BYTES
+from ..sources.packed import PACKED, PACKED_BYTES
 from ..vocabulary.validation import MAX_FILE_ID as MAX_ID
 from ..vocabulary.validation import show
 

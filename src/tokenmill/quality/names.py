@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ..errors import printable
-from ..sources.find import COMPRESSIONS
+from ..sources.packed import COMPRESSIONS
 
 # A source with the name of its language, or a tokenizer with its own: "de=corpus/german.txt".
 NAMED = re.compile(r"([^\W\d_][\w.-]*)=(.+)", re.DOTALL)

@@ -23,20 +23,9 @@ from typing import Any, NamedTuple
 from ..errors import InputError, OptionName, UsageError, plural
 from .blocks import MAX_DOCUMENT_BYTES, Binary, Block, BlockSource, Cut, Document, ReadOptions, Span, StreamSource
 from .dumps import DUMPS, DumpSource
-from .find import (
-    COMPRESSIONS,
-    OnSkip,
-    Skip,
-    Source,
-    can_read_again,
-    find_sources,
-    is_url,
-    report_skips,
-    shown,
-    size_of,
-    suffix_of,
-)
+from .find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, shown, size_of, suffix_of
 from .jsonl import ArraySource, LinesSource
+from .packed import COMPRESSIONS
 from .parquet import ParquetSource
 from .streams import ByteStream, Pause
 from .text import CutSource, FileSource

@@ -15,15 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, OptionName, UsageError, plural, reason_of
+from .packed import COMPRESSIONS
 from .remote import files_at, size_at
 
 Source = Path | str
 STDIN = "-"
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
-PACKED = re.compile(  # the first bytes of a compressed file; the name of the group is its suffix
-    rb"(?P<gz>\x1f\x8b\x08)|(?P<bz2>BZh[1-9](1AY&SY|\x17rE8P\x90))|(?P<xz>\xfd7zXZ\0)|(?P<zst>\x28\xb5\x2f\xfd)"
-)
-PACKED_BYTES = 10  # enough to decide
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::|://)", re.IGNORECASE)
 
 

@@ -26,7 +26,8 @@ from typing import Any
 
 from ..errors import InputError, MissingExtraError, reason_of
 from .decompress import PLAIN_STEP, MemberReader, decompressed
-from .find import COMPRESSIONS, PACKED, PACKED_BYTES, STDIN, Source, is_url, shown
+from .find import STDIN, Source, is_url, shown
+from .packed import COMPRESSIONS, PACKED, PACKED_BYTES
 from .remote import open_url
 
 Pause = Callable[[], None]
