@@ -134,7 +134,7 @@ def count(clock: Clock, name: str, path: Path, folder: Path, train: str = "") ->
 
 
 def clean(clock: Clock, name: str, path: Path, folder: Path) -> int:
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
     import zstandard
 
@@ -144,13 +144,13 @@ def clean(clock: Clock, name: str, path: Path, folder: Path) -> int:
     kind = "text" if name in TEXTS else name
     read = CleanOptions().read
     options = CleanOptions(read=replace(read, unit="line") if name == "lines" else read).for_kind(kind)
-    cleaner = clock("start", Cleaner, (kind, asdict(options)))
+    cleaner = clock("start", Cleaner, kind, options)
     compressor, size = zstandard.ZstdCompressor(level=3), 0
     with open(folder / "out.jsonl.zst", "wb") as file, compressor.stream_writer(file) as writer:
         for _ in range(max(1, DUMP_BYTES // path.stat().st_size) if kind in DUMPS else 1):
             for block in blocks(clock, path, options.read, KINDS[kind][0], parse=False):
                 size += block.nbytes
-                lines, _ = clock("filter", cleaner, block.values())
+                lines, _ = clock("filter", cleaner, block)
                 clock("write", writer.write, lines)
     return size
 

@@ -5,7 +5,7 @@ from .corpus import CleanOptions as CleanOptions
 from .corpus import Document as Document
 from .corpus import clean as clean
 from .corpus import read_documents as read_documents
-from .corpus.job import Clean as Clean
+from .corpus.cleaning import Clean as Clean
 from .counting import CountOptions as CountOptions
 from .counting import WordCounts as WordCounts
 from .counting import count as count

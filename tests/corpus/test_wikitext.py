@@ -129,7 +129,7 @@ def test_brackets_that_do_not_match(wikitext, plain):
 
 
 def test_the_names_of_namespaces_come_from_the_dump():
-    context = '{"language": "xx", "namespaces": {"6": "Bildo", "14": "Kategoriaĵo"}}'
+    context = '{"6": "Bildo", "14": "Kategoriaĵo"}'
     assert text("[[Bildo:x.jpg|a]][[kategoriaĵo:y]][[Datei:z]]a", context) == "a"
     assert text("[[Bildo:x.jpg|a]]b") == "ab"
 

@@ -29,7 +29,7 @@ def drawn(source, options=LINES, *, place=None, finish=True, **others):
     """The texts with their positions, what was skipped, and the place behind each block."""
     opened = open_source(source, options, **others)
     if place is not None:
-        opened.resume(place)
+        opened.place = place
     block, texts, skips, places = Block(), [], [], []
     while opened.draw(block):
         if finish:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..corpus.cleaning import report_path
-from ..corpus.job import Clean
+from ..corpus import CleaningReport
+from ..corpus.cleaning import Clean, report_path
 from ..errors import plural
 from . import _commands as opt
 from ._console import progress_bar, resumable, say, say_long_documents, say_skips
 from ._console import report as print_report
-
-if TYPE_CHECKING:
-    from ..corpus import CleaningReport
 
 
 def clean(job: Clean, *, json: opt.Json = False) -> None:

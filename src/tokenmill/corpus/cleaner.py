@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ..errors import UsageError, require
-from ..sources.blocks import Block, Damaged, Document, Drop, ReadOptions, Record
-from ..sources.documents import document_of
+from ..sources.blocks import Block, Document, Drop
 from ..sources.find import Skip
 from ..sources.jsonl import Column, columns_of
 from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
+from .html import html_to_text
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import Tally
-from .wikitext import Segment
+from .wikis import wiki_of
+from .wikitext import Segment, wikitext_to_text
 
 # The kinds; the format in which their sources are read (None: it is told from each source); the modules they need.
 KINDS: dict[str, tuple[str | None, tuple[str, ...]]] = {
@@ -36,19 +37,18 @@ class Cleaner:
 
     def __init__(self, kind: str, options: CleanOptions) -> None:
         self._kind, self._options = kind, options
-        document_of(Record("jsonl", "", "", b'{"text": ""}'), ReadOptions())
         for module in KINDS[self._kind][1]:  # imported before time and memory are limited
             require(module, "corpus", f"cleaning {self._kind}")
         self._segments(Document("<p>", "", ""), "", Counter())
 
     def __call__(self, block: Block) -> tuple[bytes, Tally]:
-        tally, options, minimal = Tally(), self._options, FILTER_SETS["minimal"]
+        tally, options, minimal = Tally(bytes_in=block.nbytes), self._options, FILTER_SETS["minimal"]
         plain = block.format in ("text", "parquet", "jsonl") and options.format != "text" and not block.skips
         plain &= len(options.read.fields) == 1 or block.format != "jsonl"
         if plain and self._kind in ("text", "fineweb") and {*(options.filters or ())} <= {*minimal}:
             lines: Iterable[bytes] = self._plain_lines(block, tally)
         else:
-            lines = [self._line(item, tally) for item in block.items()]
+            lines = [self._line(block.item(i), block.context, tally) for i in block.order()]
         return b"".join(lines), tally
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
@@ -72,34 +72,27 @@ class Cleaner:
                 texts, ends, numbers, ids, titles, source, first, stop, min_chars
             )
             yield lines
-            bytes_in = (block.ends[end - 1] if end else 0) - (block.ends[first - 1] if first else 0)
-            counted = Tally(end - first, kept, bytes_in, text_bytes)
+            counted = Tally(end - first, kept, bytes_out=text_bytes)
             counted.dropped = Counter({"no text left": blank} if blank else {})
             counted.dropped += Counter({f"under {min_chars:,} characters": short})
             tally.add(counted)
             if end < size:
-                yield self._line(block.record(end), tally)
+                yield self._line(block.item(end), block.context, tally)
             first = end + 1
             if end == stop:
                 stop = next(stops, size)
 
-    def _line(self, record: Record | Skip, tally: Tally) -> bytes:
-        """The line of a record; nothing if it is left out. The tally counts it."""
-        if isinstance(record, Skip):
-            tally.skip(record)
-            return b""
-        tally.bytes_in += len(record.data)
+    def _line(self, document: Document | Drop | Skip, context: str, tally: Tally) -> bytes:
+        """The line of a document; nothing if it is left out. The tally counts it."""
         options = self._options
-        try:
-            document = document_of(record, options.read)
-        except Damaged as error:
-            tally.skip(Skip(record.source, record.position, str(error)))
+        if isinstance(document, Skip):
+            tally.skip(document)
             return b""
         if isinstance(document, Drop):
             tally.drop(document.reason)
             return b""
         kept = Tally(documents_in=1, documents_kept=1)
-        text = clean_segments(self._segments(document, record.context, kept.removed), options.filters or (), kept)
+        text = clean_segments(self._segments(document, context, kept.removed), options.filters or (), kept)
         if not text.strip():
             tally.drop("no text left")
             return b""
@@ -115,13 +108,8 @@ class Cleaner:
     def _segments(self, document: Document, context: str, removed: Counter[str]) -> list[Segment]:
         keep_code = self._options.keep_code
         if self._kind == "wikipedia":
-            from .wikis import wiki_of
-            from .wikitext import wikitext_to_text
-
             return wikitext_to_text(document.text, wiki_of(context), removed, keep_code)
         if self._kind == "stackexchange":
-            from .html import html_to_text
-
             title = [Segment(document.title)] if document.title else []
             return title + html_to_text(document.text, removed, keep_code)
         return [Segment(document.text)]

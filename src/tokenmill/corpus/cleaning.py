@@ -13,10 +13,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from .. import __version__
 from ..errors import OptionName, OutputError, require, suggests_options
@@ -26,7 +26,8 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
-from ..sources.blocks import Block, ReadOptions
+from ..options import Argument, Option, Options
+from ..sources.blocks import INPUT, MAX_DOCUMENT_BYTES, Block, ReadOptions
 from ..sources.documents import Chosen, Place, blocks_of, refuse_text
 from ..sources.find import Skip, find_sources, report_skips, shown, size_of
 from .cleaner import KINDS, Cleaner, check_kind
@@ -138,7 +139,7 @@ def _clean_part(
     place: Place | None = Place(*start)
     clean = partial(Cleaner, kind, options)
     meter = Meter(lambda done, total: task.show(done), [size for _, size, _ in parts[part]])
-    with WorkerPool(clean, documents_of, num_workers, options.time_limit, options.document_memory) as pool:
+    with WorkerPool(clean, Block.alone, num_workers, options.time_limit, options.document_memory) as pool:
         results = pool.map(_blocks(kind, options.read, parts[part], Place(*start)))
         while place is not None:
             path = folder / f"shard-{part:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
@@ -171,22 +172,6 @@ def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int)
     while length and buffer[length - 1] & 0xC0 == 0x80:
         length -= 1
     return length - 1
-
-
-def documents_of(block: Block) -> list[Block]:
-    """The block as blocks of one document, or of one skip, each."""
-    parts = []
-    for item in block.items():
-        part = Block()
-        if isinstance(item, Skip):
-            part.skips.append(item)
-        else:
-            part.reset(item.source, item.format, item.position)
-            part.context = item.context
-            part.set_documents([item.data], [0])
-            part.names = [item.id]
-        parts.append(part)
-    return parts
 
 
 def _write_shard(
@@ -317,3 +302,28 @@ def _report(
                 shards.append({"name": state["name"], **numbers, "stored_bytes": state["stored_bytes"]})
     working.refuse_nothing(tally.documents_in - tally.skipped_count, tally.skipped_count, *tally.skipped[:1])
     return CleaningReport.of(kind, tally, shards, settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clean(Options):
+    """Clean a dump into shards of text, and report what was removed.
+
+    Run the same command again to resume an interrupted run.
+
+    tokenmill clean wikipedia enwiki-*-pages-articles-multistream.xml.bz2 -o wiki
+    """
+
+    # fmt: off
+    kind: Annotated[Literal["wikipedia", "stackexchange", "fineweb", "text"], Argument("What the sources are: wikipedia, stackexchange, fineweb or text.")]
+    sources: Annotated[Sequence[str], Argument("Files, folders, globs, URLs, plain or compressed; - is standard input.")]
+    output: Annotated[Path, Option("The folder for the shards; the report is written next to it.", "-o", "--output")]
+    max_document_bytes: Annotated[int, Option("Skip documents with more bytes.", "--max-document", min=1, section=INPUT)] = MAX_DOCUMENT_BYTES
+    # fmt: on
+    options: CleanOptions = field(default_factory=CleanOptions)
+    job: JobOptions = field(default_factory=JobOptions)
+
+    def run(self, *, progress: Progress | None = None) -> CleaningReport:
+        """Clean, or resume an interrupted run."""
+        read = replace(self.options.read, max_document_bytes=self.max_document_bytes)
+        options = replace(self.options, read=read)
+        return clean(self.kind, self.sources, self.output, options=options, job=self.job, progress=progress)

@@ -224,13 +224,10 @@ FILTER_SETS: dict[str, tuple[str, ...]] = {
     # For text that somebody cleaned before, and for text that may hold code: nothing that can be text changes.
     "minimal": ("line-ends", "controls"),
     # For the text of pages, whose markup is gone and whose code blocks no filter sees.
-    "careful": (
-        *("line-ends", "controls", "urls", "emails", "hex", "base64", "repeats", "spaces", "bullets", "blank-lines"),
-    ),
+    "careful": tuple("line-ends controls urls emails hex base64 repeats spaces bullets blank-lines".split()),
     # The rules of the ddtokens clean-up scripts.
-    "ddtokens": (
-        *("line-ends", "urls", "emails", "hex", "base64", "spaced-repeats", "pipes", "long-runs", "spaces"),
-        *("leading-marks", "letterless-lines"),
+    "ddtokens": tuple(
+        "line-ends urls emails hex base64 spaced-repeats pipes long-runs spaces leading-marks letterless-lines".split()
     ),
 }
 

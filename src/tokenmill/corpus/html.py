@@ -17,8 +17,7 @@ PARAGRAPHS = frozenset(  # between blank lines
     "form address".split()
 )
 HEADINGS = {f"h{level}": "\x02" + "#" * level + " " for level in range(1, 7)}
-LISTS = frozenset(["ul", "ol"])
-CELLS = frozenset(["td", "th"])
+LISTS = ("ul", "ol")
 DROPPED = frozenset("script style template noscript iframe object svg head title img video audio canvas".split())
 # The end of a line, the end of a paragraph, the start of a mark: HTML cannot hold these characters.
 LINE, PARAGRAPH, MARK = "\x00", "\x01", "\x02"
@@ -60,7 +59,7 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
         elif tag in DROPPED:
             removed[f"tag: {tag}"] += 1
         elif not tag.startswith(("-", "!")):
-            prose.append(_end_of(tag, len(items)) or (" " if tag in CELLS else ""))
+            prose.append(_end_of(tag, len(items)) or (" " if tag in ("td", "th") else ""))
             if node.child is not None:
                 above.append((node, len(prose)))
                 prose.append(HEADINGS.get(tag, "") if tag != "li" else _item(items))
@@ -108,10 +107,7 @@ def _item(items: list[int]) -> str:
 
 def _end_prose(prose: list[str], segments: list[Segment]) -> None:
     """Close the run of prose: white space as a browser shows it, lines and paragraphs as the elements say."""
-    text = "".join(prose)
-    if MARK in text:
-        text = _MARK.sub(r"\1", text)
-    parts = _ENDS.split(text)  # words, ends, words, ...
+    parts = _ENDS.split(_MARK.sub(r"\1", "".join(prose)))  # words, ends, words, ...
     parts[::2] = [" ".join(words.split()) for words in parts[::2]]
     parts[1::2] = ["\n\n" if PARAGRAPH in ends else "\n" for ends in parts[1::2]]
     text = "".join(parts).strip()

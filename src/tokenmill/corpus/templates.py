@@ -76,11 +76,9 @@ def template_name(written: str) -> str:
 
 def renderer_of(name: str) -> Renderer | None:
     """The function that renders the template `name`, spelled by `template_name`; None for a template to drop."""
-    if name in _RENDERERS:
-        return _RENDERERS[name]
     lower = name.lower()
-    if lower in _RENDERERS:
-        return _RENDERERS[lower]
+    if renderer := _RENDERERS.get(name) or _RENDERERS.get(lower):
+        return renderer
     if lower.startswith("lang-"):
         return _language
     if lower.startswith("formatnum:"):
@@ -92,24 +90,13 @@ def _text(arguments: Arguments) -> str:
     return arguments.first("1", "text", "content")
 
 
-def _second(arguments: Arguments) -> str:
-    return arguments.at(1) or arguments.named.get("text", "")
-
-
-def _last(arguments: Arguments) -> str:
-    return arguments.positional[-1] if arguments.positional else ""
-
-
 def _joined(separator: str) -> Renderer:
     return lambda arguments: separator.join(filter(None, arguments.positional))
 
 
-def _fixed(text: str) -> Renderer:
-    return lambda arguments: text
-
-
-def _between(before: str, after: str) -> Renderer:
-    return lambda arguments: before + _text(arguments) + after if _text(arguments) else ""
+def _written(pattern: str) -> Renderer:
+    """The renderer of a pattern: with the text of the template in place of "…", or nothing if that is empty."""
+    return lambda a: pattern.replace("…", _text(a)) if "…" not in pattern or _text(a) else ""
 
 
 def _language(arguments: Arguments) -> str:
@@ -267,11 +254,6 @@ def _as_of(arguments: Arguments) -> str:
     return f"{words if 'lc' in arguments.named else words.capitalize()} {date}" if date else ""
 
 
-def _old_style_date(arguments: Arguments) -> str:
-    day, year, old = arguments.at(0), arguments.at(1), arguments.at(2)
-    return f"{day} [O.S. {old}] {year}".strip() if old else f"{day} {year}".strip()
-
-
 def _quotation(arguments: Arguments) -> str:
     text = arguments.first("text", "quote", "quotetext", "1")
     by = next(
@@ -287,24 +269,17 @@ def _ship(arguments: Arguments) -> str:
     return f"{arguments.name.upper()} {arguments.at(0)}".strip()
 
 
-def _ship_class(arguments: Arguments) -> str:
-    return f"{arguments.at(0)}-class {arguments.at(1)}".strip()
-
-
-def _tagged(tag: str) -> Renderer:
-    return lambda arguments: f"<{tag}>{_text(arguments)}</{tag}>"
-
-
-# The templates that contain text, by renderer; names in lower case, "_" for a space.
-_TABLE: tuple[tuple[Renderer, str], ...] = (
+# The templates that contain text, by renderer or pattern; names in lower case, "_" for a space.
+_TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
         nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold
         italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
         tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link midsize flag
         flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
         zh-hant keep kern nihongo2"""),
-    (_second, "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
-    (_last, "transl transliteration translit rtl-lang columns-list plainlist"),
+    (lambda a: a.at(1) or a.named.get("text", ""),
+        "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
+    (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
     (_joined(" "), "linktext gaps sortname"),
     (_joined("+"), "keypress key_press key"),
     (_joined("-"), "respell"),
@@ -320,38 +295,35 @@ _TABLE: tuple[tuple[Renderer, str], ...] = (
         date dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
         start_date_and_age bda dda"""),
     (_as_of, "as_of asof"),
-    (_old_style_date, "oldstyledate oldstyledatedy oldstyledateny"),
+    (lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}".strip() if a.at(2) else f"{a.at(0)} {a.at(1)}".strip(),
+        "oldstyledate oldstyledatedy oldstyledateny"),
     (_quotation, """
         quote quotation blockquote block_quotation cquote bquote poemquote poem_quote verse centered_pull_quote
         quote_without_source"""),
     (_ship, """
         ship uss hms hmas hmcs hmnzs hmhs rms ss mv ms sms usns uscgc usrc usat hnlms rfa rv sv tss ps css ins jds"""),
-    (_ship_class, "sclass sclass- sclass2 sclass2-"),
-    (_tagged("sup"), "sup superscript"),
-    (_tagged("sub"), "sub subscript"),
-    (_between("c. ", ""), "circa c. ca. ca"),
-    (_between("fl. ", ""), "fl. floruit"),
-    (_between("⟨", "⟩"), "angbr angbr_ipa angle_bracket angular_brackets"),
-    (_between("|", "|"), "abs"),
-    (_between("√", ""), "radic sqrt"),
-    (_between("[", "]"), "bracket square_bracket"),
-    (_between("{", "}"), "brace"),
-    (_between("ISBN ", ""), "isbn isbnt"),
-    (_fixed("\u00a0"), "nbsp space spaces spc nnbsp thinsp thin_space hsp hair_space ensp emsp indent 0 px1 px2"),
-    (_fixed(" – "), "snd spnd dash spaced_ndash spaced_en_dash spndash"),
-    (_fixed("–"), "ndash endash en_dash nsndns –"),
-    (_fixed("—"), "mdash emdash em_dash mdashb —"),
-    (_fixed(" · "), "· •  dot middot bull bullet bold_middot dotw ·w •w"),
-    (_fixed("|"), "! pipe"),
-    (_fixed("="), "= equal equals"),
-    (_fixed("’s"), "'s"),
-    (_fixed("'"), "' apostrophe"),
-    (_fixed("ʻ"), "okina"),
-    (_fixed("π"), "pi"),
-    (_fixed("♯"), "sharp music/sharp"),
-    (_fixed("♭"), "flat music/flat"),
-    (_fixed("→"), "rarr right_arrow yields"),
-    (_fixed("⇌"), "eqm"),
-    (_fixed("°"), "deg degree"),
+    (lambda a: f"{a.at(0)}-class {a.at(1)}".strip(), "sclass sclass- sclass2 sclass2-"),
+    (lambda a: f"<sup>{_text(a)}</sup>", "sup superscript"),
+    (lambda a: f"<sub>{_text(a)}</sub>", "sub subscript"),
+    ("c. …", "circa c. ca. ca"),
+    ("fl. …", "fl. floruit"),
+    ("⟨…⟩", "angbr angbr_ipa angle_bracket angular_brackets"),
+    ("|…|", "abs"),
+    ("√…", "radic sqrt"),
+    ("[…]", "bracket square_bracket"),
+    ("{…}", "brace"),
+    ("ISBN …", "isbn isbnt"),
+    ("\u00a0", "nbsp space spaces spc nnbsp thinsp thin_space hsp hair_space ensp emsp indent 0 px1 px2"),
+    (" – ", "snd spnd dash spaced_ndash spaced_en_dash spndash"),
+    (" · ", "· •  dot middot bull bullet bold_middot dotw ·w •w"),
 )  # fmt: skip
-_RENDERERS = {name.replace("_", " "): renderer for renderer, names in _TABLE for name in names.split()}
+_SIGNS = """
+    !:| pipe:| =:= equal:= equals:= 's:’s ':' apostrophe:' okina:ʻ pi:π sharp:♯ music/sharp:♯ flat:♭ music/flat:♭ rarr:→
+    right_arrow:→ yields:→ eqm:⇌ deg:° degree:° ndash:– endash:– en_dash:– nsndns:– –:– mdash:— emdash:— em_dash:— mdashb:— —:—
+"""
+_ROWS = [*_TABLE, *((pair.rpartition(":")[2], pair.rpartition(":")[0]) for pair in _SIGNS.split())]
+_RENDERERS = {
+    name.replace("_", " "): renderer if callable(renderer) else _written(renderer)
+    for renderer, names in _ROWS
+    for name in names.split()
+}

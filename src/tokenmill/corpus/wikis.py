@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-FILE, CATEGORY = "6", "14"
 
 # Names of the file namespace that the head of a dump does not list: old ones, and those of other wikis in copied text.
 FILE_NAMES = """
@@ -22,7 +18,7 @@ category kategorie catégorie categoría categoria categorie kategoria kategóri
 """.split()
 
 # Sections that contain only references or external links.
-REFERENCE_SECTIONS = """
+_SECTIONS = """
 references|reference|notes|footnotes|notes and references|references and notes|citations|sources|works cited|endnotes
 external links|external link|external references|links
 einzelnachweise|quellen|weblinks|anmerkungen|fußnoten|nachweise|références|notes et références|liens externes|lien externe
@@ -35,6 +31,7 @@ dış bağlantılar|notlar|παραπομπές|εξωτερικοί σύνδε�
 pranala luar|مراجع|المراجع|وصلات خارجية|روابط خارجية|منابع|پانویس|پیوند به بیرون|הערות שוליים|קישורים חיצוניים
 सन्दर्भ|बाहरी कड़ियाँ|脚注|出典|外部リンク|参考资料|參考資料|参考文献|參考文獻|外部链接|外部連結|注释|注釋|각주|외부 링크|อ้างอิง|แหล่งข้อมูลอื่น
 """
+REFERENCE_SECTIONS = frozenset(_SECTIONS.strip().replace("\n", "|").split("|"))
 
 # The name of the language that {{lang-xx}} of the English wiki shows before the words.
 LANGUAGE_NAMES = dict(
@@ -58,24 +55,13 @@ INTERLANGUAGE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Wiki:
-    """A wiki's language code and the lower-case prefixes of the links that are not text."""
-
-    language: str
-    file_prefixes: frozenset[str]
-    category_prefixes: frozenset[str]
-    reference_sections: frozenset[str]
-
-
 @lru_cache(maxsize=64)
-def wiki_of(context: str) -> Wiki:
-    """The wiki that the head of a dump describes; see `wikipedia.records`. For "", all known names."""
-    known: dict[str, Any] = json.loads(context) if context else {"language": "en", "namespaces": {}}
-    names = known["namespaces"]
+def wiki_of(context: str) -> dict[str, str]:
+    """The prefixes of the links that are not text, in lower case, with what reports call them.
 
-    def prefixes(key: str, others: list[str]) -> frozenset[str]:
-        return frozenset(name.replace("_", " ").casefold() for name in (*others, names.get(key, "")) if name)
-
-    sections = REFERENCE_SECTIONS.strip().replace("\n", "|").split("|")
-    return Wiki(known["language"], prefixes(FILE, FILE_NAMES), prefixes(CATEGORY, CATEGORY_NAMES), frozenset(sections))
+    context: what the head of a dump says; see `dumps.DUMPS`. For "", all known names.
+    """
+    names: dict[str, str] = json.loads(context or "{}")
+    kinds = (("14", "link: Category", CATEGORY_NAMES), ("6", "link: File", FILE_NAMES))
+    prefixes = ((name, kind) for key, kind, others in kinds for name in (*others, names.get(key, "")) if name)
+    return {name.replace("_", " ").casefold(): kind for name, kind in prefixes}

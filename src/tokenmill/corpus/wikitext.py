@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from .latex import SUBSCRIPTS, latex_to_text, script_text
 from .templates import Arguments, renderer_of, template_name
-from .wikis import INTERLANGUAGE, Wiki, wiki_of
+from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 
 # Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
 # dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
@@ -102,11 +102,11 @@ class Segment(NamedTuple):
 
 
 def wikitext_to_text(
-    wikitext: str, wiki: Wiki | None = None, removed: Counter | None = None, keep_code: bool = True
+    wikitext: str, wiki: dict[str, str] | None = None, removed: Counter | None = None, keep_code: bool = True
 ) -> list[Segment]:
     """The text of a page as segments; code blocks are the verbatim ones.
 
-    wiki: whose names of namespaces and sections to know; without it those of many wikis are known.
+    wiki: see `wiki_of`; without it the names of many wikis are known.
     removed: counts what is dropped, by kind and name.
 
     >>> wikitext_to_text("'''Bern''' ([[German language|German]]) is {{convert|540|m|ft}} high.<ref>x</ref>")
@@ -128,7 +128,7 @@ class _Frame(NamedTuple):
 class _Page:
     """One page on its way to text: what is set aside of it, and what was removed from it."""
 
-    def __init__(self, wiki: Wiki, removed: Counter, keep_code: bool) -> None:
+    def __init__(self, wiki: dict[str, str], removed: Counter, keep_code: bool) -> None:
         self._wiki, self._removed, self._keep_code = wiki, removed, keep_code
         self._held: list[tuple[str, bool]] = []
 
@@ -205,9 +205,7 @@ class _Page:
             if len(whole) > 3 and whole[-2:] in ("}}", "]]"):
                 frame = self._open(whole[:2], text, start + 2, len(out), opened["{{"])
                 out += ("" if frame.kept and whole[0] == "{" else whole[:2], whole[2:-2])
-                self._close(frame, out, whole[-2:])
-                if whole[0] == "{" and out[-1] == MARK and _RAISING.match(text, at):
-                    out[-1] = GAP
+                self._close(frame, out, whole[-2:], _RAISING.match(text, at) is not None)
                 continue
             bracket = token[0].strip("\n \t:*#;").lower()[:2]
             if bracket in ("{{", "[[", "{|", "<t"):
@@ -224,9 +222,7 @@ class _Page:
                 out[inner.start] = ""
             frame = stack.pop()
             opened[bracket] -= 1
-            self._close(frame, out, token[0])
-            if bracket == "{{" and out[-1] == MARK and _RAISING.match(text, at):
-                out[-1] = GAP
+            self._close(frame, out, token[0], _RAISING.match(text, at) is not None)
         out.append(text[at:])
         return _without_unclosed(out, stack)
 
@@ -237,23 +233,21 @@ class _Page:
         if bracket == "[[":
             prefix = _PREFIX.match(text, at)
             name = prefix[1].replace("_", " ") if prefix else ""
-            lower = name.casefold()
-            if lower in self._wiki.file_prefixes:
-                return _Frame(bracket, start, "link: File", False)
-            if lower in self._wiki.category_prefixes:
-                return _Frame(bracket, start, "link: Category", False)
+            if kind := self._wiki.get(name.casefold()):
+                return _Frame(bracket, start, kind, False)
             return _Frame(bracket, start, "", INTERLANGUAGE.fullmatch(name) is None)
         return _Frame(bracket, start, "table", False)
 
-    def _close(self, frame: _Frame, out: list[str], token: str) -> None:
-        """Drop or render what the frame holds, or leave it, as for links, to the next pass."""
+    def _close(self, frame: _Frame, out: list[str], token: str, raising: bool) -> None:
+        """Drop or render what the frame holds, or leave it, as for links, to the next pass. raising: see GAP."""
         if frame.bracket == "[[" and frame.kept:
             out.append(token)
             return
         inner = out[frame.start :]
         del out[frame.start :]
         if frame.bracket == "{{":
-            out.append(self._template(frame, inner))
+            text = self._template(frame, inner)
+            out.append(GAP if raising and text == MARK else text)
         elif frame.name or "|" not in "".join(inner):
             self._removed[frame.name or "link: language"] += 1
             out.append(MARK)
@@ -279,8 +273,7 @@ class _Page:
 
     def _inline(self, text: str) -> str:
         text = text.replace(PIPE, "|").replace(EQUALS, "=")
-        if "-{" in text:
-            text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
+        text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
         if GAP in text:  # a formula without one of its parts says something else: all of it goes
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
@@ -296,21 +289,16 @@ class _Page:
                 break
         text = _OUTSIDE.sub(lambda match: match[1] or MARK, text)
         text = _UNCLOSED_OUTSIDE.sub(MARK, text)
-        if "''" in text:
-            text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
-        if "__" in text:
-            text = _MAGIC.sub(MARK, text)
-        return html.unescape(text)
+        text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
+        return html.unescape(_MAGIC.sub(MARK, text))
 
     def _label(self, match: re.Match) -> str:
         """Return the text that a link shows: its label, or the title it leads to."""
         target, label = match[1].strip(), match[2]
         if label and label.strip():
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
-        if target[:1] == ":":
-            prefix = target[1:].partition(":")[0].strip().casefold()
-            if prefix in self._wiki.category_prefixes or prefix in self._wiki.file_prefixes:
-                return MARK
+        if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki:
+            return MARK
         if ":" in target:
             target = _PROJECTS.sub("", target.lstrip(":"))
         target = target.lstrip("#")
@@ -333,7 +321,7 @@ class _Page:
                 if left_out and level > left_out:
                     continue
                 headings = [h for h in headings if h[0] < level]
-                left_out = level if title.casefold() in self._wiki.reference_sections else 0
+                left_out = level if title.casefold() in REFERENCE_SECTIONS else 0
                 if left_out:
                     self._removed[f"section: {title}"[:50]] += 1
                 else:

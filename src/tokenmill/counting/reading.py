@@ -117,7 +117,7 @@ class FileCount:
 
     def state(self, threads: Threads) -> dict[str, Any]:
         """For `resume`, while all threads are between two blocks."""
-        unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
+        unfinished = [[source.number, *source.place] for source in self._open if not source.done]
         return {
             "documents": threads.documents,
             "bytes_of": threads.bytes_of(),
@@ -132,7 +132,7 @@ class FileCount:
         unfinished = {number: place for number, *place in state["places"]["unfinished"]}
         for number, place in unfinished.items():
             source = self._opened(number)
-            source.resume(place)
+            source.place = place
             self._open.append(source)
         done = (source for number, source in enumerate(self._paths[: self._next]) if number not in unfinished)
         self._read = sum(map(size_of, done))
@@ -169,12 +169,12 @@ class FileCount:
         return opened
 
     def _forget_done(self) -> None:
-        self._read += sum(source.stored_position() for source in self._open if source.done)
+        self._read += sum(source.stored for source in self._open if source.done)
         self._open = [source for source in self._open if not source.done]
 
     def _stored_position(self) -> int:
         with self._lock:
-            return self._read + sum(source.stored_position() for source in self._open)
+            return self._read + sum(source.stored for source in self._open)
 
     def _report(self, skips: list[Skip]) -> None:
         with self._lock:

@@ -13,20 +13,11 @@ R = TypeVar("R")
 
 
 def map_in_order(
-    pool: Executor | None,
-    function: Callable[[T], R],
-    items: Iterable[T],
-    at_once: int = 4,
-    watch: Callable[[], None] = lambda: None,
+    pool: Executor | None, function: Callable[[T], R], items: Iterable[T], at_once: int = 4
 ) -> Iterator[R]:
-    """Like pool.map, but only `at_once` calls run or have a result that waits. Without a pool, this thread makes them.
-
-    watch: called ten times a second; without a pool, after each call.
-    """
+    """Like pool.map, but only `at_once` calls run or have a result that waits. Without a pool, this thread makes them."""
     if pool is None:
-        for item in items:
-            yield function(item)
-            watch()
+        yield from map(function, items)
         return
     items = iter(items)
     waiting: deque[Future[R]] = deque()
@@ -37,8 +28,7 @@ def map_in_order(
             if not waiting:
                 return
             while not waiting[0].done():
-                wait([waiting[0]], 0.1)
-                watch()
+                wait([waiting[0]], 0.1)  # Ctrl-C is heard between two waits
             yield waiting.popleft().result()
     finally:
         for future in waiting:

@@ -14,21 +14,11 @@ if TYPE_CHECKING:
 # Called as progress(stage, done, total), often bytes of the sources as they are stored. total is None if it is unknown.
 Progress = Callable[[str, int, int | None], None]
 
-
 STAGES = {
-    "clean": "Cleaning",
-    "count": "Counting",
-    "encode": "Encoding",
-    "verify": "Verifying",
-    "join": "Joining",
-    "segment": "Encoding pretokens",
-    "replay": "Replaying merges",
-    "reachable tokens": "Reaching tokens",
-    "sample": "Public sample",
-    "load": "Loading",
-    "merge": "Merging",
-    "index": "Indexing",
-}
+    "clean": "Cleaning", "count": "Counting", "encode": "Encoding", "verify": "Verifying", "join": "Joining",
+    "segment": "Encoding pretokens", "replay": "Replaying merges", "reachable tokens": "Reaching tokens",
+    "sample": "Public sample", "load": "Loading", "merge": "Merging", "index": "Indexing",
+}  # fmt: skip
 BYTES = ("clean", "count", "encode", "verify", "join")  # the stages that are measured in bytes
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from ..errors import UsageError
 from ..options import Option, Options
@@ -114,13 +114,6 @@ class Task:
 Work = Callable[[int, Task], Any]
 
 
-class Result(NamedTuple):
-    """value: what `do` returned. resumed: whether the part was finished by an earlier run."""
-
-    value: Any
-    resumed: bool
-
-
 def do_parts(
     stage: str,
     sizes: Sequence[int | None],
@@ -129,8 +122,8 @@ def do_parts(
     job: JobOptions,
     on_skip: OnSkip | None = None,
     progress: Progress | None = None,
-) -> list[Result]:
-    """Do all parts that are not finished, and return the results of all, in order.
+) -> list[tuple[Any, bool]]:
+    """Do all parts that are not finished. Return for each the value of `do`, and whether an earlier run has finished it.
 
     stage: the name of the work, for progress and for the names of states.
     sizes: of each part, in bytes of its sources; None where unknown.
@@ -160,7 +153,7 @@ def do_parts(
         for skip in state["skips"]:
             if on_skip is not None:
                 on_skip(Skip(**skip))
-        results.append(Result(state["value"], part in resumed))
+        results.append((state["value"], part in resumed))
     return results
 
 

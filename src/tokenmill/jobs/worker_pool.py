@@ -17,12 +17,17 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from ..errors import TokenmillError
+from ..kernels.machine import limit_memory_growth
 from .in_order import map_in_order
-from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answer, send
 
+NO_MEMORY = "it needs more memory than the limit for one document"
+OUT_OF_MEMORY = 3  # the exit code of a worker that could not even receive a batch
+
+# For each batch ("done", what the task gave) or ("failed", why).
+Answer = tuple[str, Any]
 Tag = TypeVar("Tag")
 Answers = list[tuple[Any, Answer]]  # of a batch, or of its documents: what the worker got, and what became of it
 
@@ -79,45 +84,34 @@ class WorkerPool:
 
     def _try(self, batch: Any) -> Answer:
         worker: _Worker | None = getattr(self._of_thread, "worker", None)
-        try:
-            if worker is None:
-                worker = self._of_thread.worker = _Worker(self._seconds)
-                self._all.append(worker)
-                worker.work(self._start)
-            if self._closed:
-                raise TokenmillError("the workers were stopped")
-            worker.started = True
-            return worker.work(batch)
-        except _Died as death:
-            assert worker is not None
+        how: str = "ready"
+        answer: Any = None
+        if worker is None:
+            worker = self._of_thread.worker = _Worker()
+            self._all.append(worker)
+            how, answer = worker.work(self._start)
+        started = how == "ready"
+        if started and not self._closed:
+            how, answer = worker.work(batch, self._seconds)
+        if how == "died":
             self._of_thread.worker = None
             self._all.remove(worker)
             worker.kill()
-            if self._closed:
-                raise TokenmillError("the workers were stopped") from death
-            if not worker.started:
-                raise TokenmillError(f"a worker process cannot work: {death.reason}") from death
-            return "failed", str(death)
-
-
-class _Died(Exception):
-    """Says what became of the batch. reason: how the process ended."""
-
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+        if self._closed:
+            raise TokenmillError("the workers were stopped")
+        if not started:
+            raise TokenmillError(f"a worker process cannot work: {answer[1]}")
+        return ("failed", answer[0]) if how == "died" else (how, answer)
 
 
 class _Worker:
-    """One process, and the pipes to it. seconds: the processor time for a batch; by the clock it has twenty times as long."""
+    """One process, and the pipes to it."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self.started = False
+    def __init__(self) -> None:
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         package_home = str(Path(__file__).resolve().parents[2])
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"from {__package__}.worker_process import main; main()"],
+            [sys.executable, "-c", f"from {__name__} import serve; serve()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
@@ -125,8 +119,11 @@ class _Worker:
             env=os.environ | {"PYTHONPATH": os.pathsep.join([package_home, *filter(None, sys.path)])},
         )
 
-    def work(self, batch: Any) -> Any:
-        """The worker's answer, of the first batch "ready"; raises _Died if it ends, or gives none in time."""
+    def work(self, batch: Any, seconds: float = 0.0) -> Answer:
+        """The worker's answer, to the first batch "ready"; without one "died", with why that is and how the process ended.
+
+        seconds: the processor time that it may take; by the clock it has twenty times as long. 0 for no limit.
+        """
         assert self._process.stdin is not None and self._process.stdout is not None
         too_slow = threading.Event()
 
@@ -134,25 +131,25 @@ class _Worker:
             too_slow.set()
             self._process.kill()
 
-        clock = threading.Timer(20 * self._seconds, end)
-        if self.started:
+        clock = threading.Timer(20 * seconds, end)
+        if seconds:
             clock.start()
         try:
             send(self._process.stdin, batch)
             return pickle.load(self._process.stdout)
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             code = self._process.wait()
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
             message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
             # A process that a signal ended wrote its messages before, over another document.
             reason = signal.Signals(-code).name if code < 0 else f"code {code}: {message}"
             if too_slow.is_set():
-                raise _Died(f"it took more than {20 * self._seconds:g} s", reason) from error
+                return "died", (f"it took more than {20 * seconds:g} s", reason)
             if reason == "SIGPROF":
-                raise _Died(f"it took more than {self._seconds:g} s of processor time", reason) from error
+                return "died", (f"it took more than {seconds:g} s of processor time", reason)
             if code == OUT_OF_MEMORY:
-                raise _Died(NO_MEMORY, reason) from error
-            raise _Died(f"it crashed the process that read it ({reason})", reason) from error
+                return "died", (NO_MEMORY, reason)
+            return "died", (f"it crashed the process that read it ({reason})", reason)
         finally:
             clock.cancel()
 
@@ -164,3 +161,50 @@ class _Worker:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
+
+
+def send(pipe: IO[bytes], value: Any) -> None:
+    """Write one value to the other side, which reads it with `pickle.load`."""
+    pickle.dump(value, pipe)
+    pipe.flush()
+
+
+def serve() -> None:
+    """Apply a task to batches from standard input, in a worker's process, and write the answers to standard output, pickled."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    channel = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints goes to the messages
+    try:
+        make_task, seconds, memory = pickle.load(sys.stdin.buffer)
+        task = make_task()
+        send(channel, ("ready", None))
+        limit_memory_growth(memory)
+        while True:
+            try:
+                batch = pickle.load(sys.stdin.buffer)
+            except MemoryError:  # half of it is still in the pipe
+                os._exit(OUT_OF_MEMORY)
+            send(channel, _answer(task, batch, seconds))
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+        pass  # the pool is done, or was killed
+    os._exit(0)
+
+
+def _answer(task: Callable[[Any], Any], batch: Any, seconds: float) -> Answer:
+    _limit_time(seconds)
+    try:
+        return "done", task(batch)
+    except MemoryError:
+        return "failed", NO_MEMORY
+    except RecursionError:
+        return "failed", "it is nested too deeply"
+    except Exception as error:  # a parser that a document confuses must not end a run of days
+        return "failed", f"{type(error).__name__}: {error}"
+    finally:
+        _limit_time(0)
+
+
+def _limit_time(seconds: float) -> None:
+    """End the process, inside C code too, after so much processor time; 0 for no limit."""
+    if hasattr(signal, "setitimer"):  # Windows has only the pool's limit of time by the clock
+        signal.setitimer(signal.ITIMER_PROF, seconds)

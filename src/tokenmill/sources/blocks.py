@@ -98,14 +98,11 @@ class Document:
 class Record(NamedTuple):
     """One document as it is in its source, not parsed yet.
 
-    format: the reader that made it.
-    position: its place in its source, for messages: "line 7".
+    id: see `Document`; a record may contain another.
     context: what the reader found out about the whole source and needs for each of its records.
     """
 
-    format: str
     source: str
-    position: str
     data: bytes
     id: str = ""
     context: str = ""
@@ -122,6 +119,11 @@ class Damaged(Exception):
     """A record that cannot be read as a document; the message says why."""
 
 
+def text_document(record: Record) -> Document:
+    """A record that is text already."""
+    return Document(record.data.decode(), record.source, record.id)
+
+
 class Block:
     """Some documents of one source, in order. Reused from block to block: `draw` fills it again.
 
@@ -132,6 +134,7 @@ class Block:
     utf8: whether documents that are not UTF-8 are left out.
     skips: what could not be read in this block or before it.
     place: where to resume after this block; a list that JSON can hold.
+    document: makes a Document of a Record, or a Drop where it is of a kind that is left out; raises Damaged or UnicodeDecodeError.
     """
 
     def __init__(self, buffer: bytearray | None = None) -> None:
@@ -142,6 +145,7 @@ class Block:
     def reset(self, source: str, format: str, label: str) -> None:
         """Empty the block. label: what the numbers of its documents count, such as "line"."""
         self.source, self.format, self.label = source, format, label
+        self.document: Callable[[Record], Document | Drop] = text_document
         self.data: bytes | bytearray | memoryview = b""
         self.ends = array("Q")
         self.numbers: Sequence[int] | None = None  # of the documents in their source
@@ -224,24 +228,14 @@ class Block:
         self.set_documents([texts[i] for i in kept], numbers and [numbers[i] for i in kept])
         self.names = names and [names[i] for i in kept]
 
-    def read(
-        self,
-        texts: list[bytes],
-        names: list[str | None] | None,
-        chosen: Iterable[int],
-        document: Callable[[Record], Document | Drop],
-    ) -> None:
-        """Put texts and names in place of the records; those of the chosen records are what `document` makes of them."""
+    def read(self, texts: list[bytes], names: list[str | None] | None, chosen: Iterable[int]) -> None:
+        """Put texts and names in place of the records; those of the chosen records are read one by one."""
         gone, replaced, first = set(), 0, ""
         for i in chosen:
-            try:
-                made = document(self.record(i))
-            except Damaged as error:
-                self.skips.append(Skip(self.source, self.position(i), str(error)))
+            made = self.item(i)
+            if not isinstance(made, Document):
                 gone.add(i)
-                continue
-            if isinstance(made, Drop):
-                gone.add(i)
+                self.skips += [made] if isinstance(made, Skip) else []
                 continue
             texts[i] = made.text.encode()
             if names is not None:
@@ -257,21 +251,40 @@ class Block:
             reason = f"{plural(replaced, 'lone surrogate')} in JSON became U+FFFD, from here on"
             self.skips.append(Skip(self.source, first, reason, left_out=False))
 
-    def items(self) -> list[Record | Skip]:
-        """The records and the skips, in the order of the source."""
-        items: list[Record | Skip] = [*self.records(), *self.skips]
-        n, numbers = len(self.ends), [*(self.numbers or range(len(self.ends))), *self._skipped]
-        order = sorted(range(len(numbers)), key=numbers.__getitem__) if len(numbers) > n else range(n)
-        return [*(items[i] for i in order), *items[len(numbers) :]]
+    def order(self) -> list[int]:
+        """The numbers for `item` in the order of the source: of the documents, and from `len(ends)` on of the skips."""
+        numbers = [*(self.numbers or range(len(self.ends))), *self._skipped]
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        return [*order, *range(len(numbers), len(self.ends) + len(self.skips))]
 
-    def records(self) -> Iterator[Record]:
-        """The documents one by one, each a Python object."""
-        return map(self.record, range(len(self.ends)))
+    def item(self, i: int) -> Document | Drop | Skip:
+        """Document i, or why it is left out."""
+        if i >= len(self.ends):
+            return self.skips[i - len(self.ends)]
+        try:
+            return self.document(Record(self.source, self.data_of(i), self.name(i), self.context))
+        except (Damaged, UnicodeDecodeError) as error:
+            reason = str(error) if isinstance(error, Damaged) else why_not_utf8(error.object)
+            return Skip(self.source, self.position(i), reason)
 
-    def record(self, i: int) -> Record:
-        """Document i as a Python object."""
-        data = bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
-        return Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
+    def data_of(self, i: int) -> bytes:
+        """The bytes of document i."""
+        return bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+
+    def alone(self) -> list[Block]:
+        """The documents and skips, each in a block of its own."""
+        parts = []
+        for i in self.order():
+            part = Block()
+            if i < len(self.ends):
+                part.reset(self.source, self.format, self.position(i))
+                part.document, part.context = self.document, self.context
+                part.set_documents([self.data_of(i)], [0])
+                part.names = [self.name(i)]
+            else:
+                part.skips.append(self.skips[i - len(self.ends)])
+            parts.append(part)
+        return parts
 
 
 class BlockSource:
@@ -280,15 +293,20 @@ class BlockSource:
     span: where to begin and to end, for sources that are divided among machines: bytes, or row groups of Parquet.
         Each document is in exactly one of the neighbouring spans.
     ids: whether to read the ids that are stored with the documents.
+    place: where the next block begins. Reading goes on at the place that is put there before the first block is drawn.
+    stored: the number of stored bytes that were read.
     """
 
     format = "text"
     label = ""
+    has_fields = False
+    place: list[int]
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         self.source = source
         self.name = shown(source)
         self.number = 0  # its place among the sources
+        self.stored = 0
         self.lock = threading.Lock()
         self.done = False
         self._options = options
@@ -296,6 +314,7 @@ class BlockSource:
         self._ids = ids
         self._opened = False
         self.utf8 = True  # of its blocks
+        self.document: Callable[[Record], Document | Drop] = text_document
 
     def draw(self, block: Block, pause: Pause = lambda: None) -> bool:
         """Read the next block; False if there is none. `pause` is called now and then while a pipe is empty.
@@ -306,7 +325,7 @@ class BlockSource:
             if self.done:
                 return False
             block.reset(self.name, self.format, self.label)
-            block.utf8 = self.utf8
+            block.utf8, block.document = self.utf8, self.document
             try:
                 if not self._opened:
                     self._opened = True
@@ -319,22 +338,10 @@ class BlockSource:
             except BaseException:
                 self.close()
                 raise
-            block.place = self.place()
+            block.place = self.place
             if self.done:
                 self.close()
         return True
-
-    def place(self) -> list[int]:
-        """Return the position of the last block, for `resume`; no thread may be drawing."""
-        raise NotImplementedError
-
-    def resume(self, place: list[int]) -> None:
-        """Begin at a `place` and not at the front; before the first block is drawn."""
-        raise NotImplementedError
-
-    def stored_position(self) -> int:
-        """Return the number of stored bytes read so far."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Draw no more, and close the file."""
@@ -353,6 +360,7 @@ class StreamSource(BlockSource):
     """A source that is read as a stream of bytes. A place begins with a position in them.
 
     binary: what to do if its first 64 KiB are not text, as in CountOptions; None does not look.
+    stream: opened already, with nothing read of it, or None.
     """
 
     def __init__(
@@ -360,64 +368,55 @@ class StreamSource(BlockSource):
     ) -> None:
         super().__init__(source, options, span)
         self._binary = binary
-        self._stream: ByteStream | None = None
-        self._start = 0
+        self.stream: ByteStream | None = None
+        self.place = [0]
         self._span_start = 0
         self._end: int | None = None  # of the span
+        self._cut: Cut | None = None
         self._rest = b""  # read, but not given out
-        self._was_read = 0
-
-    def use(self, stream: ByteStream) -> None:
-        """Read a stream that was opened already, of which nothing is read."""
-        self._stream = stream
-
-    def place(self) -> list[int]:
-        return [self._position()]
-
-    def resume(self, place: list[int]) -> None:
-        self._start = place[0]
-
-    def stored_position(self) -> int:
-        stream = self._stream
-        return self._was_read if stream is None else stream.stored_position()
 
     def close(self) -> None:
-        self.done = True
-        if self._stream is not None:
-            self._start, self._was_read = self._position(), self._stream.stored_position()
-            self._rest = b""
-            self._stream.close()
-            self._stream = None
+        self.done, self._rest = True, b""
+        if self.stream is not None:
+            self.stream.close()
+            self.stream = None
 
     def _position(self) -> int:
         """Return the number of bytes of text given out so far."""
-        if self._stream is None or not self._opened:
-            return self._start
-        return self._stream.position - len(self._rest)
+        assert self.stream is not None
+        return self.stream.position - len(self._rest)
 
     def _open(self, pause: Pause) -> None:
-        self._stream = self._stream or ByteStream(self.source, pause)
-        if self._binary in ("error", "skip") and (reason := _why_binary(self._stream.peek(HEAD))):
+        self.stream = self.stream or ByteStream(self.source, pause)
+        if self._binary in ("error", "skip") and (reason := _why_binary(self.stream.peek(HEAD))):
             if self._binary == "error":
                 raise InputError(f"{self.name}: looks binary: {reason}")
             self.done = True
             return
         if self._span is not None:
             self._span_start, self._end = map(self._boundary, self._span)
-            self._start = max(self._start, self._span_start)
-        if self._start:
-            self._stream.seek(self._start, pause)
+        if start := max(self.place[0], self._span_start):
+            self.stream.seek(start, pause)
 
     def _boundary(self, offset: int) -> int:
-        """Return the first place where the text may be divided, at or after `offset`."""
-        raise NotImplementedError
+        """Return the first place at or after `offset` where the text may be divided: anywhere without `_cut`."""
+        size = HEAD
+        while offset and self._cut is not None:
+            window = bytearray(size)
+            with ByteStream(self.source) as stream:
+                stream.seek(offset)
+                n = stream.readinto(window)
+            if (place := self._cut(window, 0, n)) or n < size:  # the end of the file is such a place
+                return offset + (place or n)
+            size *= 2
+        return offset
 
     def _read_on(self, block: Block) -> tuple[int, bool]:
         """Put what was left, and as much again or a block, into the buffer; its length, and whether that is the end.
 
         Raises InputError at damage, when all text before it was given.
         """
-        stream, length = self._stream, len(self._rest)
+        stream, length = self.stream, len(self._rest)
         assert stream is not None
         size = max(BLOCK, 2 * length)
         if len(block.buffer) != size:
@@ -429,7 +428,7 @@ class StreamSource(BlockSource):
                 wanted = wanted[: max(0, self._end - stream.position)]
             got = stream.readinto(wanted)
             wanted.release()
-        self._rest = b""
+        self._rest, self.stored = b"", stream.stored_position()
         return length + got, got < size - length and not stream.damaged
 
 
@@ -442,14 +441,6 @@ def _why_binary(head: bytes) -> str:
     if 3 * bad <= len(head):
         return ""
     return f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
-
-
-def decode(data: bytes) -> str:
-    """The text of UTF-8 `data`; raises Damaged if it is not UTF-8."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Damaged(why_not_utf8(data)) from error
 
 
 def why_not_utf8(data: bytes, start: int = 0) -> str:

@@ -31,43 +31,19 @@ THREADS_FROM = 1 << 20  # stored bytes of a .bz2: starting threads costs more th
 MOST_THREADS = 8  # a block of a .bz2 is 46 MB of plain bytes at most, and each thread has two
 
 
-def _limited(member: Any, data: Any) -> Iterator[bytes]:
-    """Of bz2 and lzma."""
-    yield member.decompress(data, PLAIN_STEP)
-    while not member.eof and not member.needs_input:
-        yield member.decompress(b"", PLAIN_STEP)
-
-
-def _zlib_limited(member: Any, data: Any) -> Iterator[bytes]:
-    """Of zlib and ISA-L."""
-    while data:
-        yield member.decompress(data, PLAIN_STEP)
-        data = member.unconsumed_tail
-
-
-def _unlimited(member: Any, data: Any) -> Iterator[bytes]:
-    """Of zstandard."""
-    yield member.decompress(data)
-
-
 class MemberReader:
     """An iterator of the plain bytes of all members of a compressed file. Zeros between members are padding.
 
     begun: the first bytes, which were read from the file already.
     new: makes the decompressor of one member.
-    pieces: what it makes of some stored bytes, in pieces.
+    steps: whether that can return its output in steps.
     """
 
-    def __init__(
-        self,
-        file: Any,
-        new: Callable[[], Any],
-        pieces: Callable[[Any, Any], Iterator[bytes]] = _limited,
-        begun: bytes = b"",
-    ) -> None:
+    def __init__(self, file: Any, new: Callable[[], Any], begun: bytes = b"", steps: bool = True) -> None:
         self._file = file
         self._stored = memoryview(begun)  # read, but not given to a decompressor
-        self._chunks = self._decompress(new, pieces)
+        self._step = [PLAIN_STEP] if steps else []
+        self._chunks = self._decompress(new)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -82,7 +58,7 @@ class MemberReader:
         """The bytes of the file as it is stored that have been read."""
         return self._file.tell() - len(self._stored)
 
-    def _decompress(self, new: Callable[[], Any], pieces: Callable[[Any, Any], Iterator[bytes]]) -> Iterator[bytes]:
+    def _decompress(self, new: Callable[[], Any]) -> Iterator[bytes]:
         feed = SMALL_FEED
         if not self._stored and not self._more():
             raise EOFError("it is empty")
@@ -92,7 +68,7 @@ class MemberReader:
                 if not self._stored and not self._more():
                     raise EOFError("it ends in the middle of the compressed data")
                 data, self._stored = self._stored[:feed], self._stored[feed:]
-                for plain in pieces(member, data):
+                for plain in self._pieces(member, data):
                     if plain:
                         yield plain
                     feed = FEED if len(plain) <= 16 * PLAIN_STEP else SMALL_FEED
@@ -100,6 +76,14 @@ class MemberReader:
             self._stored = memoryview(rest.lstrip(b"\0"))
             while not self._stored and self._more():
                 self._stored = memoryview(bytes(self._stored).lstrip(b"\0"))
+
+    def _pieces(self, member: Any, data: Any) -> Iterator[bytes]:
+        """The plain bytes of some stored bytes; zlib keeps the rest of those, bz2 and lzma say whether they need more."""
+        while True:
+            yield member.decompress(data, *self._step)
+            data = getattr(member, "unconsumed_tail", b"")
+            if not data and (member.eof or getattr(member, "needs_input", True)):
+                return
 
     def _more(self) -> bool:
         self._stored = memoryview(self._file.read(STORED_STEP))
@@ -146,23 +130,19 @@ def decompressed(suffix: str, name: str, file: Any, begun: bytes = b"") -> Membe
     if suffix == ".zst":
         zstandard = require("zstandard", "corpus", f"reading {name}")
         frames = zstandard.ZstdDecompressor(max_window_size=max_window())
-        return MemberReader(file, frames.decompressobj, _unlimited, begun)
+        return MemberReader(file, frames.decompressobj, begun, steps=False)
     if suffix == ".gz":
         library: Any = zlib
         with contextlib.suppress(MissingExtraError):  # ISA-L takes 0.4 of zlib's time
             library = require("isal.isal_zlib", "corpus", "faster .gz")
-        return MemberReader(file, partial(library.decompressobj, 31), _zlib_limited, begun)
+        return MemberReader(file, partial(library.decompressobj, 31), begun)
     if suffix == ".xz":
-        return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()), begun=begun)
-    if (
-        not begun
-        and isinstance(file, io.FileIO)
-        and os.fstat(file.fileno()).st_size >= THREADS_FROM
-        and available_cores() > 1
-    ):
+        return MemberReader(file, partial(lzma.LZMADecompressor, memlimit=max_window()), begun)
+    large = not begun and isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= THREADS_FROM
+    if large and available_cores() > 1:
         with contextlib.suppress(MissingExtraError):
             return ThreadedBzip2Reader(name, file)
-    return MemberReader(file, bz2.BZ2Decompressor, begun=begun)
+    return MemberReader(file, bz2.BZ2Decompressor, begun)
 
 
 def max_window() -> int:

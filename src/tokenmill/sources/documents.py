@@ -7,51 +7,23 @@ This is the only place that tells formats apart, so every command reads a file i
     .parquet .pq        Parquet
     everything else     by its first bytes: Parquet, a dump of Wikipedia or StackExchange, or else text
 
-Each suffix may be followed by that of a compression: .gz, .bz2, .xz, .zst. A reader is a module with a source, whose
-blocks hold the records, and `document`, which makes a Document of one record, or a Drop where the record is of a kind
-that is left out (a redirect), or raises Damaged.
+Each suffix may be followed by that of a compression: .gz, .bz2, .xz, .zst.
 """
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import InputError, OptionName, UsageError, plural
-from .blocks import (
-    MAX_DOCUMENT_BYTES,
-    Binary,
-    Block,
-    BlockSource,
-    Cut,
-    Damaged,
-    Document,
-    Drop,
-    ReadOptions,
-    Record,
-    Span,
-    StreamSource,
-)
-from .find import (
-    OnSkip,
-    Skip,
-    Source,
-    can_read_again,
-    find_sources,
-    is_url,
-    report_skips,
-    shown,
-    size_of,
-    suffix_of,
-)
+from .blocks import MAX_DOCUMENT_BYTES, Binary, Block, BlockSource, Cut, Document, ReadOptions, Span, StreamSource
+from .dumps import DUMPS, DumpSource
+from .find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, shown, size_of, suffix_of
 from .jsonl import ArraySource, LinesSource
 from .packed import COMPRESSIONS
 from .parquet import ParquetSource
@@ -88,10 +60,6 @@ def open_source(
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
     format, stream = _format_of(source, format, pause)
-    if format and not can_read_again(source) and not _has_fields(format, options):
-        if stream is not None:
-            stream.close()
-        raise _no_fields(source)
     opened: BlockSource
     if format == "parquet":
         opened = ParquetSource(source, options, span, ids)
@@ -99,10 +67,8 @@ def open_source(
         opened = LinesSource(source, options, span, ids)
     elif format == "json":
         opened = ArraySource(source, options, ids)
-    elif format in ("wikipedia", "stackexchange"):
-        from .xml import DumpSource
-
-        opened = DumpSource(source, options, _reader(format))
+    elif format in DUMPS:
+        opened = DumpSource(source, options, format)
     elif options.unit == "file":
         opened = FileSource(source, options, span, binary, cut, whole)
     else:
@@ -110,9 +76,12 @@ def open_source(
     opened.utf8 = binary != "count"
     if stream is not None:
         if isinstance(opened, StreamSource):
-            opened.use(stream)
+            opened.stream = stream
         else:
             stream.close()
+    if format and not can_read_again(source) and not opened.has_fields and options.fields != (ReadOptions.field,):
+        opened.close()
+        raise _no_fields(source)
     return opened
 
 
@@ -135,13 +104,13 @@ def blocks_of(
         buffer = bytearray()
         with closing(open_source(source, options, format, span=span, **how)) as opened:
             if number == start.source and start.at is not None:
-                opened.resume(start.at)
+                opened.place = start.at
             while opened.draw(block := Block(buffer)):
                 buffer = block.keep_little()
                 if opened.done:
                     yield block, Place(number + 1), 0
                 else:
-                    yield block, Place(number, block.place), opened.stored_position()
+                    yield block, Place(number, block.place), opened.stored
 
 
 def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
@@ -151,17 +120,10 @@ def refuse_text(sources: Sequence[Source], options: ReadOptions) -> None:
     for source in sources:
         if not can_read_again(source):
             return
-        format, stream = _format_of(source)
-        if stream is not None:
-            stream.close()
-        if _has_fields(format, options):
-            return
+        with closing(open_source(source, options)) as opened:
+            if opened.has_fields:
+                return
     raise _no_fields(sources[0])
-
-
-def _has_fields(format: str, options: ReadOptions) -> bool:
-    """Return whether a source of this format has the fields that `options` names; any source has the default one."""
-    return format in SUFFIXES.values() or options.fields == (ReadOptions.field,)
 
 
 def _no_fields(source: Source) -> UsageError:
@@ -277,27 +239,14 @@ def documents_of(
     refuse_text(found, options)
     before = [0, *itertools.accumulate(map(size_of, found))]
     for block, place, read in blocks_of([(source, 0, None) for source in found], Place(), options, format, ids=True):
-        for item in block.items():
-            try:
-                document = item if isinstance(item, Skip) else document_of(item, options)
-            except Damaged as error:
-                document = Skip(item.source, item.position, str(error))
-            if isinstance(document, Skip):
-                report_skips([document], on_skip)
-            elif isinstance(document, Document):
-                if document.replaced:
-                    reason = f"{plural(document.replaced, 'lone surrogate')} in JSON became U+FFFD"
-                    report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
-                yield document
+        for i in block.order():
+            item = block.item(i)
+            if isinstance(item, Skip):
+                report_skips([item], on_skip)
+            elif isinstance(item, Document):
+                if item.replaced:
+                    reason = f"{plural(item.replaced, 'lone surrogate')} in JSON became U+FFFD"
+                    report_skips([Skip(item.source, block.position(i), reason, left_out=False)], on_skip)
+                yield item
         if read_on is not None:
             read_on(before[place.source] + read)
-
-
-def document_of(record: Record, options: ReadOptions) -> Document | Drop:
-    """The document in a record, or why it is left out; raises Damaged if it cannot be read."""
-    return _reader(record.format).document(record, options)
-
-
-@cache
-def _reader(format: str) -> ModuleType:
-    return importlib.import_module(f".{format}", __package__)

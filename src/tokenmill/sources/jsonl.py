@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from array import array
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,20 +16,16 @@ from typing import Any
 from ..errors import InputError
 from ._cut_cy import ArrayLines
 from ._json_cy import field_columns
-from .blocks import FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span, decode
+from .blocks import FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span
 from .find import Source
+from .streams import Pause
 from .text import CutSource
 
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
 JSON_KINDS: dict[type, str] = {
-    type(None): "null",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "an array",
+    type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
     dict: "an object",
-}
+}  # fmt: skip
 Column = tuple[Any, Any, Any]  # the bytes of values, their ends and kinds: see `field_columns`
 MISSING = object()
 
@@ -38,7 +33,7 @@ MISSING = object()
 def document(record: Record, options: ReadOptions) -> Document:
     """The text of an object, of its fields that are neither null nor empty if there are several; with the values of "id" and
     "title" if it has them."""
-    fields, line = options.fields, decode(record.data)
+    fields, line = options.fields, record.data.decode()
     try:
         try:
             value = json.loads(line)
@@ -84,11 +79,12 @@ def _why_not_json(line: str, error: ValueError) -> str:
 class LinesSource(CutSource):
     """JSON lines: each line is a document."""
 
-    format = "jsonl"
+    format, has_fields = "jsonl", True
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         super().__init__(source, replace(options, unit="line", separator=""), span)
         self._ids = ids
+        self.document = partial(document, options=self._options)
 
     def _fill(self, block: Block) -> None:
         super()._fill(block)
@@ -103,15 +99,16 @@ class ArraySource(LinesSource):
         self.label = "item #"
         self._lines = ArrayLines()
         self._fault = ""
-        self._cutter.place = 0  # of the line before the bracket
+        self.place = [0, 0, 0]  # the line before the bracket has the number 0
 
-    def place(self) -> list[int]:
-        return [*super().place(), int(self._lines.ended)]
+    def _open(self, pause: Pause) -> None:
+        super()._open(pause)
+        position, number, self._lines.ended = self.place
+        self._lines.depth, self._lines.items = int(position > 0), max(0, number - 1)
 
-    def resume(self, place: list[int]) -> None:
-        *line, self._lines.ended = place
-        super().resume(line)
-        self._lines.depth, self._lines.items = int(line[0] > 0), max(0, line[1] - 1)
+    def _fill(self, block: Block) -> None:
+        super()._fill(block)
+        self.place = [*self.place, int(self._lines.ended)]
 
     def _read_on(self, block: Block) -> tuple[int, bool]:
         """At a fault, what is before it comes first."""
@@ -140,23 +137,24 @@ def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Replace the objects of a block by their texts. Python's json reads those that the kernel cannot, or whose fields are not all strings."""
     by_name, odd = columns_of(block, *options.fields, *(["id"] if ids else []))
     columns = [by_name[field] for field in options.fields]
-    names = _names(*by_name["id"]) if ids else None
+    names: list[str | None] | None = None
+    if ids:
+        names = [
+            cell.decode() if kind else None for cell, kind in zip(_cells(by_name["id"]), by_name["id"][2], strict=True)
+        ]
     if not odd and len(columns) == 1:
         block.data, block.ends, _ = columns[0]
         block.names = names
         return
-    values = [[bytes(data[a:b]) for a, b in itertools.pairwise([0, *ends])] for data, ends, _ in columns]
-    texts = values[0]
+    texts = _cells(columns[0])
     if len(columns) > 1:
-        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*values, strict=True)]
+        texts = [FIELD_BREAK.join(filter(None, row)) for row in zip(*map(_cells, columns), strict=True)]
         odd = [i for i, kinds in enumerate(zip(*(kinds for *_, kinds in columns), strict=True)) if {*kinds} != {1}]
-    block.read(texts, names, odd, partial(document, options=options))
+    block.read(texts, names, odd)
 
 
-def _names(data: bytes, ends: array, kinds: bytes) -> list[str | None]:
-    return [
-        data[start:end].decode() if kind else None for start, end, kind in zip([0, *ends], ends, kinds, strict=False)
-    ]
+def _cells(column: Column) -> list[bytes]:
+    return [bytes(column[0][start:end]) for start, end in itertools.pairwise([0, *column[1]])]
 
 
 def without_surrogates(text: str) -> tuple[str, int]:

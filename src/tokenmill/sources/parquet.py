@@ -17,7 +17,6 @@ from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span, t
 from .find import STDIN, Skip, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
 from .streams import Pause
-from .text import document  # noqa: F401  a record of Parquet is a text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,18 +33,16 @@ STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, 
 class ParquetSource(BlockSource):
     """A Parquet file with one document per row. A span is a range of row groups."""
 
-    format = "parquet"
-    label = "row #"
+    format, label, has_fields = "parquet", "row #", True
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         super().__init__(source, options, span, ids)
-        self._group, self._row = (span[0] if span else 0), 0  # the next to be given out
+        self.place = [span[0] if span else 0, 0]
         self._before = 0  # rows in the groups before
         self._file: Any = None
         self._url: Any = None
         self._batches: Iterator[Any] | None = None
         self._given = 0  # rows
-        self._was_read = 0
         self._nulls = 0  # rows without a text
 
     @staticmethod
@@ -56,15 +53,6 @@ class ParquetSource(BlockSource):
         groups = opened._file.num_row_groups
         opened.close()
         return groups
-
-    def stored_position(self) -> int:
-        return self._was_read
-
-    def place(self) -> list[int]:
-        return [self._group, self._row]
-
-    def resume(self, place: list[int]) -> None:
-        self._group, self._row = place
 
     def close(self) -> None:
         self.done = True
@@ -95,7 +83,7 @@ class ParquetSource(BlockSource):
         self._open_file()
         for field in self._options.fields:
             _check_column(self.name, self._file.schema_arrow, field)
-        self._before = sum(self._rows(group) for group in range(self._group))
+        self._before = sum(self._rows(group) for group in range(self.place[0]))
 
     def _rows(self, group: int) -> int:
         return self._file.metadata.row_group(group).num_rows
@@ -103,24 +91,23 @@ class ParquetSource(BlockSource):
     def _fill(self, block: Block) -> None:
         groups = self._file.num_row_groups
         last = min(self._span[1], groups) if self._span else groups
-        while self._group < last:
+        while self.place[0] < last:
+            group, row = self.place
+            first, end = self._before + row + 1, self._before + self._rows(group)
             try:
-                batch = self._next_batch()
+                batch = self._next_batch(group, row)
             except (OSError, ValueError) as error:
-                row, rows = self._before + self._row + 1, self._before + self._rows(self._group)
-                label, block.label = block.label, f"row # to row {rows}"
-                block.leave_out(row, f"row group {self._group} cannot be read: {_first_line(error)}")
+                label, block.label = block.label, f"row # to row {end}"
+                block.leave_out(first, f"row group {group} cannot be read: {_first_line(error)}")
                 block.label = label
                 batch = None
             if batch is not None:
-                first = self._before + self._row + 1
-                self._row += len(batch)
+                self.place = [group, row + len(batch)]
                 self._given += len(batch)
-                self._was_read = self._size * self._given // max(1, self._file.metadata.num_rows)
+                self.stored = self._size * self._given // max(1, self._file.metadata.num_rows)
                 self._put(block, batch, first)
                 return
-            self._before += self._rows(self._group)
-            self._group, self._row, self._batches = self._group + 1, 0, None
+            self._before, self.place, self._batches = end, [group + 1, 0], None
         if isinstance(getattr(self._url, "raw", None), RemoteFile):
             self._url.raw.check()
         if self._nulls:
@@ -129,11 +116,11 @@ class ParquetSource(BlockSource):
             block.skips.append(Skip(self.name, position, reason, left_out=False))
         self.done = True
 
-    def _next_batch(self) -> Any:
-        """The next rows of the row group, None at its end."""
+    def _next_batch(self, number: int, row: int) -> Any:
+        """The next rows of a row group, from `row` on if reading begins there; None at its end."""
         skip = 0
         if self._batches is None:
-            group = self._file.metadata.row_group(self._group)
+            group = self._file.metadata.row_group(number)
             self._refuse_bombs(group)
             names = self._file.schema_arrow.names
             columns = [*self._options.fields, *(["id"] if self._ids and names.count("id") == 1 else [])]
@@ -142,9 +129,9 @@ class ParquetSource(BlockSource):
             if rows * group.total_byte_size > MOST_BYTES:
                 rows = min(rows, max(1, MOST_BYTES // self._longest_repeated()))
             self._batches = self._file.iter_batches(
-                rows, row_groups=[self._group], columns=list(dict.fromkeys(columns)), use_threads=False
+                rows, row_groups=[number], columns=list(dict.fromkeys(columns)), use_threads=False
             )
-            skip = self._row  # where reading was interrupted
+            skip = row  # where reading was interrupted
         while (batch := next(self._batches, None)) is not None and skip >= len(batch):
             skip -= len(batch)
         return batch if batch is None or not skip else batch.slice(skip)
@@ -170,7 +157,7 @@ class ParquetSource(BlockSource):
             read_dictionary=[*self._options.fields],
             buffer_size=STORED_STEP,
         ) as file:
-            batch = next(file.iter_batches(1, [self._group], [*self._options.fields], use_threads=False), None)
+            batch = next(file.iter_batches(1, [self.place[0]], [*self._options.fields], use_threads=False), None)
             dictionaries = [getattr(column, "dictionary", ()) for column in (batch.columns if batch else ())]
             bounds = [strings_of(strings)[0] for strings in dictionaries if len(strings)]
             return max(1, sum(int((each[1:] - each[:-1]).max()) for each in bounds))

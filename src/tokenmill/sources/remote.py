@@ -71,7 +71,7 @@ class RemoteFile(io.RawIOBase):
         self._size, self._position = int(version["size"]), 0
         self._checked = time.monotonic()
         self._file: Any = None
-        self._stream: Any = None  # of a server that does not give parts
+        self._parts = True  # whether the server gives parts
 
     def readable(self) -> bool:
         return True
@@ -109,37 +109,34 @@ class RemoteFile(io.RawIOBase):
         self._checked = time.monotonic()
 
     def _fetch(self, size: int) -> bytes:
-        if self._stream is None:
-            try:
+        data = b""
+        try:
+            if self._parts:
                 self._file = self._file or self._filesystem.open(self._path, "rb", cache_type="none")
                 self._file.seek(self._position)
                 data = self._file.read(size)
-            except ValueError as error:
-                if "range requests" not in str(error):
-                    raise
-                self._stream = self._filesystem.open(self._path, "rb", block_size=0)
-        if self._stream is not None:
-            if self._stream.loc > self._position:
-                self._stream = self._filesystem.open(self._path, "rb", block_size=0)
-            data = b""
-            while left := self._position + size - self._stream.loc:
-                begun = self._stream.loc < self._position
-                read = self._stream.read(min(left, BLOCK, self._position - self._stream.loc if begun else left))
-                if not read:
-                    break
-                data += b"" if begun else read
+        except ValueError as error:
+            if "range requests" not in str(error):
+                raise
+            self._file, self._parts = None, False
+        if not self._parts:
+            if self._file is None or self._file.loc > self._position:
+                self._file = self._filesystem.open(self._path, "rb", block_size=0)
+            while (before := self._position - self._file.loc) > 0 and self._file.read(min(before, BLOCK)):
+                pass
+            while len(data) < size and (read := self._file.read(size - len(data))):
+                data += read
         if len(data) != size:
             raise EOFError(f"{len(data):,} bytes came of {size:,} that were asked for")
         return data
 
     def _forget(self) -> None:
         """Open the file anew for the next request."""
-        self._file = self._stream = None
+        self._file = None
 
     def close(self) -> None:
-        for file in (self._file, self._stream):
-            if file is not None:
-                file.close()
+        if self._file is not None:
+            self._file.close()
         self._forget()
         super().close()
 

@@ -171,12 +171,10 @@ class ByteStream:
         return f".{packed.lastgroup}" if packed else ""
 
     def _read_mark(self) -> None:
-        try:
-            head = self.peek(4)
-        except InputError:  # it is raised again when the first bytes are read
-            return
+        with contextlib.suppress(InputError):  # it is raised again when the first bytes are read
+            self.peek(4)
         for mark, encoding in _MARKS.items():
-            if head.startswith(mark):
+            if self._ahead[: len(mark)] == mark:
                 self._ahead = self._ahead[len(mark) :]
                 self._mark = len(mark)
                 if encoding is not None:
@@ -214,24 +212,18 @@ def _open_file(source: Source, pause: Pause) -> Any:
     try:
         if source == STDIN:
             try:
-                return _pipe(os.dup(sys.stdin.fileno()), pause)
+                descriptor = os.dup(sys.stdin.fileno())
             except (OSError, ValueError):  # an object that a program put in place of standard input
                 return sys.stdin.buffer
-        if stat.S_ISREG(os.stat(source).st_mode):
-            return open(source, "rb", buffering=0)  # blocks are large: no copy in between
-        if stat.S_ISDIR(os.stat(source).st_mode):
+            return io.FileIO(descriptor) if os.name == "nt" else _Pipe(descriptor, pause)  # select takes no files there
+        mode = os.stat(source).st_mode
+        if stat.S_ISDIR(mode):
             raise IsADirectoryError(21, "it is a folder")
-        if os.name == "nt":
-            return open(source, "rb", buffering=0)  # a descriptor of os.open would translate line ends
-        return _pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
+        if stat.S_ISREG(mode) or os.name == "nt":
+            return open(source, "rb", buffering=0)  # blocks are large: no copy in between
+        return _Pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
     except (OSError, ValueError) as error:
         raise InputError(f"{shown(source)}: cannot be read: {reason_of(error)}") from error
-
-
-def _pipe(descriptor: int, pause: Pause) -> io.RawIOBase:
-    if os.name == "nt":  # select takes only sockets there
-        return io.FileIO(descriptor)
-    return _Pipe(descriptor, pause)
 
 
 class _Pipe(io.RawIOBase):

@@ -7,31 +7,16 @@ A document that is not UTF-8, or whose end cannot be read, is damaged: an error,
 from __future__ import annotations
 
 import codecs
+import re
 from array import array
 
 from ..errors import InputError
 from ._cut_cy import Cutter, count_byte
-from .blocks import (
-    BLOCK,
-    HEAD,
-    Binary,
-    Block,
-    Cut,
-    Document,
-    ReadOptions,
-    Record,
-    Span,
-    StreamSource,
-    decode,
-    too_long,
-    why_not_utf8,
-)
+from .blocks import BLOCK, Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long, why_not_utf8
 from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
 
-
-def document(record: Record, options: ReadOptions) -> Document:
-    return Document(decode(record.data), record.source, record.id)
+_RETURNS = re.compile(rb"\r+(?=\n)")
 
 
 class FileSource(StreamSource):
@@ -54,21 +39,6 @@ class FileSource(StreamSource):
         super().__init__(source, options, span, binary)
         self._whole = whole and cut is not None and can_read_again(source)
         self._cut = None if whole and not self._whole else cut
-
-    def _boundary(self, offset: int) -> int:
-        if offset == 0 or self._cut is None:
-            return offset
-        size = HEAD
-        while True:
-            window = bytearray(size)
-            with ByteStream(self.source) as stream:
-                stream.seek(offset)
-                n = stream.readinto(window)
-            if place := self._cut(window, 0, n):
-                return offset + place
-            if n < size:
-                return offset + n  # the end of the file
-            size *= 2
 
     def _damage(self) -> str:
         """Why the file cannot be read as a whole; "" where it can."""
@@ -114,6 +84,7 @@ class FileSource(StreamSource):
             self._rest = bytes(memoryview(block.buffer)[place:length])
         block.data, block.ends = block.buffer, array("Q", [place])
         block.goes_on = not self.done
+        self.place = [self._position()]
 
 
 class CutSource(StreamSource):
@@ -128,30 +99,16 @@ class CutSource(StreamSource):
         limit = -1 if options.max_document_bytes is None else options.max_document_bytes
         lines = options.unit != "separator"
         self._mark = b"\n" if lines else options.separator.encode()
+        self._cut = lambda buffer, start, length: buffer.find(b"\n", start, length) + 1
         self._cutter = Cutter(self._mark, limit, options.unit == "blank", self.format == "jsonl", lines)
+        self.place = [0, self._cutter.place]
         self.label = "line #" if lines else "byte #"
-
-    def place(self) -> list[int]:
-        return [self._position(), self._cutter.place]
-
-    def resume(self, place: list[int]) -> None:
-        self._start, self._cutter.place = place
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)
+        self._cutter.place = self.place[1]
         if self._span_start:
             self.label += f" after byte {self._span_start:,}"
-
-    def _boundary(self, offset: int) -> int:
-        """After the newline at or after the byte before `offset`."""
-        if offset == 0:
-            return 0
-        with ByteStream(self.source) as stream:
-            stream.seek(offset - 1)
-            while data := stream.read(HEAD):
-                if (place := data.find(b"\n")) >= 0:
-                    return stream.position - len(data) + place + 1
-            return stream.position
 
     def _fill(self, block: Block) -> None:
         cutter, n = self._cutter, 0
@@ -164,6 +121,9 @@ class CutSource(StreamSource):
             self._rest = bytes(memoryview(block.buffer)[used:length])
         del ends[n:], numbers[n:]
         block.data, block.ends, block.numbers = block.buffer, ends, numbers
+        if self._options.unit == "blank" and block.buffer.find(b"\r", 0, block.nbytes) >= 0:
+            block.set_documents([_RETURNS.sub(b"", text) for text in block.texts()], numbers)
         for number in cutter.too_long:
             block.leave_out(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()
+        self.place = [self._position(), cutter.place]
