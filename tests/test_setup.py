@@ -59,5 +59,5 @@ def test_a_kernel_is_compiled_again_for_the_headers_that_it_includes(tmp_path, m
     kernel = tmp_path / "kernel.c"
     kernel.write_text('#include "Python.h"\n    #include "tokenmill/split/_simd_scan.h"\n')
     headers = runpy.run_path("setup.py")["headers_of"](str(kernel))
-    names = "split/_simd_scan.h", "split/_simd_lanes.h", "kernels/_utf8.h", "kernels/_platform.h"
+    names = "split/_simd_scan.h", "split/_byte_pairs.h", "split/_simd_lanes.h", "kernels/_utf8.h", "kernels/_platform.h"
     assert headers == {f"src/tokenmill/{name}" for name in names}

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The kernel of documents that no filter changes: texts in a buffer, with their ids and titles, to lines of JSON.
 
 `Cleaner._line` does the same for one document, in plain Python.

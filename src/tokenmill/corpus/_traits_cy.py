@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The kernel of the filters: what a text contains of the things that filters look for, in one pass."""
 
 import cython

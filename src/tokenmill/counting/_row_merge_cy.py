@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The counting kernel: the one merge of counts, into rows in canonical order.
 
 A merge gathers the rows of a part of the hash range from tables and arrays, in any order, sorts them, and adds up the counts of

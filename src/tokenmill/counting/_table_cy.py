@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The counting kernel: the pretokens of a text into a table of distinct pretokens with 64-bit counts.
 
 The table has open addressing, linear probing, entries of 32 bytes, two to a cache line:

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The vocabulary and the merges of a tokenizer.json, read from its bytes without a Python object for each token.
 
 `read_model` takes what most files hold. None means that something is unusual or wrong; then huggingface.py reads the file with

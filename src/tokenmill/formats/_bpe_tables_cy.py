@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The tables of a BPE model while it is read: the texts of a vocabulary with their ids, and its merges, in flat memory.
 
 The readers of files give *records* of texts: the size of a text and a number, each a uint32, and its bytes as UTF-8. What is unusual

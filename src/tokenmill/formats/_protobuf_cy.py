@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The messages of a SentencePiece model (protobuf), read without a Python object for each field of a piece."""
 
 import cython

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The kernel of rank_merges.py: the pair that builds each token of a ranked vocabulary."""
 
 import cython

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The tokens of a .tiktoken file, decoded from base64 without a Python object for each."""
 
 import cython

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The cutting kernel: a buffer of text into documents, in place, and the items of a JSON array into lines.
 
 A cutter gets a buffer that begins where a document begins. It moves the documents that end in the buffer to its front,

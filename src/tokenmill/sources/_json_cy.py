@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The JSON kernel: chosen fields of each of many objects as columns, without a Python object for each.
 
 It takes only what it is certain of: RFC 8259 to the letter, UTF-8, nested less than 64 deep, numbers of at most 4,000

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The scanner kernel: runs a compiled pattern over UTF-8 bytes and yields the ends of the pretokens.
 
 The tables hold two machines. The transducer (`run_transducer`) finds all cuts in one pass and does most of the work.

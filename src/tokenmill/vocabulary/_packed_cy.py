@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Tokens as flat memory: all bytes in one object, and the sizes, uint32, with NO_TOKEN for an id without a token."""
 
 import cython

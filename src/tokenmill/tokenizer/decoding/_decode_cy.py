@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The decoding kernel: ids to bytes and text.
 
 The tokens of an ASCII text are copied straight into a str. Other bytes are measured and then decoded into a str of its final

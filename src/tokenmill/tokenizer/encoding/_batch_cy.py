@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The batch kernel: many texts at once, on threads that never wait for the GIL.
 
 The threads take jobs in turn: runs of texts of about the same total length. All read the str objects themselves, which do not

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The pretoken cache: pretokens seen before, with their ids. The merge kernel runs only for the others.
 
 Open addressing with linear probing: entries of 32 bytes, two to a cache line, at most half of the slots used. Pretokens come

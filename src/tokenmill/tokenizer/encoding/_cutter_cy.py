@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Certain cuts: cuts a pretoken where no token of the vocabulary can span. What is between two cuts is a segment.
 
 Definitions.

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The block kernel: the documents of one buffer to ids, without a Python object for each.
 
 Short documents are encoded together: the pretokens of several go through the cache in one batch, which hides its misses.

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The encoding kernel: text to ids, by the scanner, the cache and the merger in turn.
 
 An Encoder is shared by all threads. What changes while it encodes, the cache and the buffers, is in a State; a thread takes

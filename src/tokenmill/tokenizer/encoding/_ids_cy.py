@@ -1,4 +1,3 @@
-# cython: language_level=3
 """A growing array of ids.
 
 The memory of one large array is kept for the next: getting fresh pages of the system takes up to a sixth of a call

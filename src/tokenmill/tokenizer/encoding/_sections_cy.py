@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The sections of a text, each of which is split into pretokens: added tokens, normalization, the space before a text.
 
 Definitions

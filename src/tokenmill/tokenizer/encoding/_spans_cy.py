@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The span of text that each id stands for, from what the encoder recorded (see _sections_cy.pxd)."""
 
 import cython

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The stages of encoding, one inside the other: added tokens, normalization, the space before a text, splitting, cache and merger.
 
 Text is encoded in steps, so that the caller can check for signals between them. What is known at the end of a step is in a State.

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Pretokens of many words to ids, in two steps, as they were trained.
 
 The merges of stage 1 have lower ranks than those of stage 2, and never use a token of stage 2. So encoding applies all of

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """From the parts of a vocabulary to the tables that encode with it: the merger, and the initial entries of the caches.
 
 Tokens are built in order of rank. Of all pairs that spell a token, at most one can occur when the token's bytes are merged by

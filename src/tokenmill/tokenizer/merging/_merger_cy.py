@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The merge kernel: the bytes of one pretoken to ids, by ranks of pairs.
 
 Both orders of merging use one table, (left id, right id) -> rank. For the order "merges" it is the list of merges. For "ranks",

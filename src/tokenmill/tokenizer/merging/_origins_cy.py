@@ -1,4 +1,3 @@
-# cython: language_level=3
 """Which of the pairs that spell a token can occur: tokens are built in order of rank, each from two compatible ones.
 
 Two tokens are *compatible* if merging the text of the two alone leaves them side by side. In a rank-ordered vocabulary, where no

@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The longest token that each token begins with, by sorting the tokens."""
 
 import cython
