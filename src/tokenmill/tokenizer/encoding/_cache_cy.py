@@ -25,12 +25,7 @@ from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
-    NO_MEMORY,
-    SIGNALLED,
-    Merger,
-    release,
-)
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, Merger, release
 
 from ...kernels.random_seed import random_seed
 
@@ -451,13 +446,9 @@ def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 @cython.exceptval(check=False)
 def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
     need: cython.size_t = cache.arena_used + size
-    room: cython.size_t = max(2 * cache.arena_room, ARENA)
     if need <= cache.arena_room:
         return True
-    if room > cache.limit // 4:
-        room = cache.limit // 4
-    if room < need:
-        room = need
+    room: cython.size_t = max(need, min(max(2 * cache.arena_room, ARENA), cache.limit // 4))
     arena: cython.p_void = tm_pages_grow(cache.arena, cache.arena_room, room)
     if arena == cython.NULL:
         return False

@@ -23,13 +23,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import PART, Sections
 from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import HOLD, RAISED, SLICE, Stages, State
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
-    NO_TOKEN,
-    SIGNALLED,
-    TOO_LONG,
-    Merger,
-    release,
-)
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_TOKEN, SIGNALLED, TOO_LONG, Merger, release
 
 from ...errors import UsageError, WrongTypeError
 

@@ -23,13 +23,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     PREFIXED_PART,
     TEXT_START,
 )
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
-    NO_MEMORY,
-    NO_TOKEN,
-    SIGNALLED,
-    release,
-    reserve,
-)
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, NO_TOKEN, SIGNALLED, release, reserve
 
 MOST_WAITING = cython.declare(cython.Py_ssize_t, SCAN - 2 * TM_SIMD_ROOM)  # pretokens that wait; more leave the scanner no room
 SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
