@@ -217,33 +217,26 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
         p = mremap(p, old, size, MREMAP_MAYMOVE);
         return p == MAP_FAILED ? NULL : p;
     }
-    if (old < huge) { /* moved, small pages would stay small */
-        void *fresh = tm_pages_new(size);
-        if (fresh) {
-            memcpy(fresh, p, old);
-            tm_pages_free(p, old);
+    if (old >= huge) { /* moved, small pages would stay small */
+        if (mremap(p, old, size, 0) == MAP_FAILED) { /* it cannot grow in place */
+            void *place = tm_pages_map(size, huge, PROT_NONE);
+            if (!place) return NULL;
+            if (mremap(p, old, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+                munmap(place, size);
+                return NULL;
+            }
+            p = place;
         }
-        return fresh;
+        tm_ask_for_huge_pages(p, size);
+        return p;
     }
-    if (mremap(p, old, size, 0) == MAP_FAILED) { /* it cannot grow in place */
-        void *place = tm_pages_map(size, huge, PROT_NONE);
-        if (!place) return NULL;
-        if (mremap(p, old, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
-            munmap(place, size);
-            return NULL;
-        }
-        p = place;
-    }
-    tm_ask_for_huge_pages(p, size);
-    return p;
-#else
+#endif
     void *fresh = tm_pages_new(size);
     if (fresh) {
         memcpy(fresh, p, old);
         tm_pages_free(p, old);
     }
     return fresh;
-#endif
 }
 
 /* Get the whole pages within size bytes at p now, huge ones where they fit, which are about to be written from front to back:
