@@ -27,7 +27,7 @@ class Chars(Part):
 
 
 class Concat(Part):
-    """Parts in sequence. An empty sequence matches the empty text."""
+    """Several parts in sequence, or none, which match the empty text."""
 
     parts: list[Node]
 
@@ -96,8 +96,6 @@ def as_set(node: Node) -> CharSet | None:
         return node.set
     if isinstance(node, Atomic | Group):
         return as_set(node.node)
-    if isinstance(node, Concat) and len(node.parts) == 1:
-        return as_set(node.parts[0])
     if isinstance(node, Alternate):
         sets = [as_set(part) for part in node.parts]
         if all(sets):
@@ -112,11 +110,8 @@ def as_look(node: Node) -> Look:
         return Look(one, False)
     if isinstance(node, Look):
         return node
-    if isinstance(node, Concat):
-        if not node.parts:
-            return Look(ANY, True)
-        if len(node.parts) == 1:
-            return as_look(node.parts[0])
+    if isinstance(node, Concat) and not node.parts:
+        return Look(ANY, True)
     if isinstance(node, Repeat) and node.least <= 1:
         return Look(ANY, True) if node.least == 0 else as_look(node.node)
     if isinstance(node, Alternate):
