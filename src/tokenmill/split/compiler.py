@@ -75,22 +75,17 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
     """
     alphabet, first = alphabet.merged(zip(*transducer.steps, strict=True))
     columns = [[row[c] for row in transducer.steps] for c in first]
-    following, end = len(columns), len(columns) + 1
     possible = [sorted({state for state, action in column if action != REWIND}) for column in columns]
-    if end >= MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
+    if len(columns) + 2 > MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
         return None
     number = [{state: i for i, state in enumerate(states)} for states in possible]
 
-    tables = bytearray((end + 1) ** 2 * 16)
-
-    def fill(before: int, here: int, cells: list[int]) -> None:
-        at = (before * (end + 1) + here) * 16
-        tables[at : at + len(cells)] = bytes(cells)
-
-    for before, states in enumerate([*possible, [0]]):  # the last is the start of the text, as the column `following`
+    tables: list[list[int]] = []
+    for states in [*possible, [0]]:  # the last is the start of the text, as the column of continuation bytes
         for here, column in enumerate(columns):
             targets = [column[state] for state in states]
-            fill(before, here, [(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
-        fill(before, following, list(range(MOST_STATES)))
-        fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
-    return SimdTables(alphabet, bytes(tables))
+            tables.append([(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
+        tables.append(list(range(MOST_STATES)))
+        tables.append([(transducer.ends[state] | 1) << 4 for state in states])
+    after_end: list[list[int]] = [[]] * (len(columns) + 2)
+    return SimdTables(alphabet, b"".join(bytes(table).ljust(16, b"\0") for table in tables + after_end))
