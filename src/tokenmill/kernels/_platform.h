@@ -137,16 +137,12 @@ static inline int tm_has_avx2(void) { return 0; }
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 
-static inline size_t tm_page_size(void) {
-    static size_t size; /* threads that set it at once set the same */
-    if (!size) size = (size_t)sysconf(_SC_PAGESIZE);
-    return size;
-}
+static inline size_t tm_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 /* The size of a huge page, or 0 if there are none, or only ones of more than 32 MB. */
 static inline size_t tm_huge_page_size(void) {
 #ifdef MADV_HUGEPAGE
-    static size_t known = 1;
+    static size_t known = 1; /* threads that set it at once set the same */
     if (known == 1) {
         char text[24] = "0";
         int file = open("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", O_RDONLY | O_CLOEXEC);

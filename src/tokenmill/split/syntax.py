@@ -306,17 +306,15 @@ class Parser:
             if self.take("#"):
                 self.until(")", "a comment that is not closed", start)
                 return None
-            wrap = next((kind for kind in (">", "=", "!", "<=", "<!") if self.take(kind)), "")
-            if wrap:
-                pass
-            elif self.take("<") or (self.rust and self.take("P<")):
+            wrap = next((kind for kind in (">", "=", "!", "<=", "<!", ":") if self.take(kind)), "")
+            if not wrap and (self.take("<") or (self.rust and self.take("P<"))):
                 at = self.at
                 name = self.until(">", "a group name that is not an identifier", at)
                 if not name.isidentifier():
                     raise self.error("a group name that is not an identifier", at)
                 self.count += 1
                 number = self.groups[name] = self.count
-            elif not self.take(":"):
+            elif not wrap:
                 self.read_flags(start)
                 if self.take(")"):  # it holds to the end of the enclosing group
                     if self.rust:
@@ -335,7 +333,7 @@ class Parser:
         self.flags = outer
         if wrap == ">":
             return Atomic(node)
-        if wrap:
+        if wrap in ("=", "!", "<=", "<!"):
             ahead, negated = wrap[0] != "<", wrap[-1] == "!"
             with contextlib.suppress(NotRegular):
                 if ahead:
