@@ -183,13 +183,15 @@ def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
             row.append(number)
         steps.append(row)
         accepts.append(accepting)
-    cells = [[row[c] * 2 + (accept >> c & 1) for c in range(size)] for row, accept in zip(steps, accepts, strict=True)]
-    alphabet, first = alphabet.merged(zip(*cells, strict=True))
-    kept = [*first, size]
+    cells = [[(row[c], accept >> c & 1) for c in range(size)] for row, accept in zip(steps, accepts, strict=True)]
+    alphabet, cells = alphabet.merged(cells)
     return Automaton(
-        len(first),
-        [[row[c] for c in first] for row in steps],
-        [sum((accept >> c & 1) << i for i, c in enumerate(kept)) for accept in accepts],
+        alphabet.size,
+        [[state for state, _ in row] for row in cells],
+        [
+            sum(bit << i for i, (_, bit) in enumerate(row)) | (accept >> size) << alphabet.size
+            for row, accept in zip(cells, accepts, strict=True)
+        ],
     ), alphabet
 
 

@@ -73,8 +73,8 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
     table of 16 bytes, from the number of the old state to the number of the new one, with the action in the high half. The
     scanner builds tables for two bytes at a time from these.
     """
-    alphabet, first = alphabet.merged(zip(*transducer.steps, strict=True))
-    columns = [[row[c] for row in transducer.steps] for c in first]
+    alphabet, rows = alphabet.merged(transducer.steps)
+    columns = list(zip(*rows, strict=True))
     possible = [sorted({state for state, action in column if action != REWIND}) for column in columns]
     if len(columns) + 2 > MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
         return None
