@@ -15,7 +15,8 @@ from split_strategies import ends_of, reference_ends
 from tokenmill.split import Splitter
 from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.alphabet import CATEGORIES, NotRegular, case_orbits, category, property_set
-from tokenmill.split.compiler import automaton_of, compile_pattern
+from tokenmill.split.automaton import automaton_of
+from tokenmill.split.compiler import compile_pattern
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.transducer import Maker, certain_cuts
 

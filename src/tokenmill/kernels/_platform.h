@@ -137,16 +137,12 @@ static inline int tm_has_avx2(void) { return 0; }
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 
-static inline size_t tm_page_size(void) {
-    static size_t size; /* threads that set it at once set the same */
-    if (!size) size = (size_t)sysconf(_SC_PAGESIZE);
-    return size;
-}
+static inline size_t tm_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 /* The size of a huge page, or 0 if there are none, or only ones of more than 32 MB. */
 static inline size_t tm_huge_page_size(void) {
 #ifdef MADV_HUGEPAGE
-    static size_t known = 1;
+    static size_t known = 1; /* threads that set it at once set the same */
     if (known == 1) {
         char text[24] = "0";
         int file = open("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", O_RDONLY | O_CLOEXEC);
@@ -217,33 +213,26 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
         p = mremap(p, old, size, MREMAP_MAYMOVE);
         return p == MAP_FAILED ? NULL : p;
     }
-    if (old < huge) { /* moved, small pages would stay small */
-        void *fresh = tm_pages_new(size);
-        if (fresh) {
-            memcpy(fresh, p, old);
-            tm_pages_free(p, old);
+    if (old >= huge) { /* moved, small pages would stay small */
+        if (mremap(p, old, size, 0) == MAP_FAILED) { /* it cannot grow in place */
+            void *place = tm_pages_map(size, huge, PROT_NONE);
+            if (!place) return NULL;
+            if (mremap(p, old, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+                munmap(place, size);
+                return NULL;
+            }
+            p = place;
         }
-        return fresh;
+        tm_ask_for_huge_pages(p, size);
+        return p;
     }
-    if (mremap(p, old, size, 0) == MAP_FAILED) { /* it cannot grow in place */
-        void *place = tm_pages_map(size, huge, PROT_NONE);
-        if (!place) return NULL;
-        if (mremap(p, old, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
-            munmap(place, size);
-            return NULL;
-        }
-        p = place;
-    }
-    tm_ask_for_huge_pages(p, size);
-    return p;
-#else
+#endif
     void *fresh = tm_pages_new(size);
     if (fresh) {
         memcpy(fresh, p, old);
         tm_pages_free(p, old);
     }
     return fresh;
-#endif
 }
 
 /* Get the whole pages within size bytes at p now, huge ones where they fit, which are about to be written from front to back:

@@ -8,4 +8,3 @@ cdef extern from "tokenmill/kernels/_platform.h" nogil:
     int tm_ctz(uint64_t x)
     uint64_t tm_multiply(uint64_t a, uint64_t b, uint64_t* high)
     uint64_t tm_mulhi(uint64_t a, uint64_t n)
-    bint tm_has_avx2()

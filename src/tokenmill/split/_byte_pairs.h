@@ -89,19 +89,10 @@ TM_SIMD size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classe
 
 #else
 
-static size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classes, const uint8_t *text, size_t at, size_t length) {
-    (void)set, (void)classes, (void)text, (void)length;
-    return at;
-}
-static size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t start, size_t at, size_t length, size_t *ends,
-                           ptrdiff_t room, ptrdiff_t *n) {
-    (void)set, (void)text, (void)start, (void)length, (void)ends, (void)room, (void)n;
-    return at;
-}
-static size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, const uint8_t *text, size_t at, size_t length) {
-    (void)set, (void)exact, (void)text, (void)length;
-    return at;
-}
+/* Nobody calls these where tm_has_simd is false. */
+#define tm_part_ends(set, text, start, at, length, ends, room, n) (at)
+#define tm_find_pair(set, exact, text, at, length) (at)
+#define tm_find_character(set, classes, text, at, length) (at)
 
 #endif
 #endif

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .alphabet import CharSet, NotRegular, classes_of
+from .syntax import parse
 from .tables import Alphabet
 from .tree import Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, Start, as_set
 
@@ -48,7 +49,7 @@ def may_be_empty(node: Node) -> bool:
         return any(may_be_empty(part) for part in node.parts)
     if isinstance(node, Repeat):
         return node.least == 0 or may_be_empty(node.node)
-    return isinstance(node, Look) or (isinstance(node, Atomic) and may_be_empty(node.node))
+    return isinstance(node, Look) or (isinstance(node, Atomic | Group) and may_be_empty(node.node))
 
 
 class Graph:
@@ -65,9 +66,6 @@ class Graph:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def look_mask(self, set: CharSet, end: bool) -> int:
-        return self.masks[set] | (self.end if end else 0)
-
     def build(self, node: Node, after: int) -> int:
         """Add nodes for `node` that lead to the node `after`; return their entry."""
         if isinstance(node, Chars):
@@ -79,7 +77,7 @@ class Graph:
         if isinstance(node, Alternate):
             return self.add(SPLIT, tuple(self.build(part, after) for part in node.parts))
         if isinstance(node, Look):
-            return self.add(LOOK, self.look_mask(node.set, node.end), after)
+            return self.add(LOOK, self.masks[node.set] | self.end * node.end, after)
         if isinstance(node, Atomic):
             return self.atomic(node.node, after)
         if isinstance(node, Group):
@@ -96,7 +94,7 @@ class Graph:
         if possessive:
             one = as_set(node.node)
             assert one is not None
-            leave = self.add(LOOK, self.all & ~self.look_mask(one, False), after)
+            leave = self.add(LOOK, self.all & ~self.masks[one], after)
 
         def ways(inside: int) -> tuple[int, int]:
             return (leave, inside) if node.lazy else (inside, leave)
@@ -129,8 +127,12 @@ class Graph:
         raise NotRegular("a possessive quantifier or an atomic group on more than one character")
 
 
-def compile_tree(tree: Node) -> tuple[Automaton, Alphabet]:
-    """The automaton of a tree, and its classes: those that no state distinguishes are one."""
+def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
+    """The automaton of a pattern, and its classes: those that no state distinguishes are one.
+
+    Raises NotRegular where only the `regex` module can run the pattern.
+    """
+    tree = parse(pattern)
     alphabet, masks = classes_of(sets_of(tree))
     size = alphabet.size
     graph = Graph(size, masks)
@@ -181,13 +183,15 @@ def compile_tree(tree: Node) -> tuple[Automaton, Alphabet]:
             row.append(number)
         steps.append(row)
         accepts.append(accepting)
-    cells = [[row[c] * 2 + (accept >> c & 1) for c in range(size)] for row, accept in zip(steps, accepts, strict=True)]
-    alphabet, first = alphabet.merged(zip(*cells, strict=True))
-    kept = [*first, size]
+    cells = [[(row[c], accept >> c & 1) for c in range(size)] for row, accept in zip(steps, accepts, strict=True)]
+    alphabet, cells = alphabet.merged(cells)
     return Automaton(
-        len(first),
-        [[row[c] for c in first] for row in steps],
-        [sum((accept >> c & 1) << i for i, c in enumerate(kept)) for accept in accepts],
+        alphabet.size,
+        [[state for state, _ in row] for row in cells],
+        [
+            sum(bit << i for i, (_, bit) in enumerate(row)) | (accept >> size) << alphabet.size
+            for row, accept in zip(cells, accepts, strict=True)
+        ],
     ), alphabet
 
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from array import array
+from collections.abc import Iterable
 
 from .alphabet import NotRegular
-from .automaton import DEAD, Automaton, compile_tree
-from .syntax import parse
+from .automaton import DEAD, automaton_of
 from .tables import Alphabet, SimdTables, Tables
 from .transducer import REWIND, Maker, Transducer, certain_cuts, neutral_borders, sure_states
 
 MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
-
-
-def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
-    """The automaton of a pattern and its classes. Raises NotRegular where only the `regex` module can run it."""
-    return compile_tree(parse(pattern))
 
 
 def covers_all_text(pattern: str) -> bool:
@@ -40,15 +35,8 @@ def compile_pattern(pattern: str) -> Tables:
     """Compile a pattern. Raises NotRegular for a pattern that only the `regex` module can run."""
     automaton, alphabet = automaton_of(pattern)
     width = alphabet.size + 1
-    if len(automaton.steps) * width >= 0xFFFF:
-        raise NotRegular(f"an automaton of {len(automaton.steps)} states over {alphabet.size} classes")
-
-    matches: list[int] = []
-    accepts = bytearray()
-    for row, accept in zip(automaton.steps, automaton.accepts, strict=True):
-        matches += [0xFFFF if state == DEAD else state * width for state in row] + [0xFFFF]
-        accepts += bytes(accept >> c & 1 for c in range(width))
-
+    matches = packed("an automaton", ([*row, DEAD] for row in automaton.steps), width)
+    accepts = bytes(accept >> c & 1 for accept in automaton.accepts for c in range(width))
     tables, neutral = Tables(alphabet), [0] * alphabet.size
     with contextlib.suppress(NotRegular):
         transducer = Maker(automaton).make()
@@ -58,21 +46,23 @@ def compile_pattern(pattern: str) -> Tables:
         bytes(cut >> b & 1 or (passing >> b & 1) << 1 for b in range(width))
         for cut, passing in zip(certain_cuts(automaton), neutral, strict=True)
     )
-    return tables._replace(matches=array("H", matches).tobytes(), accepts=bytes(accepts), certain=certain)
+    return tables._replace(matches=matches, accepts=accepts, certain=certain)
 
 
 def transducer_tables(transducer: Transducer, alphabet: Alphabet) -> Tables:
     """Tables that have only a transducer. NotRegular if it has too many states."""
-    width = alphabet.size + 1
-    if len(transducer.steps) * width >= 0xFFFF:
-        raise NotRegular(f"a transducer of {len(transducer.steps)} states over {alphabet.size} classes")
-    steps: list[int] = []
-    actions = bytearray()
-    for cells, end in zip(transducer.steps, transducer.ends, strict=True):
-        steps += [state * width for state, _ in cells] + [0]
-        actions += bytes([action for _, action in cells] + [end])
-    simd = make_simd_tables(transducer, alphabet)
-    return Tables(alphabet, array("H", steps).tobytes(), bytes(actions), simd)
+    rows = [[*cells, (0, end)] for cells, end in zip(*transducer, strict=True)]
+    steps = packed("a transducer", ([state for state, _ in row] for row in rows), alphabet.size + 1)
+    actions = bytes(action for row in rows for _, action in row)
+    return Tables(alphabet, steps, actions, make_simd_tables(transducer, alphabet))
+
+
+def packed(machine: str, rows: Iterable[list[int]], width: int) -> bytes:
+    """Rows of states, as the offsets of the rows of these states. NotRegular if there are too many."""
+    states = [0xFFFF if state == DEAD else state * width for row in rows for state in row]
+    if len(states) >= 0xFFFF:
+        raise NotRegular(f"{machine} of {len(states) // width} states over {width - 1} classes")
+    return array("H", states).tobytes()
 
 
 def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables | None:
@@ -83,24 +73,19 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
     table of 16 bytes, from the number of the old state to the number of the new one, with the action in the high half. The
     scanner builds tables for two bytes at a time from these.
     """
-    alphabet, first = alphabet.merged(zip(*transducer.steps, strict=True))
-    columns = [[row[c] for row in transducer.steps] for c in first]
-    following, end = len(columns), len(columns) + 1
+    alphabet, rows = alphabet.merged(transducer.steps)
+    columns = list(zip(*rows, strict=True))
     possible = [sorted({state for state, action in column if action != REWIND}) for column in columns]
-    if end >= MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
+    if len(columns) + 2 > MOST_COLUMNS or max(map(len, possible)) > MOST_STATES:
         return None
     number = [{state: i for i, state in enumerate(states)} for states in possible]
 
-    tables = bytearray((end + 1) ** 2 * 16)
-
-    def fill(before: int, here: int, cells: list[int]) -> None:
-        at = (before * (end + 1) + here) * 16
-        tables[at : at + len(cells)] = bytes(cells)
-
-    for before, states in enumerate([*possible, [0]]):  # the last is the start of the text, as the column `following`
+    tables: list[list[int]] = []
+    for states in [*possible, [0]]:  # the last is the start of the text, as the column of continuation bytes
         for here, column in enumerate(columns):
             targets = [column[state] for state in states]
-            fill(before, here, [(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
-        fill(before, following, list(range(MOST_STATES)))
-        fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
-    return SimdTables(alphabet, bytes(tables))
+            tables.append([(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
+        tables.append(list(range(MOST_STATES)))
+        tables.append([(transducer.ends[state] | 1) << 4 for state in states])
+    after_end: list[list[int]] = [[]] * (len(columns) + 2)
+    return SimdTables(alphabet, b"".join(bytes(table).ljust(16, b"\0") for table in tables + after_end))

@@ -83,7 +83,7 @@ def compose(outer: Tables, inner: Tables) -> Tables | None:
     try:
         alphabet, classes = common_alphabet(outer.alphabet, inner.alphabet)
         steps, ends = product(transducer_of(outer), transducer_of(inner), classes)
-        alphabet, first = alphabet.merged(zip(*steps, strict=True))
-        return transducer_tables(Transducer([[row[c] for c in first] for row in steps], ends), alphabet)
+        alphabet, steps = alphabet.merged(steps)
+        return transducer_tables(Transducer(steps, ends), alphabet)
     except NotRegular:
         return None

@@ -19,6 +19,7 @@ An invalid regular expression raises a PatternError that says where the mistake 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Literal
 
@@ -85,6 +86,14 @@ def combined(operator: str, a: CharSet, b: CharSet) -> CharSet:
     return CharSet("and", a, b if operator == "&&" else CharSet("not", b))
 
 
+def single(set: CharSet) -> int | None:
+    """The only character of a set that names it, else None."""
+    match set.op, *set.args:
+        case "ranges", ((low, high),) if low == high:
+            return low
+    return None
+
+
 def shown(pattern: str) -> str:
     """A pattern for a message, cut to 200 characters."""
     return repr(pattern) if len(pattern) <= 200 else f"{pattern[:200]!r}... ({len(pattern):,} characters)"
@@ -128,6 +137,14 @@ class Parser:
             self.at += len(text)
             return True
         return False
+
+    def until(self, end: str, what: str, start: int) -> str:
+        """Take the text up to `end`, and `end`; raise an error about `what` at `start` if there is none."""
+        at = self.pattern.find(end, self.at)
+        if at < 0:
+            raise self.error(what, start)
+        text, self.at = self.pattern[self.at : at], at + len(end)
+        return text
 
     def next(self, inside: str) -> str:
         if self.at == len(self.pattern):
@@ -272,8 +289,7 @@ class Parser:
                 following += self.next("a reference")
             return Reference(int(following[:4]))
         if following == "k" and self.take("<"):
-            end = self.pattern.find(">", self.at)
-            name, self.at = self.pattern[self.at : end], end + 1
+            name = self.until(">", "a reference \\k<...> that is not closed", self.at)
             if name not in self.groups:
                 raise self.error(f"a reference to {name!r}, and no group before it has that name")
             return Reference(self.groups[name])
@@ -288,22 +304,17 @@ class Parser:
         number = 0
         if self.take("?"):
             if self.take("#"):
-                end = self.pattern.find(")", self.at)
-                if end < 0:
-                    raise self.error("a comment that is not closed", start)
-                self.at = end + 1
+                self.until(")", "a comment that is not closed", start)
                 return None
-            wrap = next((kind for kind in (">", "=", "!", "<=", "<!") if self.take(kind)), "")
-            if wrap:
-                pass
-            elif self.take("<") or (self.rust and self.take("P<")):
-                end = self.pattern.find(">", self.at)
-                if end < 0 or not self.pattern[self.at : end].isidentifier():
-                    raise self.error("a group name that is not an identifier")
+            wrap = next((kind for kind in (">", "=", "!", "<=", "<!", ":") if self.take(kind)), "")
+            if not wrap and (self.take("<") or (self.rust and self.take("P<"))):
+                at = self.at
+                name = self.until(">", "a group name that is not an identifier", at)
+                if not name.isidentifier():
+                    raise self.error("a group name that is not an identifier", at)
                 self.count += 1
-                number = self.groups[self.pattern[self.at : end]] = self.count
-                self.at = end + 1
-            elif not self.take(":"):
+                number = self.groups[name] = self.count
+            elif not wrap:
                 self.read_flags(start)
                 if self.take(")"):  # it holds to the end of the enclosing group
                     if self.rust:
@@ -322,15 +333,13 @@ class Parser:
         self.flags = outer
         if wrap == ">":
             return Atomic(node)
-        if wrap:
+        if wrap in ("=", "!", "<=", "<!"):
             ahead, negated = wrap[0] != "<", wrap[-1] == "!"
-            try:
-                look = as_look(node) if ahead else None
-            except NotRegular:
-                look = None
-            if look is None:
-                return Around(node, ahead, negated)
-            return Look(CharSet("not", look.set), not look.end) if negated else look
+            with contextlib.suppress(NotRegular):
+                if ahead:
+                    look = as_look(node)
+                    return Look(CharSet("not", look.set), not look.end) if negated else look
+            return Around(node, ahead, negated)
         return Group(node, number) if number and self.refers else node
 
     def read_flags(self, start: int) -> None:
@@ -358,10 +367,7 @@ class Parser:
             if name != "{" and not self.rust:
                 raise self.error(f"\\{char} without the braces of a property", start)
             if name == "{":
-                end = self.pattern.find("}", self.at)
-                if end < 0:
-                    raise self.error("a property \\p{...} that is not closed", start)
-                name, self.at = self.pattern[self.at : end], end + 1
+                name = self.until("}", "a property \\p{...} that is not closed", start)
             negated = (char == "P") != name.startswith("^")
             name = name.removeprefix("^")
             members = property_set(name) if self.rust or "=" not in name else None
@@ -379,16 +385,14 @@ class Parser:
         return CharSet.chars(ord(char))
 
     def code(self, kind: str, start: int) -> int:
+        wrong = f"\\{kind} without the hexadecimal digits of a code point"
         if self.take("{"):
-            end = self.pattern.find("}", self.at)
-            digits, self.at = self.pattern[self.at : end], end + 1
+            digits = self.until("}", wrong, start)
         else:
             length = {"x": 2, "u": 4, "U": 8}[kind]
-            digits, self.at = self.pattern[self.at : self.at + length], self.at + length
-            if len(digits) < length:
-                digits = ""
-        if not digits or not all(d in "0123456789abcdefABCDEF" for d in digits) or int(digits, 16) > MAX:
-            raise self.error(f"\\{kind} without the hexadecimal digits of a code point", start)
+            digits, self.at = self.pattern[self.at : self.at + length].ljust(length), self.at + length
+        if not re.fullmatch("[0-9A-Fa-f]+", digits) or int(digits, 16) > MAX:
+            raise self.error(wrong, start)
         return int(digits, 16)
 
     def bracket(self, start: int) -> CharSet:
@@ -435,16 +439,16 @@ class Parser:
         low = self.member(start)
         if not (self.peek("-") and not self.peek("-]") and not self.peek("--")):
             return low
-        if low.op != "ranges" or len(low.args[0]) != 1 or low.args[0][0][0] != low.args[0][0][1]:
+        first = single(low)
+        if first is None:
             return low  # as in [\\w-.]: the next item is the hyphen itself
         self.at += 1
-        high = self.member(start)
-        if high.op != "ranges" or len(high.args[0]) != 1 or high.args[0][0][0] != high.args[0][0][1]:
+        last = single(self.member(start))
+        if last is None:
             raise self.error("a range [a-b] whose end is not a single character", start)
-        a, b = low.args[0][0][0], high.args[0][0][0]
-        if a > b:
+        if first > last:
             raise self.error("a range [a-b] whose end is before its start", start)
-        return CharSet("ranges", ((a, b),))
+        return CharSet("ranges", ((first, last),))
 
     def member(self, start: int) -> CharSet:
         char = self.next("a class [...]")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Cell = TypeVar("Cell", bound=Hashable)
 
 
 class Alphabet(NamedTuple):
@@ -21,14 +23,14 @@ class Alphabet(NamedTuple):
     pages: bytes
     invalid: int
 
-    def merged(self, columns: Iterable[Hashable]) -> tuple[Alphabet, list[int]]:
-        """The alphabet in which classes with equal columns are one, and the first class of each. columns: one for each class."""
-        numbers: dict[Hashable, int] = {}
-        joined = [numbers.setdefault(column, len(numbers)) for column in columns]
+    def merged(self, rows: Iterable[Iterable[Cell]]) -> tuple[Alphabet, list[list[Cell]]]:
+        """The alphabet in which classes with equal columns are one, and the rows without the others. rows: a cell for each class."""
+        numbers: dict[tuple[Cell, ...], int] = {}
+        joined = [numbers.setdefault(column, len(numbers)) for column in zip(*rows, strict=True)]
         table = bytes(joined).ljust(256, b"\0")
         ascii, pages = self.ascii.translate(table), self.pages.translate(table)
         merged = Alphabet(len(numbers), ascii, self.index, pages, table[self.invalid])
-        return merged, [joined.index(number) for number in range(len(numbers))]
+        return merged, [list(row) for row in zip(*numbers, strict=True)]
 
 
 class SimdTables(NamedTuple):

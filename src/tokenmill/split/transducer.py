@@ -206,39 +206,34 @@ def certain_cuts(automaton: Automaton) -> list[int]:
     """
     maker = Maker(automaton)
     classes, accepts = automaton.classes, automaton.accepts
-    end = 1 << classes
-    start: tuple = ((FRESH, False),)
-    reached: dict[tuple, int] = {start: 0}  # hypotheses without ages -> the classes that lead here, as bits
-    queue = [start]
-    for state in queue:  # grows during the loop
-        before = tuple((0, number, 0 if in_gap else None) for number, in_gap in state)
-        for c in range(classes):
-            after = tuple((number, gap is not None) for _, number, gap in maker.hypotheses(before, c))
-            if after not in reached:
-                if len(queue) == MOST_STATES or len(after) > MOST_HYPOTHESES:
-                    return [0] * classes
-                reached[after] = 0
-                queue.append(after)
-            reached[after] |= 1 << c
-    certain = [end - 1] * classes
-    for state, leading in reached.items():
-        cut = 0
-        for c in range(classes):
-            for number, in_gap in state:
-                if number == FRESH:
-                    begun = automaton.steps[0][c]
-                    cut |= (in_gap and bool(accepts[0] >> c & 1 or (begun != DEAD and maker.sure[begun]))) << c
-                    break
-                accepted = accepts[number] >> c & 1
-                if automaton.steps[number][c] != DEAD or accepted != (accepts[number] >> classes & 1):
-                    break
-                if accepted:
-                    cut |= 1 << c
-                    break
-        for c in range(classes):
-            if leading >> c & 1:
-                certain[c] &= cut
-    return certain
+
+    def step(state: State, c: int) -> Step:
+        """The hypotheses without ages, and whether a cut before this character is certain."""
+        before = tuple((0, number, int(number != FRESH) if in_gap else None) for number, in_gap in state)
+        found = maker.hypotheses(before, c)
+        if len(found) > MOST_HYPOTHESES:
+            raise NotRegular("too many hypotheses")
+        cut = found[0][0] & 1
+        for number, _ in state:
+            if number == FRESH or automaton.steps[number][c] != DEAD:
+                break
+            cut &= ~(accepts[number] >> c ^ accepts[number] >> classes)  # it ends here whatever follows, or fails
+            if accepts[number] >> c & 1:
+                break
+        return tuple((number, gap is not None) for _, number, gap in found), cut
+
+    try:
+        steps, _ = explored(((FRESH, False),), range(classes), step, lambda state: 0)
+    except NotRegular:
+        return [0] * classes
+    return borders(steps, lambda state, c: bool(steps[state][c][1]))
+
+
+def borders(steps: list[list[tuple[int, int]]], holds: Callable[[int, int], bool]) -> list[int]:
+    """For each class, the classes (as bits) for which something holds in every state that the class leads to."""
+    classes = range(len(steps[0]))
+    following = [{row[c][0] for row in steps} for c in classes]
+    return [sum(1 << b for b in classes if all(holds(state, b) for state in states)) for states in following]
 
 
 def neutral_borders(transducer: Transducer) -> list[int]:
@@ -251,11 +246,6 @@ def neutral_borders(transducer: Transducer) -> list[int]:
     x can end in to the state that it leads the start to, the cuts inside of y are those of y too.
     """
     steps = transducer.steps
-    classes = range(len(steps[0]))
     if any(transducer.ends) or any(action > 1 for row in steps for _, action in row):
-        return [0] * len(classes)
-    found = []
-    for c in classes:
-        states = {row[c][0] for row in steps}
-        found.append(sum(1 << b for b in classes if all(steps[s][b][0] == steps[0][b][0] for s in states)))
-    return found
+        return [0] * len(steps[0])
+    return borders(steps, lambda state, c: steps[state][c][0] == steps[0][c][0])

@@ -27,7 +27,7 @@ class Chars(Part):
 
 
 class Concat(Part):
-    """Parts in sequence. An empty sequence matches the empty text."""
+    """Several parts in sequence, or none, which match the empty text."""
 
     parts: list[Node]
 
@@ -96,8 +96,6 @@ def as_set(node: Node) -> CharSet | None:
         return node.set
     if isinstance(node, Atomic | Group):
         return as_set(node.node)
-    if isinstance(node, Concat) and len(node.parts) == 1:
-        return as_set(node.parts[0])
     if isinstance(node, Alternate):
         sets = [as_set(part) for part in node.parts]
         if all(sets):
@@ -112,11 +110,8 @@ def as_look(node: Node) -> Look:
         return Look(one, False)
     if isinstance(node, Look):
         return node
-    if isinstance(node, Concat):
-        if not node.parts:
-            return Look(ANY, True)
-        if len(node.parts) == 1:
-            return as_look(node.parts[0])
+    if isinstance(node, Concat) and not node.parts:
+        return Look(ANY, True)
     if isinstance(node, Repeat) and node.least <= 1:
         return Look(ANY, True) if node.least == 0 else as_look(node.node)
     if isinstance(node, Alternate):
@@ -128,10 +123,7 @@ def as_look(node: Node) -> Look:
 @functools.cache
 def expansions() -> dict[str, str]:
     """The characters that full case folding makes several characters of, as "\u00df" of "ss"."""
-    greek = range(0x1F50, 0x1FFD)
-    codes = (0xDF, 0x130, 0x149, 0x1F0, 0x390, 0x3B0, 0x587, *range(0x1E96, 0x1E9F), *greek, *range(0xFB00, 0xFB18))
-    folded = {chr(code): chr(code).casefold() for code in codes}
-    return {char: text for char, text in folded.items() if len(text) > 1}
+    return {char: text for char in map(chr, range(0xFB18)) if len(text := char.casefold()) > 1}
 
 
 def folds_to_several(node: Node) -> bool:
