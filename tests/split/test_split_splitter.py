@@ -11,8 +11,9 @@ import pytest
 from naive_split import matches, reference_pretokens, to_regex
 from tokenmill.errors import PatternError, UsageError
 from tokenmill.split import Splitter
+from tokenmill.split.compiler import compile_pattern
 from tokenmill.split.patterns import PATTERNS, PUNCTUATION
-from tokenmill.split.splitter import finder_of
+from tokenmill.split.splitter import ANYTHING, finder_of, whole_text_tables
 
 DEEPSEEK = (
     r"\p{N}{1,3}",
@@ -232,3 +233,12 @@ def test_matches_are_found_as_by_the_regex_module(pattern):
 @pytest.mark.parametrize("pattern", ["x*", "a?|b", r"(?<=a)b", r"(a)\1", "^a"])
 def test_matches_that_only_the_regex_module_finds(pattern):
     assert finder_of(pattern) is None
+
+
+def test_tables_of_whole_texts_are_those_of_the_compiler():
+    written, compiled = whole_text_tables(), compile_pattern(ANYTHING)
+    assert not any(compiled.alphabet.pages)  # so that the index does not matter
+    index = compiled.alphabet.index
+    alphabet, columns = (tables.alphabet._replace(index=index) for tables in (written, written.simd))
+    assert written._replace(alphabet=alphabet, simd=written.simd._replace(alphabet=columns)) == compiled
+    assert len(written.alphabet.index) == len(index)
