@@ -12,16 +12,16 @@ import importlib
 import sys
 
 from . import render, tables
-from .harness import SHARED, WITHOUT_AVX512, save
+from .harness import SHARED, save
 
 # Only by name: the first needs Chromium and Node, the second 10 GB of disk and some minutes, the third a tokenizers with its trainer,
 # the fourth the trainers' tools.
 NAMED = ("playground", "growth", "parity", "trainers")
 
-TOPICS = [topic for topic in tables.TOPICS if topic not in {*NAMED, *WITHOUT_AVX512.values()}]
+TOPICS = [topic for topic in tables.TOPICS if topic not in NAMED]
 topics = [word for word in sys.argv[1:] if word != "--quick"] or TOPICS
-if unknown := set(topics) - {*NAMED, *TOPICS}:
-    sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join([*TOPICS, *NAMED])}")
+if unknown := set(topics) - {*tables.TOPICS}:
+    sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(tables.TOPICS)}")
 if {*topics} != {"quick"} and not (SHARED / "corpus").is_dir():
     sys.exit(
         f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED, or run make bench-quick"

@@ -80,7 +80,7 @@ def means_of(results: dict) -> dict[str, tuple[float, int]]:
     }
 
 
-def matrix(results: dict, heading: str = "## Families and scripts, new text in small pieces") -> list[str]:
+def matrix(results: dict) -> list[str]:
     """A row for each text and a column for each vocabulary: tokenmill's MB/s, and its lead over the fastest peer."""
     texts = list(next(iter(results.values())))
     gains, behind, ties, shown = leads_of(results)
@@ -100,7 +100,7 @@ def matrix(results: dict, heading: str = "## Families and scripts, new text in s
     first, of_first = next(iter(results.items()))
     peers = list(next(iter(of_first.values())))
     return section(
-        heading,
+        "## Families and scripts, new text in small pieces",
         "The protocol of Hugging Face's tokbench: chunks of 10 kB to lists of ids, one core. The first of six slices is the warm-up, and the "
         f"figure is the median of the five others, whose text is new. {ids}",
         "MB per second of CPU time:",

@@ -57,9 +57,6 @@ PEERS = (
 PACKAGES = {"iree": "iree-tokenizer", "splintr": "splintr-rs"}  # where the names differ
 
 
-WITHOUT_AVX512 = {"matrix": "matrix_avx2"}  # topics that have a table for processors without AVX-512
-
-
 def main(run: Callable[[], dict | None], *jobs: Callable[..., dict]) -> None:
     """python -m benchmarks.TOPIC [--quick]: run a topic and save its results. With JOB ARGUMENT...: one of its jobs, as JSON."""
     if words := [word for word in sys.argv[1:] if word != "--quick"]:
@@ -332,6 +329,4 @@ def save(topic: str, results: dict) -> None:
     """Save all rounds of a topic as benchmarks/results/TOPIC.json."""
     if not QUICK:
         kept = {"environment": environment(), "results": results}
-        if "avx512bw" not in kept["environment"]["flags"]:
-            topic = WITHOUT_AVX512.get(topic, topic)
         (RESULTS / f"{topic}.json").write_text(json.dumps(kept, indent=1) + "\n")

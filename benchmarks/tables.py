@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from functools import partial
 
 from tokenmill.quality.metrics import gini
 
@@ -319,7 +318,6 @@ TOPICS = {
     "split": split,
     "count": count,
     "matrix": matrix,
-    "matrix_avx2": partial(matrix, heading="## The same on a processor without AVX-512"),
     "encode": encode,
     "calls": calls,
     "families": families,
