@@ -68,7 +68,7 @@ def _count(text: cython.pointer(uint8_t), at: cython.size_t, end: cython.size_t,
 class Cutter:
     """Cuts text at a separator, at the ends of its lines, or into runs of lines with blank lines between them.
 
-    Empty documents are none. Carriage returns before the newline that ends a document are left out, but at a separator.
+    Empty documents are none. Carriage returns at the end of a line are left out, but at a separator.
 
     separator: b"\\n" for lines. blank: whether documents are runs of lines.
     dense: whether lines of white space are no documents. Of a separator and of blank lines they never are.
@@ -115,6 +115,7 @@ class Cutter:
         after: cython.size_t = 0
         written: cython.size_t = 0
         begin: cython.size_t
+        before: cython.size_t
         place: uint64_t
         n: cython.Py_ssize_t = 0
         with cython.nogil:
@@ -141,13 +142,17 @@ class Cutter:
                     with cython.gil:
                         self.too_long.append(place)
                 elif not (self.dense and _is_space(text, begin, end)):
-                    while self.lines and end < after and end > begin and text[end - 1] == RETURN:
-                        end -= 1
-                    memmove(text + written, text + begin, end - begin)
-                    written += end - begin
+                    before = written
+                    if self.blank:
+                        written = _put_lines(text, begin, end, end < after, written)
+                    else:
+                        while self.lines and end < after and end > begin and text[end - 1] == RETURN:
+                            end -= 1
+                        memmove(text + written, text + begin, end - begin)
+                        written += end - begin
                     ends[n] = written
                     places[n] = place
-                    n += end > begin
+                    n += written > before
         return n, start
 
     @cython.cfunc
@@ -207,6 +212,31 @@ class Cutter:
         elif to > start:
             self.place += text[to - 1] == NEWLINE
         return to
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put_lines(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t, ended: cython.bint,
+               written: cython.size_t) -> cython.size_t:
+    """Move text[start:end] to text[written:], without the carriage returns before a newline; `ended`: one follows."""
+    newline: cython.size_t
+    stop: cython.size_t
+    if _find(text, start, end, RETURN) == end:
+        memmove(text + written, text + start, end - start)
+        return written + end - start
+    while start < end:
+        newline = _find(text, start, end, NEWLINE)
+        stop = newline
+        while (newline < end or ended) and stop > start and text[stop - 1] == RETURN:
+            stop -= 1
+        memmove(text + written, text + start, stop - start)
+        written += stop - start
+        if newline < end:
+            text[written] = NEWLINE
+            written += 1
+        start = newline + 1
+    return written
 
 
 def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> list:

@@ -7,7 +7,6 @@ A document that is not UTF-8, or whose end cannot be read, is damaged: an error,
 from __future__ import annotations
 
 import codecs
-import re
 from array import array
 
 from ..errors import InputError
@@ -15,8 +14,6 @@ from ._cut_cy import Cutter, count_byte
 from .blocks import BLOCK, Binary, Block, Cut, ReadOptions, Span, StreamSource, too_long, why_not_utf8
 from .find import Skip, Source, can_read_again
 from .streams import ByteStream, Pause
-
-_RETURNS = re.compile(rb"\r+(?=\n)")
 
 
 class FileSource(StreamSource):
@@ -121,8 +118,6 @@ class CutSource(StreamSource):
             self._rest = bytes(memoryview(block.buffer)[used:length])
         del ends[n:], numbers[n:]
         block.data, block.ends, block.numbers = block.buffer, ends, numbers
-        if self._options.unit == "blank" and block.buffer.find(b"\r", 0, block.nbytes) >= 0:
-            block.set_documents([_RETURNS.sub(b"", text) for text in block.texts()], numbers)
         for number in cutter.too_long:
             block.leave_out(number - self._tag_size, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()
