@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import operator
 import os
 import re
@@ -189,7 +188,16 @@ class WordCounts:
 
     def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
         """The `n` most frequent pretokens (all, if None) with their counts; equal counts in the order of the bytes."""
-        return heapq.nsmallest(len(self) if n is None else n, self.items(), key=lambda item: (-item[1], item[0]))
+        import numpy as np
+
+        n = len(self) if n is None else max(0, min(n, len(self)))
+        if n == 0:
+            return []
+        least = np.partition(self.counts, len(self) - n)[len(self) - n]
+        rows = np.flatnonzero(self.counts >= least)
+        offsets = self.offsets
+        found = [(self.arena[offsets[i] : offsets[i + 1]].tobytes(), int(self.counts[i])) for i in rows]
+        return sorted(found, key=lambda item: (-item[1], item[0]))[:n]
 
     def prune(self, min_count: int) -> WordCounts:
         """The same counts without the pretokens that were seen fewer than `min_count` times, as weighted."""

@@ -147,7 +147,7 @@ class Reader:
     @cython.cfunc
     @cython.exceptval(check=False)
     def string(self, at: cython.size_t) -> cython.Py_ssize_t:
-        """Pass a string and write it at this place in the text of a record. Returns its size, or -1 if there is none that is valid."""
+        """Read a string and write its UTF-8 to the text of the record, from byte `at` on. Returns its size; -1 if it is not valid."""
         size: cython.size_t = 0
         self.blank()
         after: Bytes = json_string(self.p, self.end, self.o + 8 + at, cython.address(size))

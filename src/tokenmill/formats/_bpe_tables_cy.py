@@ -81,7 +81,7 @@ class BpeTables:
     """The texts of a vocabulary with their ids, and its merges. Has the methods of dict[str, int] that readers use.
 
     start, end: where the records of the texts are in `data`, whose numbers are the ids. There are `n_ids` or more.
-    listed: the ids are 0, 1 and so on instead, and the texts may be no UTF-8.
+    listed: the ids are 0, 1 and so on instead, and the texts may not be UTF-8.
     Raises ValueError with the id of a text that is not, or whose text or id occurred before.
     """
 
@@ -200,7 +200,7 @@ class BpeTables:
     @cython.cfunc
     @cython.exceptval(check=False)
     def is_joined(self, id: uint32_t, left: Text, right: Text) -> cython.bint:
-        """Whether the text of an id is these two."""
+        """Whether the text of an id is `left` followed by `right`."""
         if id >= self.n_ids or self.by_id[id] == 0:
             return False
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
@@ -218,7 +218,7 @@ class BpeTables:
         It is 0 if there is a space between the parts, and no other. False for another merge, and where a part or the result is not in
         the vocabulary.
         """
-        lefts: Text[32]
+        lefts: Text[32]  # GROUP
         rights: Text[32]
         n: cython.int
         i: cython.int

@@ -104,7 +104,7 @@ def _read_file(place: Path, data: bytes) -> _Found:
 
 
 def _read_object(place: Path, data: bytes) -> _Found | None:
-    """The vocabulary of a file that is an object of JSON; None for another object."""
+    """The vocabulary of a file that is a JSON object; None if its format is not known."""
     if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
         from .rank_json import parse_rank_json
 
@@ -122,7 +122,7 @@ def _read_object(place: Path, data: bytes) -> _Found | None:
 
 
 def _read_other(place: Path, data: bytes) -> _Found | None:
-    """The vocabulary of a file that is no object of JSON; None for a file of no format."""
+    """The vocabulary of a file that is not a JSON object; None if its format is not known."""
     if (vocabulary := _read_binary(data, str(place))) is not None:
         return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
     from .tiktoken_file import looks_like_tiktoken

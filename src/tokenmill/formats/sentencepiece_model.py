@@ -2,8 +2,8 @@
 
 A piece of a BPE model has a score. Any two neighbours that spell a piece merge, the one of the highest score first, and the
 leftmost of several. That is the order "scores" of a Vocabulary, which lists each pair of pieces that spells one. The same
-rule is used by llama.cpp for GGUF files of this kind, so `scored_vocabulary` serves both. A vocabulary of merges or ranks has no
-place in such a file.
+rule is used by llama.cpp for GGUF files of this kind, so `scored_vocabulary` serves both. Such a file cannot
+hold a vocabulary of merges or ranks.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ cdef class Scanner:
     cdef tm_simd_tables simd
     cdef uint8_t* pairs
 
-    cdef void make_leads(self) noexcept
-    cdef uint8_t simd_column(self, size_t point) noexcept nogil
+    cdef void make_leads(self) noexcept  # the tables `leads` and `odd`
+    cdef uint8_t simd_column(self, size_t point) noexcept nogil  # of a code point
 
     # Cut text[start:length] into pretokens, or into stretches of joined ones, from a known start, where `length` is the true end of the text. Writes
     # the exclusive end offset (from `text`) of at most `room` of them and returns how many. Never reads outside of

@@ -69,7 +69,8 @@ TM_SIMD inline tm_bytes tm_previous(tm_bytes v) {
                       _mm256_alignr_epi8(v.hi, _mm256_permute2x128_si256(v.lo, v.hi, 0x21), 15)};
 }
 
-/* How tm_ascii_columns wants its table of 128 columns, and tm_columns_from its 64: from the 17th on, the xor with the column 16 characters before. */
+/* How tm_ascii_columns wants its table of 128 columns, and tm_columns_from its 64: from the 17th on, the xor with the column 16
+ * characters before. */
 static inline void tm_column_table(uint8_t *table, const uint8_t *columns, int n) {
     for (int i = 0; i < n; i++) table[i] = columns[i] ^ (i < 16 ? 0 : columns[i - 16]);
 }

@@ -29,7 +29,7 @@ typedef struct {
     unsigned columns;
     uint8_t next, end, invalid;
     uint8_t leads[64];     /* of bytes from C0 on: the column of most characters that begin with them, see tm_column_table */
-    tm_byte_pairs odd;   /* the first two bytes of the others */
+    tm_byte_pairs odd;     /* the first two bytes of the others */
 } tm_simd_tables;
 
 /* The ends one block may write: its own 64, two of the previous block, and the overshoot of the last 16-wide store. */

@@ -139,7 +139,7 @@ class Parser:
         return False
 
     def until(self, end: str, what: str, start: int) -> str:
-        """Take the text up to `end`, and `end`; raise an error about `what` at `start` if there is none."""
+        """Return the text before the next `end`, and go on after it. Without one, raise an error about `what` at `start`."""
         at = self.pattern.find(end, self.at)
         if at < 0:
             raise self.error(what, start)

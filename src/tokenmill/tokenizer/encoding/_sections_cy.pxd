@@ -45,7 +45,7 @@ cdef class NormalizationCheck:
 
     # How much of a text is normalized already, up to the first character that may change.
     cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
-    cdef int make_unsure(self) except -1
+    cdef int make_unsure(self) except -1  # from the classes that are known
     cdef uint8_t class_of(self, uint32_t point) noexcept nogil
     cdef uint8_t mark_class(self, uint32_t point) noexcept nogil  # the class of what may join, too
     # Normalize text[0:length] to `out`, which has room for `room` bytes. Returns their number, or -1: that takes `Sections.change`.
