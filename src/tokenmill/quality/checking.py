@@ -331,7 +331,7 @@ def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int =
 def texts_of_tokens(vocabularies: Sequence[Vocabulary], seed: int, together: int = 32) -> Iterator[str]:
     """The tokens of the vocabularies that are text, a few in each text: one on each line, then in pairs without a space.
 
-    A merge that one vocabulary does at another rank shows on the token that it makes, or on one beside it.
+    If two vocabularies rank a merge differently, the ids of the token that it makes, or of one beside it, differ.
     """
     tokens = {token for vocabulary in vocabularies for token in vocabulary.tokens if token}
     texts = sorted(text for token in tokens if "\ufffd" not in (text := token.decode("utf-8", "replace")))

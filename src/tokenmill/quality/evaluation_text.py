@@ -296,7 +296,7 @@ Judgements = Mapping[str, Judgement]  # of one text, by the names of the tokeniz
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and find how often each of its merges happens."""
-    # Where another library encodes (WordPiece, Unigram and others), there are no pretokens, and no merges to replay.
+    # Tokenizers that other libraries run (WordPiece, Unigram) have no pretokens and no merges to replay.
     counts = text.counts(tok, progress) if tok.vocabulary.library is None else []
     swallowed: list[Swallowed] = []
     if counts:

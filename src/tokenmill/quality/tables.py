@@ -105,7 +105,7 @@ class Table:
 
     @property
     def is_overview(self) -> bool:
-        """Whether this is a table of names and values, without headings."""
+        """Whether the table lists names and values and has no headings."""
         return any(column.kind == "figure" for column in self.columns)
 
     @property
