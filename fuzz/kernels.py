@@ -32,7 +32,7 @@ from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import AddedToken, Vocabulary
-from trained import train_from_counts
+from trained import train_by_textbook, train_from_counts
 
 _ATOMS = (r"\p{L}", r"\p{N}", r"\s", "a", "[ab]", "[^a\\s]", ".", r"\p{Lu}", "'", " ", r"[\r\n]", "(?i:s)", r"\S")
 _ENDS = ("", "", "", r"(?!\S)", "$")
@@ -120,9 +120,9 @@ def training(chosen: random.Random) -> Vocabulary:
         options["refine"] = chosen.choice((0.3, 0.6, 0.9, 1.0))
     size = chosen.randint(257, 330)
     made = []
-    for algorithm in ("heap", "naive"):
+    for train in (train_from_counts, train_by_textbook):
         try:
-            made.append(train_from_counts(counts, size, algorithm=algorithm, **options))
+            made.append(train(counts, size, **options))
         except TokenmillError as error:
             made.append(str(error))
     if isinstance(made[0], str) or isinstance(made[1], str):

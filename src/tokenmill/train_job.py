@@ -251,7 +251,7 @@ class Train(Options, Parity):
             counts = self._count(progress, note) if fair is None else fair.counts
         counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
         kept = counts if keep_counts else None
-        if note is not None and options.algorithm == "heap":
+        if note is not None:
             note(self._memory(counts, fair, keep_counts))
         with _timed(seconds, "train"):
             training = start(counts) if fair is None else fair

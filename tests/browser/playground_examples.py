@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
+from naive_training import train_naive
 from tokenmill import train_from_iterator
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.training.naive import train_naive
 from tokenmill.vocabulary import AddedToken, Normalization, Vocabulary
 
 TEXT = (

@@ -9,10 +9,10 @@ import pytest
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens, random_text
 
 import tokenmill
+from naive_training import count_tokens, merge_pretoken, replace, take_apart
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality.pruning import insert_removals, prune
-from tokenmill.training.naive import count_tokens, merge_pretoken, replace, take_apart
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 

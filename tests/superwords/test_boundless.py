@@ -179,7 +179,6 @@ def test_documents_are_encoded_apart(picky):
     ("options", "message"),
     [
         ({"stage1_size": 300}, "only for superwords='superbpe'"),
-        ({"algorithm": "naive"}, "by the heap"),
         ({"split": ["digits-3", "gpt2"]}, "one split pattern"),
         ({"split": r"(a)\1|."}, "one split pattern"),
         ({"split": r"ab$|."}, "cuts the same text in two ways"),

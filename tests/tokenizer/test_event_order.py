@@ -8,10 +8,10 @@ from random_vocabularies import SWEEP, random_text
 
 import tokenmill
 from naive_encoder import NaiveEncoder
+from naive_training import train_naive
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
-from tokenmill.training.naive import train_naive
 from tokenmill.vocabulary import Vocabulary
 from trained import train_from_counts
 

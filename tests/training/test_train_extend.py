@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from naive_encoder import NaiveEncoder
+from naive_training import train_naive
 from tokenmill import AddedToken, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.training import extend_vocabulary
-from tokenmill.training.naive import train_naive
 from trained import train_from_counts
 
 BYTES = tuple(bytes([byte]) for byte in range(256))

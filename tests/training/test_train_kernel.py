@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from naive_training import count_pairs, merge_pretoken, train_naive
 from tokenmill import WordCounts
 from tokenmill.training import loops
-from tokenmill.training.naive import count_pairs, merge_pretoken, train_naive
 from trained import by_both_algorithms, train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

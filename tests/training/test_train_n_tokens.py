@@ -29,7 +29,6 @@ def test_pretokens_of_one_byte_or_none_and_rare_ones():
     training = Training(counts, Options(vocab_size=257, min_count=2))
     training.run()
     assert training.n_tokens() == 2**40 + 3 * 2
-    assert Training(counts, Options(vocab_size=257, algorithm="naive")).n_tokens() is None
 
 
 def test_text_with_unknown_characters_is_encoded_to_count_its_tokens():

@@ -7,14 +7,14 @@ import pytest
 from tokenmill import WordCounts
 from tokenmill.errors import InputError, UsageError
 from tokenmill.training import Options, Training
-from trained import train_from_counts
+from trained import train_by_textbook, train_from_counts
 
 LOW = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6, b"widest": 3})
 
 
-@pytest.mark.parametrize("algorithm", ["heap", "naive"])
-def test_the_example_of_the_paper(algorithm):
-    vocabulary = train_from_counts(LOW, 256 + 5, algorithm=algorithm)
+@pytest.mark.parametrize("train", [train_from_counts, train_by_textbook])
+def test_the_example_of_the_paper(train):
+    vocabulary = train(LOW, 256 + 5)
     assert vocabulary.tokens[256:] == (b"es", b"est", b"lo", b"low", b"ew")
     assert vocabulary.event_list()[:2] == [("merge", 101, 115, 256), ("merge", 256, 116, 257)]
     assert vocabulary.order == "merges"
@@ -49,22 +49,22 @@ def test_no_merge_wanted():
     assert train_from_counts(LOW, 256).events.shape == (0, 3)
 
 
-@pytest.mark.parametrize("algorithm", ["heap", "naive"])
-def test_min_count_leaves_out_rare_pretokens(algorithm):
+@pytest.mark.parametrize("train", [train_from_counts, train_by_textbook])
+def test_min_count_leaves_out_rare_pretokens(train):
     counts = WordCounts.from_mapping({b"ab": 3, b"cd": 2, b"ef": 1})
-    assert train_from_counts(counts, 300, min_count=2, algorithm=algorithm).tokens[256:] == (b"ab", b"cd")
+    assert train(counts, 300, min_count=2).tokens[256:] == (b"ab", b"cd")
 
 
-@pytest.mark.parametrize("algorithm", ["heap", "naive"])
-def test_min_pair_count_stops(algorithm):
+@pytest.mark.parametrize("train", [train_from_counts, train_by_textbook])
+def test_min_pair_count_stops(train):
     counts = WordCounts.from_mapping({b"abab": 3, b"cd": 5, b"ef": 4})
-    assert train_from_counts(counts, 300, min_pair_count=5, algorithm=algorithm).tokens[256:] == (b"ab", b"cd")
+    assert train(counts, 300, min_pair_count=5).tokens[256:] == (b"ab", b"cd")
 
 
-@pytest.mark.parametrize("algorithm", ["heap", "naive"])
-def test_max_token_bytes(algorithm):
+@pytest.mark.parametrize("train", [train_from_counts, train_by_textbook])
+def test_max_token_bytes(train):
     counts = WordCounts.from_mapping({b"abcdef": 9, b"aaaaaaaa": 8})
-    tokens = train_from_counts(counts, 300, max_token_bytes=3, algorithm=algorithm).tokens[256:]
+    tokens = train(counts, 300, max_token_bytes=3).tokens[256:]
     assert tokens == (b"aa", b"ab", b"cd", b"ef")
 
 
@@ -118,7 +118,6 @@ def test_the_counts_may_go_before_it_runs():
         ({"alphabet": "characters", "coverage": 1.5}, "at most 1"),
         ({"coverage": 0.5}, "characters"),
         ({"unknown_token": "<unk>"}, "characters"),
-        ({"algorithm": "quick"}, "known are heap, naive"),
     ],
 )
 def test_options_that_cannot_be_right(options, message):

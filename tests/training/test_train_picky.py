@@ -10,13 +10,13 @@ import pytest
 
 import tokenmill
 from naive_replay import removal_parts, replay_events
+from naive_training import train_naive
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import Options, loops
 from tokenmill.training.alphabet import byte_alphabet
-from tokenmill.training.naive import train_naive
-from trained import by_both_algorithms, train_from_counts
+from trained import by_both_algorithms, train_by_textbook, train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]
@@ -268,7 +268,7 @@ def test_a_pair_that_spells_a_present_token_takes_no_slot(words, threshold, agai
     assert len(set(tokens)) == len(tokens)
     counts = WordCounts.from_mapping(words)
     heap = train_from_counts(counts, 262, refine=threshold)
-    assert heap.fingerprint() == train_from_counts(counts, 262, refine=threshold, algorithm="naive").fingerprint()
+    assert heap.fingerprint() == train_by_textbook(counts, 262, refine=threshold).fingerprint()
     assert len(heap.events) == len(events)
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from naive_encoder import NaiveEncoder
+from naive_training import train_naive
 from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.formats import read, write
 from tokenmill.training import extend_vocabulary, loops
-from tokenmill.training.naive import train_naive
 from trained import train_from_counts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

@@ -10,6 +10,7 @@ from command_line import CliRunner
 from tokenmill import TrainingEvent, WordCounts
 from tokenmill.cli.main import app
 from tokenmill.training import loops
+from trained import train_by_textbook
 
 WORDS = {b"low": 5, b"lower": 2, b"newest": 6, b"aaaa": 3}
 
@@ -51,30 +52,15 @@ def test_the_kernels_numbers_are_the_textbooks(seed, refine, monkeypatch):
     monkeypatch.setattr(loops, "_SLICE", 1 + seed * 50)
     counts, fast, slow = random_counts(seed), Watcher(), Watcher()
     ours = tokenmill.train_from_counts(counts, 285, refine=refine, progress=fast)
-    theirs = tokenmill.train_from_counts(counts, 285, refine=refine, progress=slow, algorithm="naive")
+    theirs = train_by_textbook(counts, 285, refine=refine, progress=slow)
     assert fast.events == slow.events and len(fast.events) == len(ours.events)
-    assert ours.vocabulary.event_counts.tolist() == theirs.vocabulary.event_counts.tolist()
+    assert ours.vocabulary.event_counts.tolist() == theirs.event_counts.tolist()
     for told, event in zip(fast.events, ours.events, strict=True):
         if event[0] == "merge":
             left, right, new = (ours.vocabulary.tokens[id] for id in event[1:])
             assert (told.left, told.right, told.token) == (left, right, new) and told.ios is None
         else:
             assert told.token == ours.vocabulary.tokens[event[1]] and refine <= told.ios <= 1
-
-
-def test_the_textbook_loop_tells_each_step_as_it_happens():
-    done, events = [], []
-
-    class Progress:
-        def __call__(self, stage, so_far, total):
-            done.append((stage, so_far, total, len(events)))
-
-        def event(self, event):
-            events.append(event.token)
-
-    tokenmill.train_from_counts(WordCounts.from_mapping(WORDS), 259, algorithm="naive", progress=Progress())
-    assert [row for row in done if row[0] == "merge"] == [("merge", 1, 3, 0), ("merge", 2, 3, 1), ("merge", 3, 3, 2)]
-    assert events == [b"aa", b"we", b"lo"]
 
 
 @pytest.mark.parametrize("refine", [None, 0.4])

@@ -176,7 +176,7 @@ def _in_words(event: TrainingEvent) -> str:
 
 def _is_plain(job: Train) -> bool:
     """Return whether the training itself knows all that is reported: then the word counts are not needed after it."""
-    unusual = job.refine is not None or job.superwords is not None or job.algorithm != "heap" or job.parity
+    unusual = job.refine is not None or job.superwords is not None or job.parity
     known = job.alphabet == "bytes" or job.target == "sentencepiece"
     return known and job.min_count == 1 and not unusual
 

@@ -1,6 +1,6 @@
 """The loop of Picky BPE: merges by exact positions, and removals of tokens that have become junk.
 
-naive.py defines Picky BPE; node, position, span, run and segment are defined in _corpus_cy.py and _pairs_cy.py. A
+tests/naive_training.py defines Picky BPE; node, position, span, run and segment are defined in _corpus_cy.py and _pairs_cy.py. A
 removal breaks three premises of the plain loop (_merge_cy.py), so this is a loop of its own:
 
     counts only fall           A removal raises counts of old pairs. The pair is queued once more. Rare pairs cannot be

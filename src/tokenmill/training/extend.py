@@ -89,8 +89,8 @@ def _check(counts: WordCounts, vocabulary: Vocabulary, options: Options) -> None
     """Raise UsageError for what cannot be extended."""
     if vocabulary.alphabet != "bytes":
         raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
-    if options.alphabet != "bytes" or options.algorithm != "heap":
-        raise UsageError('a vocabulary is extended with alphabet="bytes" and algorithm="heap"; leave these options out')
+    if options.alphabet != "bytes":
+        raise UsageError('a vocabulary is extended with alphabet="bytes"; leave this option out')
     if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
         raise UsageError(
             f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "

@@ -45,7 +45,7 @@ class MergeOptions(AnyOptions):
     special_tokens: control tokens. They get the last ids. Training cuts them out of the text, where each ends a document.
     min_count: leave out pretokens with a lower count. min_pair_count: stop when the count of the best pair is lower.
     max_token_bytes: never make a longer token. num_threads: None is all cores. The result does not depend on it.
-    refine: the threshold of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive.py.
+    refine: the threshold of Picky BPE, above 0 and at most 1; None trains plain BPE.
     """
 
     special_tokens: SpecialTokens = ()
@@ -74,7 +74,6 @@ class Options(MergeOptions):
     alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes (default) or characters.", section=TRAINING)] = "bytes"
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
     unknown_token: Annotated[str | None, Option("The token for all other characters.", only=("alphabet", "characters"), section=TRAINING)] = None
-    algorithm: Annotated[Literal["heap", "naive"], Option("heap (default), or naive: the textbook loop.", section=TRAINING)] = "heap"
     roles: Annotated[Mapping[str, str] | Sequence[str] | None, Option("Special tokens by role: bos, eos, pad, unk ...", "--role", metavar="ROLE=TEXT...", many=True, section=TRAINING)] = None
     special_tokens_as_text: Annotated[bool, Option("Learn special tokens in the text like other text.", "--special-tokens-as-text", section=TRAINING)] = False
     superwords: Annotated[Literal["superbpe", "boundless"] | None, Option("superbpe: tokens that span words; boundless: of whole pretokens.", section=SUPERWORDS)] = None
@@ -151,8 +150,8 @@ class Options(MergeOptions):
         )
 
     def _check_superwords(self) -> None:
-        if self.alphabet != "bytes" or self.algorithm != "heap":
-            raise UsageError("superwords are trained on bytes, by the heap; leave these options out")
+        if self.alphabet != "bytes":
+            raise UsageError("superwords are trained on bytes; leave the options of characters out")
         if self.normalize:
             raise UsageError("superwords are trained on the text as it is; leave out ", OptionName("normalize"))
         if self.special_tokens_as_text:

@@ -216,10 +216,8 @@ def check_parity(
     training: Mapping[str, Any], development: Mapping[str, Any] | None, options: Options, parity: Parity
 ) -> None:
     """Raise UsageError for options that do not fit parity-aware BPE."""
-    if options.refine is not None or options.superwords is not None or options.algorithm != "heap":
-        raise UsageError(
-            "parity-aware BPE goes with neither refine nor superwords nor algorithm; leave these options out"
-        )
+    if options.refine is not None or options.superwords is not None:
+        raise UsageError("parity-aware BPE goes with neither refine nor superwords; leave these options out")
     if options.alphabet != "bytes":
         raise UsageError('parity-aware BPE begins with the 256 bytes; leave out alphabet="characters"')
     if len(training) < 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +13,7 @@ from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.surgery import arranged
 from . import loops
-from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
-from .naive import train_naive
+from .alphabet import byte_alphabet, character_alphabet
 from .options import Options
 from .watching import Watch
 
@@ -49,18 +47,13 @@ class Training:
         options.check_size(len(start.tokens))
         self.first_tokens = [token or b"" for token in start.tokens]
         self.unknown = start.unknown
-        if options.algorithm == "naive":
-            self.pretokens = _as_lists(start, counts.counts, loops.by_falling_count(counts.counts, options.min_count))
-        else:
-            self.corpus, self.weight = loops.load_corpus(start, counts.counts, options.min_count, self.progress)
+        self.corpus, self.weight = loops.load_corpus(start, counts.counts, options.min_count, self.progress)
 
     def run(self) -> Vocabulary:
         """Train. In Picky BPE the removed tokens get the highest ids, after the special tokens."""
         options, tokens = self.options, list(self.first_tokens)
         watch = Watch(self.progress, tokens)
-        if options.algorithm == "naive":
-            trained = self._textbook(tokens, watch)
-        elif options.refine is None:
+        if options.refine is None:
             trained = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
         else:
             trained = loops.refine(self.corpus, tokens, options, self.progress, watch=watch)
@@ -83,34 +76,14 @@ class Training:
             event_counts=numbers,
         )
 
-    def _textbook(self, tokens: list[bytes], watch: Watch) -> loops.Trained:
-        """The result of the textbook loops."""
-        options, size, first = self.options, self.options.n_ordinary, len(tokens)
-        events: list[tuple[int, int, int]] = []
-        numbers: list[tuple[int, int]] = []
-
-        def step(event: tuple[int, int, int], pair: tuple[int, int]) -> None:
-            events.append(event)
-            numbers.append(pair)
-            self.progress("merge", len(tokens) - first, size - first)
-            watch.tell(events, numbers)
-
-        limits = (options.min_pair_count, options.max_bytes)
-        train_naive(self.pretokens, tokens, size, options.refine, *limits, step=step)
-        is_removed = {left if right < 0 else new: right < 0 for left, right, new in events}  # the last event counts
-        removed = sorted(id for id, gone in is_removed.items() if gone)
-        return np.array(events, np.int32).reshape(-1, 3), np.array(numbers, np.uint64).reshape(-1, 2), tokens, removed
-
     def n_tokens(self) -> int | None:
         """Return the number of tokens in the corpus: those of each pretoken times its count.
 
-        None with the textbook loops, or with an unknown token, which the corpus does not hold.
+        None with an unknown token, which the corpus does not hold.
 
         After `run`, the vocabulary encodes the pretokens of at least `min_count` to as many tokens.
         """
-        if self.options.algorithm == "naive" or self.unknown is not None:
-            return None
-        return self.corpus.n_tokens
+        return self.corpus.n_tokens if self.unknown is None else None
 
 
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
@@ -137,13 +110,3 @@ def limits_of(options: Options, counts: WordCounts) -> Options:
     """The options with min_count and min_pair_count as they are compared with weighted counts."""
     least, pair = (scaled(each, counts.scale) for each in (options.min_count, options.min_pair_count))
     return replace(options, min_count=least, min_pair_count=pair)
-
-
-def _as_lists(start: Alphabet, counts: np.ndarray, order: np.ndarray) -> list[tuple[list[int], int]]:
-    """The pretokens as lists of ids for the textbook loops, cut at each BREAK."""
-    pretokens = []
-    for i in order.tolist():
-        ids = start.ids[int(start.offsets[i]) : int(start.offsets[i + 1])].tolist()
-        parts = itertools.groupby(ids, BREAK.__eq__)
-        pretokens += [([*part], int(counts[i])) for breaks, part in parts if not breaks]
-    return pretokens

@@ -1,13 +1,13 @@
-"""Five ways to train BPE in plain Python, each an improvement of the previous one: docs/explanation/training.md is the course.
+"""Five ways to train BPE in plain Python, each an improvement of the previous one: training.md is the course.
 
 All produce the same merges: the pair with the highest count first; of equal counts, the smaller (left id, right id). A
 pair is merged everywhere in a pretoken, from left to right. Pretokens are lists of ids with their counts.
 
-    >>> from tokenmill.learn import naive, tokens_of
+    >>> from bpe_steps import naive, tokens_of
     >>> tokens_of(naive([(list(b"low"), 3), (list(b" lower"), 1)], 2))[256:]
     [b'lo', b'low']
 
-    python -m tokenmill.learn [FILE] [MERGES]     # times each step and the kernel on the same file
+    python bpe_steps.py [FILE] [MERGES]     # times each step and the kernel on the same file
 """
 
 from __future__ import annotations
@@ -18,12 +18,26 @@ import sys
 import sysconfig
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from .training.naive import Pair, merge_pretoken
-
+Pair = tuple[int, int]
 Pretokens = list[tuple[list[int], int]]
+
+
+def merge_pretoken(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    """`ids` with each `pair`, found from left to right, replaced by `new`."""
+    merged: list[int] = []
+    i = 0
+    while i < len(ids):
+        if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
+            merged.append(new)
+            i += 2
+        else:
+            merged.append(ids[i])
+            i += 1
+    return merged
 
 
 def best_of(counts: dict[Pair, int]) -> Pair | None:
@@ -214,7 +228,7 @@ def tokens_of(merges: list[Pair]) -> list[bytes]:
     return tokens
 
 
-USAGE = "usage: python -m tokenmill.learn [FILE] [MERGES]  (by default topics.py of the standard library, 1000)"
+USAGE = "usage: python bpe_steps.py [FILE] [MERGES]  (by default topics.py of the standard library, 1000)"
 
 
 def _arguments(words: list[str]) -> tuple[str, int]:
