@@ -1,16 +1,14 @@
 """Times the five steps of the course on training, and the kernel: docs/explanation/training.md."""
 
-import runpy
 import sysconfig
 import time
 from pathlib import Path
 from typing import Any
 
 import tokenmill
+from tokenmill.learn import STEPS
 
-from .harness import ROOT, save
-
-STEPS = runpy.run_path(str(ROOT / "docs" / "explanation" / "bpe_steps.py"))["STEPS"]
+from .harness import save
 
 
 def times(path: str, merges: int) -> dict[str, dict[str, Any]]:

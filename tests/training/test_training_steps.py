@@ -1,6 +1,5 @@
 """The study code of the chapter on training gives the merges of the textbook loop, each step of it."""
 
-import importlib.util
 import random
 import re
 from pathlib import Path
@@ -8,12 +7,8 @@ from pathlib import Path
 import pytest
 
 import tokenmill
-
-PAGES = Path(__file__).parents[2] / "docs" / "explanation"
-spec = importlib.util.spec_from_file_location("bpe_steps", PAGES / "bpe_steps.py")
-bpe_steps = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(bpe_steps)
-STEPS = bpe_steps.STEPS
+from tokenmill import learn
+from tokenmill.learn import STEPS
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -28,7 +23,7 @@ def test_every_step_gives_the_same_merges(step, seed):
 
 def test_the_module_times_each_step(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("the low lower lowest of the newest " * 30)
-    bpe_steps.main([str(tmp_path / "a.txt"), "12"])
+    learn.main([str(tmp_path / "a.txt"), "12"])
     shown = capsys.readouterr().out
     names = [line.split()[0] for line in shown.splitlines()[1:]]
     assert names[:8] == [*STEPS, "kernel", "From", "tokenmill"] and {*names[8:]} <= {"rustbpe", "tokenizers"}
@@ -36,7 +31,7 @@ def test_the_module_times_each_step(tmp_path, capsys):
 
 def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("low lower")
-    bpe_steps.main([str(tmp_path / "a.txt"), "1000"])
+    learn.main([str(tmp_path / "a.txt"), "1000"])
     counts = set(re.findall(r"for ([\d,]+) merges", capsys.readouterr().out))
     assert len(counts) == 1 and counts != {"1,000"}
 
@@ -49,7 +44,7 @@ def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
         (["latin1.txt"], "error: latin1.txt is not UTF-8 text"),
         (["a.txt", "ten"], "error: MERGES is 'ten'; give a whole number from 1 on"),
         (["a.txt", "0"], "error: MERGES is '0'; give a whole number from 1 on"),
-        (["a.txt", "5", "more"], "usage: python bpe_steps.py [FILE] [MERGES]"),
+        (["a.txt", "5", "more"], "usage: python -m tokenmill.learn [FILE] [MERGES]"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, monkeypatch, words, message):
@@ -57,21 +52,22 @@ def test_a_mistake_is_one_line(tmp_path, monkeypatch, words, message):
     (tmp_path / "a.txt").write_text("low lower")
     (tmp_path / "latin1.txt").write_bytes(b"caf\xe9")
     with pytest.raises(SystemExit) as stopped:
-        bpe_steps.main(words)
+        learn.main(words)
     assert str(stopped.value).startswith(message) and "\n" not in str(stopped.value)
 
 
 def test_help_is_printed(capsys):
     with pytest.raises(SystemExit, match=r"^$"):
-        bpe_steps.main(["--help"])
-    assert capsys.readouterr().out.startswith("usage: python bpe_steps.py [FILE] [MERGES]")
+        learn.main(["--help"])
+    assert capsys.readouterr().out.startswith("usage: python -m tokenmill.learn [FILE] [MERGES]")
 
 
 def test_the_code_of_the_course_is_that_of_the_module():
     """The Python blocks of the page that define something are in the module as they stand."""
-    page = (PAGES / "training.md").read_text()
+    root = Path(learn.__file__).parents[2]
+    page = (root / "docs" / "explanation" / "training.md").read_text()
     blocks = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if block.startswith("def ")]
     assert len(blocks) == 7
-    source = (PAGES / "bpe_steps.py").read_text()
+    source = Path(learn.__file__).read_text()
     for block in blocks:
         assert block in source

@@ -1,13 +1,13 @@
-"""Five ways to train BPE in plain Python, each an improvement of the previous one: training.md is the course.
+"""Five ways to train BPE in plain Python, each an improvement of the previous one: docs/explanation/training.md is the course.
 
 All produce the same merges: the pair with the highest count first; of equal counts, the smaller (left id, right id). A
 pair is merged everywhere in a pretoken, from left to right. Pretokens are lists of ids with their counts.
 
-    >>> from bpe_steps import naive, tokens_of
+    >>> from tokenmill.learn import naive, tokens_of
     >>> tokens_of(naive([(list(b"low"), 3), (list(b" lower"), 1)], 2))[256:]
     [b'lo', b'low']
 
-    python bpe_steps.py [FILE] [MERGES]     # times each step and the kernel on the same file
+    python -m tokenmill.learn [FILE] [MERGES]     # times each step and the kernel on the same file
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def tokens_of(merges: list[Pair]) -> list[bytes]:
     return tokens
 
 
-USAGE = "usage: python bpe_steps.py [FILE] [MERGES]  (by default topics.py of the standard library, 1000)"
+USAGE = "usage: python -m tokenmill.learn [FILE] [MERGES]  (by default topics.py of the standard library, 1000)"
 
 
 def _arguments(words: list[str]) -> tuple[str, int]:
