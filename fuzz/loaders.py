@@ -67,8 +67,6 @@ LAYOUTS = {
     "gguf-gpt2": ("it.gguf",),
     "gguf-gemma4": ("it.gguf",),
     "gguf-llama": ("it.gguf",),
-    "gguf-bert": ("it.gguf",),
-    "gguf-t5": ("it.gguf",),
 }  # fmt: skip
 _NAMES = tuple(LAYOUTS)
 _NAMELESS = ("tiktoken", "tiktoken-gzip", "merges", "merges-added")  # these do not contain the split pattern
@@ -195,10 +193,6 @@ GGUF_VALUES: dict[str, dict[str, Any]] = {
                     "merges": [" ".join(pair) for pair in _PAIRS], "unknown_token_id": 0},
     "gguf-llama": {"model": "llama", "pre": "default", "tokens": _PIECES, "token_type": _KINDS, "scores": _SCORES,
                    "add_space_prefix": True, "unknown_token_id": 0},
-    "gguf-bert": {"model": "bert", "tokens": ["[UNK]", "[CLS]", *_PLAIN_PIECES], "token_type": [2, 3, *[1] * 14],
-                  "unknown_token_id": 0, "normalizer.lowercase": True, "normalizer.strip_accents": True},
-    "gguf-t5": {"model": "t5", "tokens": _PIECES, "token_type": _KINDS, "scores": _SCORES, "unknown_token_id": 0,
-                "add_space_prefix": True, "remove_extra_whitespaces": True, "precompiled_charsmap": []},
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import tokenmill
 from naive_tables import naive_tables, naive_vocabulary
-from tokenmill.errors import ConversionError, FormatError, UsageError
+from tokenmill.errors import FormatError, UsageError
 from tokenmill.formats import tokens_and_merges
 from tokenmill.formats._bpe_tables_cy import tables_of
 from tokenmill.formats.byte_alphabet import CHARACTERS
@@ -50,16 +50,6 @@ SPM = {
     "token_type": [2, 3, *[6] * 256, *[1] * 6], "scores": [0.0] * 258 + [-4.0, -5.0, -6.0, -1.0, -2.0, -3.0],
 }  # fmt: skip
 
-BERT = {
-    "model": "bert", "unknown_token_id": 0, "tokens": ["[UNK]", "[SEP]", "\u2581the", "\u2581lo", "\u2581,", "ing", "\u2581e", "\u2581漢", "\u1112", "\u2581\u1112"],
-    "token_type": [3, 3, *[1] * 8],
-}  # fmt: skip
-T5 = {
-    "model": "t5", "unknown_token_id": 2, "add_space_prefix": True, "remove_extra_whitespaces": True,
-    "tokens": ["<pad>", "</s>", "<unk>", "\u2581", "a", "b", "\u2581ab", "<x>", "zz"], "token_type": [3, 3, 2, 1, 1, 1, 1, 4, 5],
-    "scores": [0.0, 0.0, 0.0, -1.0, -1.5, -2.5, -4.0, 0.0, -13.0],
-}  # fmt: skip
-
 
 def load(tmp_path, data, name="it.gguf"):
     (tmp_path / name).write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
@@ -76,66 +66,12 @@ def test_small_gguf_files(tmp_path):
     assert tokenmill.load(tmp_path).encode("low") == [262]  # the only file in the folder
 
 
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        ("The lo-ing, thé", [2, 3, 0, 0, 4, 2]),  # a sign is a word; case and marks are left out
-        ("loing  lo\ting", [3, 5, 3, 0]),  # a part inside a word does not begin one
-        ("漢,漢a", [7, 4, 7, 0]),
-        ("한 ha 한한", [9, 0, 9, 8]),  # of a syllable the leading consonant is left
-        ("lo\u200b\x00ing the[SEP]ing\ufffd", [3, 5, 2, 1, 0]),  # control characters are left out
-        ("lo\u2581the \u2581the", [3, 2, 0]),  # the mark in a text
-        ("e\u0301 \u0301", [6]),
-        ("", []),
-    ],
-)  # fmt: skip
-def test_word_piece_in_gguf_gives_the_ids_of_llama_cpp(tmp_path, text, ids):
-    """Checked with llama-cpp-python 0.3.36."""
-    tok = load(tmp_path, gguf(**BERT))
-    assert tok.encode(text, allowed_special="all") == ids
-    tok.save(tmp_path / "saved")
-    assert tokenmill.load(tmp_path / "saved").encode(text, allowed_special="all") == ids
-    theirs = pytest.importorskip("tokenizers").Tokenizer.from_file(str(tmp_path / "saved" / "tokenizer.json"))
-    assert theirs.encode(text).ids == ids
-
-
-def test_settings_of_word_piece_in_gguf(tmp_path):
-    assert load(tmp_path, gguf(**BERT)).decode([2, 3, 5, 4]) == "the loing ,"
-    cased = load(tmp_path, gguf(**BERT | {"normalizer.lowercase": False}))
-    assert cased.encode("the The the\u0301 lo") == [2, 0, 0, 3]
-
-
-@pytest.mark.parametrize(
-    ("options", "text", "ids"),
-    [
-        ({}, "ab", [6]),
-        ({}, "  ab   a ", [6, 3, 4]),
-        ({}, " ", []),
-        ({}, "qqb", [3, 2, 5]),  # unknown characters are one token
-        ({}, "a<x>ab", [3, 4, 7, 6]),
-        ({}, "zz", [3, 8]),  # one of the kind unused is found too
-        ({"remove_extra_whitespaces": False}, "  a", [3, 3, 3, 4]),
-        ({"remove_extra_whitespaces": False, "add_space_prefix": False}, "a  b", [4, 3, 3, 5]),
-        ({"add_space_prefix": False}, " a", [3, 4]),
-    ],
-)
-def test_unigram_in_gguf_gives_the_ids_of_llama_cpp(tmp_path, options, text, ids):
-    """Checked with llama-cpp-python 0.3.36."""
-    assert load(tmp_path, gguf(**T5 | options)).encode(text) == ids
-
-
-def test_the_unknown_token_of_unigram_in_gguf_decodes_whatever_kind_the_file_gives_it(tmp_path):
-    tok = load(tmp_path, gguf(**T5 | {"token_type": [1] * 9}))
-    assert tok.encode("qqb") == [3, 2, 5]
-    assert tok.decode([3, 2, 5]) == " \u2047 b"
-
-
-def test_what_unigram_in_gguf_becomes(tmp_path):
-    tok = load(tmp_path, gguf(**T5))
-    assert tok.decode([6, 3, 4]) == "ab a"
-    for format in ("huggingface", "sentencepiece", "gguf"):
-        with pytest.raises(ConversionError):
-            tok.save(tmp_path / "out", format=format)
+@pytest.mark.parametrize(("model", "files"), [("bert", "tokenizer.json"), ("t5", "tokenizer.json or spiece.model")])
+def test_other_models_in_gguf_name_the_file_to_load(tmp_path, model, files):
+    with pytest.raises(
+        FormatError, match=f"model: '{model}' is .*, which tokenmill reads from a {files}. Load that of the model"
+    ):
+        load(tmp_path, gguf(model=model, tokens=["a", "b"]))
 
 
 @pytest.mark.parametrize(("pre", "text", "first"), [("jina-v2-de", "a <mask>", "a"), ("gpt-2", "a <mask>", "a ")])
@@ -174,9 +110,6 @@ def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
     [
         (gguf(**GPT2)[:300], "byte .*: the file ends inside"),
         (gguf(**GPT2 | {"model": "rwkv"}), "tokenizer.ggml.model: 'rwkv' is not one that tokenmill reads: gpt2, llama"),
-        (gguf(**BERT | {"tokens": [*BERT["tokens"][:-1], "ing"]}), "token 9: 'ing' is the token 5 already"),
-        (gguf(**BERT).replace("\u1112".encode(), b"\xe1\x28\x92"), "token 8: .* is not Unicode text"),
-        (gguf(**T5 | {"precompiled_charsmap": [1]}), "normalization rule is broken"),
         (gguf(**GPT2 | {"merges": ["l x q"]}), r"tokenizer.ggml.merges\[0\]: the right part 'x q'"),
         (gguf(**{name: value for name, value in GPT2.items() if name != "merges"}), "tokenizer.ggml.merges is missing"),
         (gguf(**GPT2 | {"token_type": [1]}), "has 259 tokens, 1 token types"),

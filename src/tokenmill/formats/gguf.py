@@ -3,8 +3,7 @@
 The file begins with "GGUF", the version, two counts, and the metadata: keys with typed values. Read here because the package
 gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens, and this reader half a second (docs/experiments/formats.md).
 
-    tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters;
-                                bert and t5: WordPiece and Unigram (library_files.py)
+    tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters
     tokenizer.ggml.pre          the name of the split patterns, which llama.cpp has (src/llama-vocab.cpp)
     tokenizer.ggml.tokens, .scores, .token_type, .merges, .add_space_prefix
 """
@@ -13,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -124,7 +123,11 @@ class Texts(NamedTuple):
         return found
 
 
-_MODELS = ("gpt2", "llama", "gemma4", "bert", "t5")
+_MODELS = ("gpt2", "llama", "gemma4")
+_OTHERS = {
+    "bert": "WordPiece, which tokenmill reads from a tokenizer.json. Load that of the model instead",
+    "t5": "Unigram, which tokenmill reads from a tokenizer.json or spiece.model. Load that of the model instead",
+}
 
 
 def parse_gguf(data: bytes, file: str) -> Vocabulary:
@@ -153,42 +156,24 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
         is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
         return _scored(pieces, get("add_space_prefix", bool, True), rstrip=is_phi)
+    if model not in ("gpt2", "gemma4"):
+        what = _OTHERS.get(model, f"not one that tokenmill reads: {', '.join(_MODELS)}")
+        root["model"].fail(f"{model!r} is {what}")
+    if merges is None:
+        fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
     pre = get("pre", str, "default")
-    masks = _masks(pre, str(values.get("general.architecture", "")), str(values.get("general.name", "")).lower())
-    if model in ("gpt2", "gemma4"):
-        if merges is None:
-            fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
-        byte_level = model == "gpt2"
-        patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
-        tables = _read_tables(data, file, tokens, merges)
-        added = _added(kinds, tables, tables.text_of, masks)
-        mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-        vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
-        return vocabulary(
-            split_patterns=patterns,
-            whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
-            normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
-            notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
-        )
-    if model in ("bert", "t5"):
-        from .library_files import unigram_of_gguf, word_piece_of_gguf
-
-        texts = tokens.read(data)
-        unknown = get("unknown_token_id", int, 100 if model == "bert" else 2)
-        if 0 <= unknown < len(kinds):
-            kinds[unknown] = UNKNOWN
-        added = _added(kinds, dict(zip(texts, range(len(texts)), strict=True)), texts.__getitem__, masks)
-        pieces = Pieces(texts, scores, kinds, file)
-        if model == "bert":
-            lower = get("normalizer.lowercase", bool, True)
-            return word_piece_of_gguf(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))
-        spaces = get("add_space_prefix", bool, False), get("remove_extra_whitespaces", bool, False)
-        try:
-            charsmap = bytes(value & 255 for value in get("precompiled_charsmap", list, ()))
-        except TypeError:
-            root["precompiled_charsmap"].fail("expected bytes, found other values")
-        return unigram_of_gguf(pieces, added, unknown, charsmap, *spaces)
-    root["model"].fail(f"{model!r} is not one that tokenmill reads: {', '.join(_MODELS)}")
+    byte_level = model == "gpt2"
+    patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
+    tables = _read_tables(data, file, tokens, merges)
+    added = _added(kinds, tables, _masks(pre, str(values.get("general.name", "")).lower()))
+    mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
+    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
+    return vocabulary(
+        split_patterns=patterns,
+        whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
+        normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
+        notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
+    )
 
 
 def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
@@ -219,22 +204,21 @@ def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTab
     return table.listed_tables(node, pairs, bad)
 
 
-def _masks(pre: str, architecture: str, name: str) -> Collection[str]:
+def _masks(pre: str, name: str) -> Collection[str]:
     """The tokens that take the white space before them, as llama.cpp tells it by names in the metadata."""
-    jina = any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code"))
-    if jina or any(known in architecture for known in ("nomic-bert-moe", "jina-bert-v3")):
+    if any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code")):
         return ("<mask>",)
     return ("[MASK]",) if "modern-bert" in name else ()
 
 
-def _added(kinds: list[int], vocab: Any, text_of: Callable[[int], str], masks: Collection[str]) -> list[AddedToken]:
-    """The added tokens. vocab: the ids of the tokens by their texts, and text_of(id) their texts."""
-    ends = {vocab.get(text) for text in ENDS_OF_TEXT}
-    ordinary = vocab.get("</s>") if vocab.get("<|tool_response>") is not None else None  # as in Gemma 4
+def _added(kinds: list[int], tables: BpeTables, masks: Collection[str]) -> list[AddedToken]:
+    """The added tokens."""
+    ends = {tables.get(text) for text in ENDS_OF_TEXT}
+    ordinary = tables.get("</s>") if tables.get("<|tool_response>") is not None else None  # as in Gemma 4
     return [
         AddedToken(text, id, special=kind != USER_DEFINED or id in ends, lstrip=text in masks)
         for id, kind in enumerate(kinds)
-        if (kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends) and id != ordinary and (text := text_of(id))
+        if (kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends) and id != ordinary and (text := tables.text_of(id))
     ]
 
 

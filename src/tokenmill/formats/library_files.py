@@ -1,8 +1,7 @@
 """Vocabularies that another library encodes with (`LibraryModel`): their added tokens, and the bytes that their tokens stand for.
 
-tokenizers      tokenizer.json with WordPiece, WordLevel, Unigram, or BPE behind steps that the kernels do not have;
-                WordPiece of GGUF (tokenizer.ggml.model is bert), as the tokenizer.json that gives llama.cpp's ids
-sentencepiece   tokenizer.model with Unigram, words, characters, or BPE of a rare kind; Unigram of GGUF (t5)
+tokenizers      tokenizer.json with WordPiece, WordLevel, Unigram, or BPE behind steps that the kernels do not have
+sentencepiece   tokenizer.model with Unigram, words, characters, or BPE of a rare kind
 """
 
 from __future__ import annotations
@@ -10,33 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from ..errors import FormatError, require
+from ..errors import FormatError
 from ..vocabulary import AddedToken, LibraryModel, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import to_token
-from .file_content import MAX_ID, Json, fail, show
-from .huggingface_text import normalizer_json, steps_of
-from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, byte_of
-from .tokenmill_json import added_json
+from .file_content import MAX_ID, Json
+from .huggingface_text import steps_of
+from .pieces import BYTE, MARK, NORMAL, USER_DEFINED, Pieces, added_tokens, byte_of
 
 _BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
-_UNIGRAM = 1  # the algorithm's number in a SentencePiece model
 _MOST_GROWTH = 1_000
-
-# The normalizers that give the words of llama.cpp's WordPiece (llama_vocab::llm_tokenizer_wpm in src/llama-vocab.cpp).
-_SIGNS = (  # each is a word: punctuation, symbols of ASCII, and ideographs
-    r"\p{P}$+<=>^`|~\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{20000}-\x{2a6df}\x{2a700}-\x{2b73f}\x{2b740}-\x{2b81f}"
-    r"\x{2b920}-\x{2ceaf}\x{f900}-\x{faff}\x{2f800}-\x{2fa1f}"
-)
-_LEADING = tuple(  # the 588 syllables of each leading consonant of Hangul
-    ("ReplaceRegex", f"[{chr(0xAC00 + 588 * n)}-{chr(0xAC00 + 588 * n + 587)}]", chr(0x1100 + n)) for n in range(19)
-)
-_DROPPED = ("ReplaceRegex", r"[\x00\x{fffd}[\p{Cc}\p{Cf}\p{Co}&&[^\s]]]", "")
-_WORDS = ("ReplaceRegex", rf"(?=[{_SIGNS}])|(?<![^\s{_SIGNS}])(?=\S)", f" {MARK}")  # before each word
 
 
 def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequence[str]) -> Vocabulary:
@@ -53,12 +38,8 @@ def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequenc
     return _vocabulary(model, _tokens_of(texts, root, kind), added, notes)
 
 
-def sentencepiece_of_library(
-    data: bytes, pieces: Pieces, kind: str, added: Sequence[AddedToken] | None = None, notes: Sequence[str] = ()
-) -> Vocabulary:
-    """The vocabulary of a SentencePiece model. added: the added tokens, by default its control tokens."""
-    if added is None:
-        added = [token for token in added_tokens(pieces) if token.special]
+def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabulary:
+    """The vocabulary of a SentencePiece model. Its control tokens are the added tokens."""
     model = LibraryModel(data, kind)
     try:
         model.tokenizer  # noqa: B018
@@ -70,75 +51,8 @@ def sentencepiece_of_library(
             tokens.append(bytes([byte_of(text, id, pieces.file)]))
         else:
             tokens.append(text.replace(MARK, " ").encode() if piece_kind in (NORMAL, USER_DEFINED) else None)
-    return _vocabulary(model, tokens, added, notes)
-
-
-def word_piece_of_gguf(
-    pieces: Pieces, added: Sequence[AddedToken], unknown: int, lowercase: bool, strip_accents: bool
-) -> Vocabulary:
-    """The vocabulary of a GGUF file whose model is bert.
-
-    U+2581 begins a word and a token that begins one, where BERT's own files have ## before the other tokens. Characters lose
-    their case and marks; of a Hangul syllable the leading consonant is left. unknown: the id of the unknown token.
-    """
-    vocab: dict[str, int] = {}
-    for id, text in enumerate(pieces.texts):
-        if vocab.setdefault(text, id) != id:
-            fail(pieces.file, f"token {id}", f"{show(text)} is the token {vocab[text]} already")
-    marks: tuple[Any, ...] = (
-        (*_LEADING, "NFD", _DROPPED, ("ReplaceRegex", r"\p{M}", "")) if strip_accents else (_DROPPED,)
-    )
-    root = {
-        "added_tokens": [added_json(token) for token in added],
-        "normalizer": normalizer_json((*marks, "Lowercase", _WORDS) if lowercase else (*marks, _WORDS)),
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "decoder": {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": False},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": pieces.texts[unknown] if 0 <= unknown < len(pieces.texts) else "",
-            "continuing_subword_prefix": "",
-            "max_input_chars_per_word": 1 << 30,
-            "vocab": vocab,
-        },
-    }  # fmt: skip
-    try:
-        data = json.dumps(root, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        wrong = next(id for id, piece in enumerate(pieces.texts) if error.object[error.start] in piece)
-        fail(pieces.file, f"token {wrong}", f"{show(pieces.texts[wrong])} is not Unicode text")
-    return tokenizer_json_of_library(data, Json(root, pieces.file, "$"), "WordPiece", ())
-
-
-def unigram_of_gguf(
-    pieces: Pieces, added: Sequence[AddedToken], unknown: int, charsmap: bytes, prefix: bool, merges_spaces: bool
-) -> Vocabulary:
-    """The vocabulary of a GGUF file whose model is t5: the SentencePiece model that it was made from.
-
-    Added tokens are found before the model sees a text, as in llama.cpp. charsmap: its `precompiled_charsmap`. prefix: whether a space is put before a text. merges_spaces: whether each word has
-    one space before it.
-    """
-    messages: Any = require("sentencepiece.sentencepiece_model_pb2", "libraries", "a Unigram tokenizer in GGUF")
-    model = messages.ModelProto()
-    for id, (text, score, kind) in enumerate(zip(pieces.texts, pieces.scores, pieces.kinds, strict=True)):
-        kind = UNKNOWN if id == unknown else {UNKNOWN: CONTROL, USER_DEFINED: CONTROL, UNUSED: NORMAL}.get(kind, kind)
-        pieces.kinds[id] = kind
-        try:
-            model.pieces.add(piece=text, score=score, type=kind)
-        except (ValueError, UnicodeError):
-            fail(
-                pieces.file, f"token {id}", f"{show(text)} is not Unicode text, or not of a kind that SentencePiece has"
-            )
-    model.trainer_spec.model_type = _UNIGRAM
-    model.trainer_spec.byte_fallback = BYTE in pieces.kinds
-    spec = model.normalizer_spec
-    spec.precompiled_charsmap = charsmap
-    spec.add_dummy_prefix = prefix or merges_spaces
-    spec.remove_extra_whitespaces = merges_spaces
-    note = (
-        "encoded by sentencepiece, which adds scores in single precision; llama.cpp adds them in double precision and puts no "
-        "space before a text of spaces, so a few texts get other ids there"
-    )
-    return sentencepiece_of_library(model.SerializeToString(deterministic=True), pieces, "Unigram", added, [note])
+    added = [token for token in added_tokens(pieces) if token.special]
+    return _vocabulary(model, tokens, added, ())
 
 
 def check_growth(root: Json) -> None:

@@ -219,8 +219,8 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     ConversionError if sentencepiece would give other ids.
     """
     own = vocabulary.library
-    if own is not None and own.library == "sentencepiece" and all(token.special for token in vocabulary.added_tokens):
-        return own.data, []  # other added tokens are found before the model sees a text
+    if own is not None and own.library == "sentencepiece":
+        return own.data, []
     if vocabulary.order != "scores":
         raise ConversionError(
             f"tokenizer.model stores tokens with scores, and this vocabulary is of order {vocabulary.order!r}: sentencepiece would "
