@@ -124,7 +124,7 @@ class Texts(NamedTuple):
 
 
 _MODELS = ("gpt2", "llama", "gemma4")
-_OTHERS = {
+_MODELS_OF_LIBRARIES = {
     "bert": "WordPiece, which tokenmill reads from a tokenizer.json. Load that of the model instead",
     "t5": "Unigram, which tokenmill reads from a tokenizer.json or spiece.model. Load that of the model instead",
 }
@@ -157,7 +157,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
         return _scored(pieces, get("add_space_prefix", bool, True), rstrip=is_phi)
     if model not in ("gpt2", "gemma4"):
-        what = _OTHERS.get(model, f"not one that tokenmill reads: {', '.join(_MODELS)}")
+        what = _MODELS_OF_LIBRARIES.get(model, f"not one that tokenmill reads: {', '.join(_MODELS)}")
         root["model"].fail(f"{model!r} is {what}")
     if merges is None:
         fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
