@@ -74,17 +74,22 @@ def test_picky_model(tmp_path, picky_model):
         tokenmill.load(path)
 
 
-def test_merges_of_clip_are_refused(tmp_path):
-    merges = "t h\ni n\nth e</w>\n"
-    (tmp_path / "bpe_simple_vocab_16e6.txt").write_text(f'"bpe_simple_vocab_16e6.txt#version: 0.2\n{merges}')
-    (tmp_path / "vocab.json").write_text('{"t": 0, "h": 1, "th": 2}')
-    (tmp_path / "merges.txt").write_text(f"#version: 0.2\n{merges}")
-    for name in ("bpe_simple_vocab_16e6.txt", "vocab.json", "merges.txt"):
-        with pytest.raises(
-            tokenmill.errors.FormatError,
-            match=r"merges in which </w> ends a word.*Load the tokenizer.json of the model",
-        ):
-            tokenmill.load(tmp_path / name)
+def test_merges_of_clip(tmp_path):
+    merges = ["t h", "i n", "th e</w>", "o w", "l ow", "l ow</w>", "o w</w>", "in g</w>"]
+    path = tmp_path / "bpe_simple_vocab_16e6.txt"
+    path.write_text('"bpe_simple_vocab_16e6.txt#version: 0.2\n' + "\n".join(merges) + "\n")
+    tok = tokenmill.load(path)
+    assert tok.n_vocab == 512 + len(merges) + 2
+    assert [tok.id_to_token(id) for id in tok.encode("The lows  LOW, owing")] == [
+        "the</w>", "low", "s</w>", "low</w>", ",</w>", "ow", "ing</w>",
+    ]  # fmt: skip
+    assert tok.encode_single_token("<|endoftext|>") == tok.n_vocab - 1
+    folder = tmp_path / "pair"
+    folder.mkdir()
+    (folder / "vocab.json").write_text(json.dumps(tok.get_vocab()))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    for pair in (folder, folder / "vocab.json", folder / "merges.txt"):
+        assert tokenmill.load(pair).encode("The lows  LOW, owing") == tok.encode("The lows  LOW, owing")
 
 
 def test_merges_without_the_first_line(tmp_path):

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenmill import Tokenizer, load
-from tokenmill.errors import UsageError
 from tokenmill.tokenizer.normalization import align, normalizer_of
 from tokenmill.vocabulary import AddedToken, Normalization, Vocabulary
 
@@ -92,10 +91,14 @@ def test_normalized_spans_are_those_of_tokenizers(steps, text):
     assert ([*map(tuple, spans.characters.tolist())], spans.text) == normalized_spans_of(tok, text)
 
 
-def test_a_library_has_no_normalized_spans(tmp_path):
-    theirs = tokenizers.Tokenizer(tokenizers.models.WordPiece({"[UNK]": 0, "cafe": 1}, unk_token="[UNK]"))
+def test_normalized_spans_of_a_library(tmp_path):
+    model = tokenizers.models.WordPiece({"[UNK]": 0, "cafe": 1, "##s": 2, "[SEP]": 3}, unk_token="[UNK]")
+    theirs = tokenizers.Tokenizer(model)
+    theirs.normalizer = tokenizers.normalizers.BertNormalizer()
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    theirs.add_special_tokens(["[SEP]"])
     theirs.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(
-        UsageError, match="tokenizers reports spans in the text as it is given; leave out normalized=True"
-    ):
-        load(tmp_path / "tokenizer.json").encode_with_offsets("cafe", normalized=True)
+    tok = load(tmp_path / "tokenizer.json")
+    spans = tok.encode_with_offsets("CAFE\u0301s[SEP]x", normalized=True, allowed_special="all")
+    assert (spans.ids, spans.text) == ([1, 2, 3, 0], "cafes[SEP]x")
+    assert spans.characters.tolist() == [[0, 4], [4, 5], [5, 10], [10, 11]]

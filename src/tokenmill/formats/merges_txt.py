@@ -14,12 +14,17 @@ from typing import NoReturn
 
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
-from .byte_alphabet import to_text
+from .byte_alphabet import CHARACTERS, to_text
 from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, read_beside, show
-from .tokenmill_json import FLAGS
-from .unknown_files import CLIP
+from .tokenmill_json import FLAGS, added_json
 
 _VERSION = "#version: 0.2"
+
+# The merges of CLIP and of GPT-1's kind, where "</w>" ends a word: bpe_simple_vocab_16e6.txt, alone or beside a vocab.json.
+_END = "</w>"
+_START_OF_TEXT, _END_OF_TEXT = "<|startoftext|>", "<|endoftext|>"
+_N_MERGES = 49152 - 2 * 256 - 2  # what CLIP takes of a longer file
+_SPLIT = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.
 _GPT2_CLASSES = ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
@@ -58,8 +63,6 @@ def parse_pair(
 
     added: the added tokens; their entries in vocab.json are not ordinary tokens.
     """
-    if b"</w>\n" in merges_data[: 1 << 12].replace(b"\r", b""):
-        fail(merges_file, "", CLIP)
     node = parse_json(vocab_data, vocab_file)
     for token in added:
         if (id := node.expect(dict).get(token.content, token.id)) != token.id:
@@ -76,6 +79,50 @@ def parse_pair(
     tables = table.listed_tables(node, lines[first:], bad)
     vocabulary = table.merged_vocabulary(tables, None, False, added)
     return vocabulary(split_patterns=(), whole_pretokens=False)
+
+
+def looks_like_clip_merges(data: bytes) -> bool:
+    """Return whether `data` begins like merges of this kind."""
+    first = data[: 1 << 12]
+    return b"#version" in first.split(b"\n", 1)[0] and f"{_END}\n".encode() in first.replace(b"\r", b"")
+
+
+def clip_json(data: bytes, file: str, vocab: dict[str, int] | None = None) -> bytes:
+    """These merges as the tokenizer.json of CLIP. vocab: that of the vocab.json beside, if there is one."""
+    from .huggingface_pretokenizers import BYTE_LEVEL  # late: few files are of this kind
+    from .huggingface_text import normalizer_json
+
+    merges = [line for line in lines_of(decode_utf8(data, file))[1:] if line]
+    if vocab is None:
+        merges = merges[:_N_MERGES]
+        printable = [character for character in CHARACTERS if ord(character) < 0x100]
+        alphabet = [*printable, *(character for character in CHARACTERS if ord(character) >= 0x100)]
+        texts = [*alphabet, *(f"{character}{_END}" for character in alphabet)]
+        texts += [merge.replace(" ", "") for merge in merges]
+        vocab = {text: id for id, text in enumerate([*texts, _START_OF_TEXT, _END_OF_TEXT])}
+    ends = [AddedToken(text, vocab[text]) for text in (_START_OF_TEXT, _END_OF_TEXT) if text in vocab]
+    byte_level = BYTE_LEVEL | {"add_prefix_space": False}
+    root = {
+        "version": "1.0",
+        "added_tokens": [added_json(token) for token in ends],
+        "normalizer": normalizer_json(("NFC", ("ReplaceRegex", r"\s+", " "), "Lowercase")),
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "Split", "pattern": {"Regex": _SPLIT}, "behavior": "Removed", "invert": True},
+                byte_level | {"use_regex": False},
+            ],
+        },
+        "decoder": byte_level,
+        "model": {
+            "type": "BPE",
+            "unk_token": _END_OF_TEXT if _END_OF_TEXT in vocab else None,
+            "end_of_word_suffix": _END,
+            "vocab": vocab,
+            "merges": merges,
+        },
+    }
+    return json.dumps(root, ensure_ascii=False).encode()
 
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:

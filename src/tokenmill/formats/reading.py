@@ -131,6 +131,10 @@ def _read_other(place: Path, data: bytes) -> _Found | None:
         return _read_tiktoken(place, data)
     from . import ddtok, merges_txt
 
+    if merges_txt.looks_like_clip_merges(data):
+        vocab = place.with_name(place.name.replace(*PAIRS[0][::-1]))
+        if vocab == place or not vocab.is_file():
+            return parse_content(merges_txt.clip_json(data, str(place)), str(place)), True
     if ddtok.looks_like_ddtok(data) or merges_txt.looks_like_merges(data, place.name):
         return _read_pair(place)
     return None
@@ -195,6 +199,9 @@ def _read_pair(place: Path) -> _Found:
     vocab_path, merges_path = _partner(place)
     vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
     files = vocab_data, merges_data, str(vocab_path), str(merges_path)
+    if merges_txt.looks_like_clip_merges(merges_data):
+        vocab = parse_json(vocab_data, str(vocab_path)).expect(dict)
+        return parse_content(merges_txt.clip_json(merges_data, str(merges_path), vocab), str(merges_path)), True
     is_ddtok = ddtok.looks_like_ddtok(vocab_data) or ddtok.looks_like_ddtok(merges_data)
     parse: Callable[..., Vocabulary] = ddtok.parse_ddtok if is_ddtok else merges_txt.parse_pair
     beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)

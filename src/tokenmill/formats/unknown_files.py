@@ -8,7 +8,6 @@ from typing import Any
 
 from .file_content import BLANK
 
-CLIP = "merges in which </w> ends a word, as CLIP's, and which do not say how text is split. Load the tokenizer.json of the model"
 _SETTINGS = {  # keys of the files that Hugging Face keeps beside a tokenizer.json
     "tokenizer_class": "the settings of a tokenizer (tokenizer_config.json); its vocabulary is in tokenizer.json",
     "model_type": "the configuration of a model (config.json), not a tokenizer",
@@ -27,7 +26,6 @@ _BEGINNINGS = {  # regular expressions
     rb"(?s).{6}\0\0\{": (  # the length of the JSON after it, as uint64
         "the weights of a model (safetensors), not a tokenizer. Load the tokenizer.json or the folder of the model"
     ),
-    rb'"bpe_simple_vocab[^\n]*#version': CLIP,
     rb"1 '\\x00' 1\r?(\n|\Z)": "a vocabulary of RWKV, which is not BPE",
 }
 

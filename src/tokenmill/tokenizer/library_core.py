@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
@@ -65,16 +66,28 @@ class LibraryCore(Core):
     def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:
         import numpy as np
 
-        if normalized:
-            raise UsageError(
-                f"{self.model.library} reports spans in the text as it is given; leave out normalized=True"
-            )
         text = repair(text)
+        if normalized:
+            return self._after_normalizer.encode_with_offsets(self._normalize(text), plan)
         pieces = self._pieces(text, plan)
         characters = np.array([piece[1:] for piece in pieces], np.int64).reshape(-1, 2)
         sizes = [len(character.encode()) for character in text] if not text.isascii() else [1] * len(text)
         starts = np.array([0, *accumulate(sizes)], np.int64)
         return Offsets([piece[0] for piece in pieces], starts[characters], characters, text)
+
+    @lazy
+    def _after_normalizer(self) -> LibraryCore:
+        """The core for text that its normalizer has changed."""
+        if self.model.library != "tokenizers":
+            raise UsageError("sentencepiece does not report spans in the normalized text; leave out normalized=True")
+        data = json.dumps(json.loads(self.model.data) | {"normalizer": None}).encode()
+        return LibraryCore(self.vocabulary.replace(library=LibraryModel(data, self.model.kind)), 0)
+
+    def _normalize(self, text: str) -> str:
+        """The text after the normalizer, which leaves the added tokens as they are."""
+        kept = frozenset(token.content for token in self.vocabulary.added_tokens if not token.normalized)
+        change = getattr(self.model.tokenizer.normalizer, "normalize_str", str)
+        return "".join(part if part in kept else change(part) for part in self._pattern(kept).split(text))
 
     def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
         return self.encode_with_offsets(data.decode(), plan).bytes[:, 1].tolist()
