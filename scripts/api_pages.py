@@ -86,7 +86,7 @@ report = tokenmill.inspect(tok, text=tokenmill.count_iterator(["low lower newest
 report.save("report.html")
 assert report.table("thresholds").column("tokens")
 """,
-        "inspect compare report Inspection InspectionOptions Comparison Report Table Column Token Chart Judgement Finding "
+        "inspect compare Inspection InspectionOptions Comparison Report Table Column Token Chart Judgement Finding "
         "Provenance",
     ),
     "exact-tools": Page(
@@ -99,8 +99,8 @@ assert tokenmill.check(tok, tok).difference is None
 longer = tokenmill.extend(tok, tokenmill.count_iterator(["lowest lowest"]), vocab_size=262)
 assert longer.n_vocab == 262 and longer.token_to_id("low") == tok.token_to_id("low")
 """,
-        "check Agreement Difference export_loss ExportLoss Convert Converted Certificate prune shrink Prune Pruned extend "
-        "Extend Changed replace Replaced errors",
+        "check Agreement Difference export_loss ExportLoss Convert Converted Certificate prune shrink Prune Changed extend "
+        "Extend replace errors",
     ),
 }
 # Members that other modules of tokenmill call: not on the pages.

@@ -19,7 +19,6 @@ from .jobs.work import JobOptions as JobOptions
 from .quality.certificate import Certificate as Certificate
 from .quality.certificate import ExportLoss as ExportLoss
 from .quality.certificate import export_loss as export_loss
-from .quality.change_job import Changed as Changed
 from .quality.change_job import Convert as Convert
 from .quality.change_job import Converted as Converted
 from .quality.change_job import Extend as Extend
@@ -29,7 +28,6 @@ from .quality.checking import Agreement as Agreement
 from .quality.checking import Difference as Difference
 from .quality.checking import check as check
 from .quality.evaluation_text import Judgement as Judgement
-from .quality.extending import Replaced as Replaced
 from .quality.extending import extend as extend
 from .quality.extending import replace as replace
 from .quality.judging import Comparison as Comparison
@@ -38,7 +36,7 @@ from .quality.judging import InspectionOptions as InspectionOptions
 from .quality.judging import compare as compare
 from .quality.judging import inspect as inspect
 from .quality.judging import report as report
-from .quality.pruning import Pruned as Pruned
+from .quality.pruning import Changed as Changed
 from .quality.pruning import prune as prune
 from .quality.pruning import shrink as shrink
 from .quality.reporting import Finding as Finding

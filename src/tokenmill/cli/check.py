@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError, plural
 from ..options import Argument, Option
-from ..quality.change_job import Changed, Convert, Extend, Prune
+from ..quality.change_job import Convert, Extend, Prune
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.loading import load
@@ -18,6 +18,7 @@ from ._console import check_sample, console, cost_of_export, progress_bar, repor
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
+    from ..quality.pruning import Changed
 
 
 def check(
@@ -127,26 +128,27 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
 
 def prune(job: Prune, *, sample: opt.Sample = (), json: opt.Json = False) -> None:
     changed, rows = _run(job, sample, json)
-    sizes = {"ids_before": changed.old.n_vocab, "ids": changed.tok.n_vocab, "dropped": changed.dropped}
-    report({**rows, **sizes, "kept_because_needed": changed.needed}, json)
+    sizes = {"ids_before": len(changed.id_map), "ids": changed.tok.n_vocab, "dropped": changed.dropped}
+    report({**rows, **sizes, "kept_because_needed": len(changed.needed)}, json)
 
 
 def extend(job: Extend, *, sample: opt.Sample = (), json: opt.Json = False) -> None:
     changed, rows = _run(job, sample, json)
     tok, new_rows = changed.tok, changed.new_rows
-    if new_rows is None:
-        sizes = {"ids_before": changed.old.n_vocab, "ids": tok.n_vocab}
+    if job.reuse is None:
+        sizes = {"ids_before": len(changed.id_map), "ids": tok.n_vocab}
         removed = {"removed_tokens": len(tok.vocabulary.removed)} if tok.vocabulary.order == "events" else {}
         report({**rows, **sizes, **(removed if job.sources else {})}, json)
         if job.vocab_size is not None and tok.n_vocab < job.vocab_size:
             say(f"The text ran out of pairs at {tok.n_vocab:,} ids, short of {job.vocab_size:,}.")
         return
-    sizes = {"ids": tok.n_vocab, "replaced": len(new_rows), "ids_left_without_token": changed.left}
+    left = int((changed.id_map < 0).sum()) - len(new_rows)
+    sizes = {"ids": tok.n_vocab, "replaced": len(new_rows), "ids_left_without_token": left}
     report({**rows, "new_rows": str(job.new_rows_path), **sizes}, json)
     if not job.reuse and not new_rows:
         say("No token is worth replacing on this text. --reuse N replaces the N least used ones all the same.")
-    if changed.left:
-        say(f"The text ran out of pairs: {changed.left:,} of the ids have no token now.")
+    if left:
+        say(f"The text ran out of pairs: {left:,} of the ids have no token now.")
 
 
 def _run(job: Prune | Extend, sample: Any, as_json: bool) -> tuple[Changed, dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
     from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
-    from .certificate import Certificate
     from .checking import Agreement
-    from .extending import Replaced
-    from .pruning import Pruned
+    from .pruning import Changed
 
     Files = Mapping[str, bytes]  # by name
 
@@ -79,8 +77,8 @@ class Change(Options):
         return counts
 
     def _save(
-        self, old: Tokenizer, made: Pruned | Replaced, counts: WordCounts | None, progress: Progress | None, more: Files
-    ) -> Certificate:
+        self, old: Tokenizer, made: Changed, counts: WordCounts | None, progress: Progress | None, more: Files
+    ) -> Changed:
         """Save the tokenizer with the id map and `more` files of its folder, read both back, and certify them."""
         import numpy as np
 
@@ -93,26 +91,8 @@ class Change(Options):
         files = {self.id_map_path.name: array.getvalue(), **more}
         write(made.tok.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(made.tok), more=files)
         texts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns) if counts is None else counts
-        return certify(old, load(self.output), np.load(self.id_map_path, allow_pickle=False), texts, progress)
-
-
-@dataclass(frozen=True, eq=False)
-class Changed:
-    """The result of `Prune` and `Extend`.
-
-    counts: the word counts of the text. certificate: None where only special tokens were added or new ids follow the old.
-    dropped, needed: for `Prune`, how many tokens were removed, and how many stayed because others are built from them.
-    new_rows: by new id, the old ids whose mean row can initialize its row. left: how many ids have no token now.
-    """
-
-    old: Tokenizer
-    tok: Tokenizer
-    counts: WordCounts | None
-    certificate: Certificate | None = None
-    dropped: int = 0
-    needed: int = 0
-    new_rows: dict[int, list[int]] | None = field(default=None, repr=False)
-    left: int = 0
+        id_map = np.load(self.id_map_path, allow_pickle=False)
+        return replace(made, counts=counts, certificate=certify(old, load(self.output), id_map, texts, progress))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,8 +154,7 @@ class Prune(Change):
             smaller = prune(tok, ios=self.ios, counts=counts, progress=progress)
         else:
             smaller = shrink(tok, text=counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
-        certificate = self._save(tok, smaller, counts, progress, {})
-        return Changed(tok, smaller.tok, counts, certificate, smaller.dropped, len(smaller.needed))
+        return self._save(tok, smaller, counts, progress, {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +205,10 @@ class Extend(MergeOptions, Change):
 
     def run(self, *, progress: Progress | None = None) -> Changed:
         """Extend and save; with reuse, certify too."""
+        import numpy as np
+
         from .extending import extend
+        from .pruning import Changed
 
         self.check()
         tok = self.opening.load(self.tokenizer)
@@ -240,19 +222,17 @@ class Extend(MergeOptions, Change):
             options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(MergeOptions)}
             larger = extend(tok, counts, self.vocab_size, progress=progress, **options)
         larger.save(self.output, overwrite=self.overwrite)
-        return Changed(tok, larger, counts)
+        return Changed(larger, np.arange(tok.n_vocab, dtype=np.int32), counts=counts)
 
     def _reuse(self, tok: Tokenizer, progress: Progress | None) -> Changed:
-        from .extending import replace
+        from .extending import replace as replace_tokens
 
         counts = self._count(tok, progress)
         keep = list(self.keep) or None
-        better = replace(tok, counts, number=self.reuse or None, keep=keep, read=self.read, progress=progress)
+        better = replace_tokens(tok, counts, number=self.reuse or None, keep=keep, read=self.read, progress=progress)
         lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())
         rows = {self.new_rows_path.name: ("{\n" + ",\n".join(lines) + "\n}\n").encode()}
-        certificate = self._save(tok, better, counts, progress, rows)
-        left = int((better.id_map < 0).sum()) - len(better.new_rows)
-        return Changed(tok, better.tok, counts, certificate, new_rows=better.new_rows, left=left)
+        return self._save(tok, better, counts, progress, rows)
 
 
 def read_ids(path: Path) -> list[int]:

@@ -40,7 +40,7 @@ from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
 from .metrics import ratio
 from .names import expect_tokenizers
-from .pruning import in_event_order, lasting_tokens
+from .pruning import Changed, in_event_order, lasting_tokens
 from .replay import ENOUGH, events_of, parts_by_token
 from .tables import Column, Table
 from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, segment
@@ -86,21 +86,6 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     return Tokenizer(larger, name=tok.name)
 
 
-@dataclass(frozen=True, eq=False)
-class Replaced:
-    """The result of `replace`.
-
-    tok: the tokenizer with the new tokens.
-    id_map: int32, for the `n_vocab` old ids: the same id, or -1 for a replaced token.
-    new_rows: for each new token, by id, the old ids that its bytes are encoded to. The mean of their rows in an embedding
-        table can initialize the new row.
-    """
-
-    tok: Tokenizer
-    id_map: np.ndarray = field(repr=False)
-    new_rows: dict[int, list[int]] = field(repr=False)
-
-
 @suggests_options
 def replace(
     tok: Tokenizer,
@@ -111,7 +96,7 @@ def replace(
     read: ReadOptions | None = None,
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
-) -> Replaced:
+) -> Changed:
     """Replace the tokens that `text` uses least with tokens for this text. The vocabulary must be byte-level.
 
     text: files, folders, globs or word counts.
@@ -219,7 +204,7 @@ def _continued(tok: Tokenizer, counts: WordCounts, size: int, progress: Progress
     return extend_vocabulary(counts, size, tok.vocabulary, ids, offsets, progress=progress, **options)
 
 
-def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Progress | None) -> Replaced:
+def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Progress | None) -> Changed:
     """`tok` with new tokens, trained on `counts`, under the ids `going`."""
     remaining = Tokenizer(_without(tok.vocabulary, going))
     first = remaining.vocabulary.n_vocab
@@ -241,7 +226,7 @@ def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Pr
     kept[going] = -1
     parts = one_pretoken(tok.vocabulary)
     rows = {place: parts.encode_bytes(spelt[id] or b"") for id, place in places.items()}
-    return Replaced(Tokenizer(better, name=tok.name), kept, dict(sorted(rows.items())))
+    return Changed(Tokenizer(better, name=tok.name), kept, new_rows=dict(sorted(rows.items())))
 
 
 def _without(vocabulary: Vocabulary, going: list[int]) -> Vocabulary:

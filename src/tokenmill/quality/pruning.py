@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,22 +45,31 @@ from .replay import Replay, alphabet_of, events_of, parts_by_token
 from .replay import replay as replay_events
 from .usage import one_pretoken, ordinary_tokens, texts_of_tokens
 
+if TYPE_CHECKING:
+    from .certificate import Certificate
+
 
 @dataclass(frozen=True, eq=False)
-class Pruned:
-    """The result of `prune` and `shrink`.
+class Changed:
+    """A tokenizer made from another one, with the tokens that went and those that came.
 
-    tok: the smaller tokenizer.
-    id_map: int32, for the `n_vocab` old ids the new id; -1 for a removed token. New ids are in the order of the old ones.
+    tok: the new tokenizer.
+    id_map: int32, for the `n_vocab` old ids the new id; -1 for a removed or replaced token.
+    dropped: the number of removed tokens.
     needed: the old ids that should have been removed, but that remaining tokens are built from; with `shrink` also those of the
         alphabet.
-    dropped: the number of removed tokens.
+    new_rows: of `replace`, for each new token, by id, the old ids that its bytes are encoded to. The mean of their rows in an
+        embedding table can initialize the new row.
+    counts: of a job, the word counts of its text. certificate: of a job that removed or replaced tokens.
     """
 
     tok: Tokenizer
     id_map: np.ndarray = field(repr=False)
-    needed: list[int] = field(repr=False)
-    dropped: int
+    dropped: int = 0
+    needed: list[int] = field(default_factory=list, repr=False)
+    new_rows: dict[int, list[int]] = field(default_factory=dict, repr=False)
+    counts: WordCounts | None = field(default=None, repr=False)
+    certificate: Certificate | None = None
 
 
 @suggests_options
@@ -72,7 +82,7 @@ def prune(
     read: ReadOptions | None = None,
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
-) -> Pruned:
+) -> Changed:
     """Remove tokens from a vocabulary: those given by id, or those with a high IoS.
 
     ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
@@ -109,7 +119,7 @@ def shrink(
     read: ReadOptions | None = None,
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
-) -> Pruned:
+) -> Changed:
     """Cut a vocabulary to the tokens that a text uses, to those of some scripts, or to both together.
 
     text: files, folders, globs or word counts. Tokens that this text uses `min_uses` times or more stay. With min_uses=1 the
@@ -171,7 +181,7 @@ def parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
     return found
 
 
-def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pruned:
+def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Changed:
     """`tok` without the tokens `removing`, apart from those that others need and those of `made`."""
     vocabulary = tok.vocabulary
     if vocabulary.order == "events":
@@ -181,7 +191,7 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
     return _pruned(tok, vocabulary, removing.difference(needed), needed)
 
 
-def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], needed: list[int]) -> Pruned:
+def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], needed: list[int]) -> Changed:
     """The tokenizer `tok` with a changed vocabulary, without the ids `gone` and renumbered: present tokens first, then removed ones."""
     kept = [*sorted(all_ids(vocabulary) - vocabulary.removed - {*gone}), *sorted(vocabulary.removed)]
     id_map = np.full(1 + max(all_ids(vocabulary), default=-1), -1, np.int32)
@@ -190,10 +200,10 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], neede
     id_map[list(vocabulary.removed)] = -1
     id_map = id_map[: tok.n_vocab]
     given = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.bytes_apart.keys()
-    return Pruned(smaller, id_map, needed, dropped=int((id_map[sorted(given)] < 0).sum()))
+    return Changed(smaller, id_map, int((id_map[sorted(given)] < 0).sum()), needed)
 
 
-def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Pruned:
+def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Changed:
     if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
         raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
     lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs
