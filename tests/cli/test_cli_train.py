@@ -82,30 +82,10 @@ def test_train_from_saved_counts_gives_the_same_bytes(corpus, tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
-    from tokenmill.quality.certificate import export_loss
-
-    rng = random.Random(0)
-    stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
-    corpus.write_text(" ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(3000)))
-    (tmp_path / "other.txt").write_text(" ".join(stem + "ade" for stem in stems))
-    wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "--force", "-o", tmp_path / "tok")
-    told = run(*wanted).stderr
-    tok = tokenmill.load(tmp_path / "tok")
-    assert f"{export_loss(tok, corpus)}, on a share of the text trained on" in told
-    assert "by rank: 0 of" not in told
-    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
-    assert str(export_loss(tok, corpus)) in run(wanted[0], tmp_path / "counts", *wanted[2:]).stderr
-    other = tmp_path / "other.txt"
-    cost = export_loss(tok, other)
-    assert f"{cost}\n" in run(*wanted, "--sample", other).stderr
-    found = json.loads(run(*wanted, "--sample", other, other, "--json").stdout)["without_events"]
-    assert found["pretokens"] == 2 * cost.pretokens > 0 and found["differing"] == 2 * cost.differing > 0
-    assert (found["tokens"], found["other_tokens"]) == (2 * cost.tokens, 2 * cost.other_tokens)
-    result = run(*wanted[:-1], tmp_path / "no", "--sample", "none.txt")
-    assert result.returncode == 1 and "none.txt" in result.stderr and not (tmp_path / "no").exists()
-    result = run("train", corpus, "--vocab-size", 300, "-o", tmp_path / "plain", "--sample", other)
-    assert result.returncode == 0 and "--sample is not used" in result.stderr
+def test_picky_training_says_that_other_programs_need_an_export(corpus, tmp_path):
+    wanted = ("train", corpus, "--vocab-size", 300, "--force", "-o", tmp_path / "tok")
+    assert "--to longest-match --lossy" in run(*wanted, "--refine", 0.6).stderr
+    assert "--to longest-match" not in run(*wanted).stderr
 
 
 def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is_stated(corpus, tmp_path):

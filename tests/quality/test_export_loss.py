@@ -8,10 +8,10 @@ import transformers
 
 import tokenmill
 from naive_encoder import NaiveEncoder
-from tokenmill import Splitter, Tokenizer, WordCounts
+from tokenmill import Splitter, Tokenizer
 from tokenmill.errors import ConversionError, InputError, UsageError
 from tokenmill.formats.rank_merges import present_by_rank
-from tokenmill.quality.certificate import ExportLoss, export_loss, sample_counts
+from tokenmill.quality.certificate import ExportLoss, export_loss
 
 
 def some_text(seed: int, words: int = 3000) -> str:
@@ -138,17 +138,3 @@ def test_a_sample_that_cannot_be_measured(sample):
         export_loss(tok, tokenmill.count(sample, split="gpt2"))
     with pytest.raises(ConversionError, match="lossy=True"):
         tok.to_tiktoken()
-
-
-def test_a_sample_of_word_counts():
-    counts = WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}, split_patterns=("x",))
-    assert sample_counts(counts, 902) is counts
-    share = sample_counts(counts, 3)
-    assert dict(share.items()) == {b"the": 2, b"low": 1} and share.split_patterns == ("x",)
-    rng = random.Random(5)
-    many = {b"%d" % i: rng.choice([1, 1, 2, 50, 2**40]) for i in range(200)}
-    share = dict(sample_counts(WordCounts.from_mapping(many), 10_000).items())
-    total = sum(many.values())
-    assert sum(share.values()) == pytest.approx(10_000, rel=0.01)
-    for pretoken, count in many.items():
-        assert abs(share.get(pretoken, 0) - count * 10_000 / total) < 1.01

@@ -264,7 +264,6 @@ def _arguments_of(definition: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 Tokenizer = Annotated[str, Argument("A tokenizer: a file or folder of any format, or a name.")]
 # fmt: off
-Sample = Annotated[Sequence[str], Option("For a Picky tokenizer: text to measure how often programs that know only merges get other ids.", metavar="SRC...", section=OUTPUT)]
 Html = Annotated[Path | None, Option("Write a report as one self-contained page.", section=OUTPUT)]
 Json = Annotated[bool, Option("Print the summary as JSON on stdout.", section=OUTPUT)]
 Quiet = Annotated[bool, Option("Print results and errors only, no notes and no progress.", "-q", "--quiet", section=OUTPUT)]

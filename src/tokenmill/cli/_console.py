@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,10 @@ from ..jobs.progress import Progress, bars
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..counting import WordCounts
-    from ..sources.blocks import ReadOptions
     from ..sources.find import Skip
     from ..tokenizer import Tokenizer
 
 SHOWN_SKIPS = 20
-SAMPLE_PRETOKENS = 1 << 18  # of the training text, to measure the cost of an export; takes about 100 ms
 LONG_DOCUMENT = 10_000_000  # bytes; a note says that --unit cuts longer ones
 UNITS = {"mb": "MB", "mib": "MiB"}
 
@@ -166,45 +163,10 @@ def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any
     return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f}%" for each in shares}}
 
 
-def check_sample(sample: Sequence[str]) -> None:
-    """Raise InputError for a missing --sample before the long work begins."""
-    from ..sources.find import find_sources
-
-    for source in sample:
-        find_sources(source)
-
-
-def cost_of_export(
-    tok: Tokenizer, sample: Sequence[str], as_json: bool, read: ReadOptions, trained_on: WordCounts | None = None
-) -> dict[str, Any]:
-    """Measure and report what it costs to use the remaining tokens of a Picky tokenizer without its events.
-
-    read: how the sample is read.
-    trained_on: word counts, a share of which is measured if there is no sample.
-    Returns the rows for the command's JSON, empty for a tokenizer without events.
-    """
-    if tok.vocabulary.order != "events":
-        if sample:
-            say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
-        return {}
-    from ..quality.certificate import export_loss, sample_counts
-
-    superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
-    text = list(sample) or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))
-    advice = (
-        "note: merged by rank, a Picky vocabulary usually needs more tokens than plain BPE does. Better for Hugging Face: "
-        "`tokenmill convert TOKENIZER OUT --to longest-match --lossy`. Better for tiktoken and other programs that know only "
-        "merges: a plain tokenizer (train without --refine)."
-    )
-    if text is None:
-        if tok.vocabulary.removed:
-            say(advice)
-        say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
-        return {}
-    with progress_bar() as progress:
-        cost = export_loss(tok, text, read=read, progress=progress)
-    assert cost is not None  # there are events
-    say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
-    if tok.vocabulary.removed and cost.other_tokens > max(cost.tokens, cost.longest_tokens):
-        say(advice)
-    return {"without_events": asdict(cost)} if as_json else {}
+def say_events(tok: Tokenizer) -> None:
+    """Say what other programs need, if only tokenmill encodes as this tokenizer does."""
+    if tok.vocabulary.order == "events":
+        say(
+            "note: only tokenmill encodes by events; other programs give some texts other ids. How many, and for how many more "
+            "tokens: `tokenmill convert TOKENIZER OUT --to longest-match --lossy --sample SRC`."
+        )

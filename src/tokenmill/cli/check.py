@@ -14,7 +14,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.loading import load
 from ..tokenizer.opening import EncoderOpening
 from . import _commands as opt
-from ._console import check_sample, console, cost_of_export, progress_bar, report, say
+from ._console import console, progress_bar, report, say, say_events
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
@@ -119,21 +119,37 @@ def convert(job: Convert, *, json: opt.Json = False) -> int:
                 size = f"{plural(agreement.texts, 'text')}, {plural(agreement.bytes, 'byte')}, {plural(agreement.tokens, 'token')}"
                 say(f"read by {name}: the same ids on {size}{proof}")
     if result.tok.vocabulary.order == "events":
-        certificate |= cost_of_export(result.tok, job.sample, json, job.read)
+        certificate |= _cost_of_export(job, result.tok, json)
     difference = next(filter(None, (each.difference for each in result.readers.values())), None)
     if json:
         report(certificate | {"difference": difference_json(difference)}, True)
     return int(difference is not None)
 
 
-def prune(job: Prune, *, sample: opt.Sample = (), json: opt.Json = False) -> None:
-    changed, rows = _run(job, sample, json)
+def _cost_of_export(job: Convert, tok: Tokenizer, as_json: bool) -> dict[str, Any]:
+    """Measure and report what it costs to use a tokenizer without its events; the rows for the command's JSON."""
+    from ..quality.certificate import export_loss
+
+    if not job.sample:
+        say(
+            "give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens. A Picky "
+            "tokenizer usually needs fewer tokens with --to longest-match --lossy than merged by rank"
+        )
+        return {}
+    with progress_bar() as progress:
+        cost = export_loss(tok, list(job.sample), read=job.read, progress=progress)
+    say(str(cost))
+    return {"without_events": asdict(cost)} if as_json and cost is not None else {}
+
+
+def prune(job: Prune, *, json: opt.Json = False) -> None:
+    changed, rows = _run(job, json)
     sizes = {"ids_before": len(changed.id_map), "ids": changed.tok.n_vocab, "dropped": changed.dropped}
     report({**rows, **sizes, "kept_because_needed": len(changed.needed)}, json)
 
 
-def extend(job: Extend, *, sample: opt.Sample = (), json: opt.Json = False) -> None:
-    changed, rows = _run(job, sample, json)
+def extend(job: Extend, *, json: opt.Json = False) -> None:
+    changed, rows = _run(job, json)
     tok, new_rows = changed.tok, changed.new_rows
     if job.reuse is None:
         sizes = {"ids_before": len(changed.id_map), "ids": tok.n_vocab}
@@ -151,21 +167,14 @@ def extend(job: Extend, *, sample: opt.Sample = (), json: opt.Json = False) -> N
         say(f"The text ran out of pairs: {left:,} of the ids have no token now.")
 
 
-def _run(job: Prune | Extend, sample: Any, as_json: bool) -> tuple[Changed, dict[str, Any]]:
-    """Do the job, and print its certificate and what an export costs; the first rows of the summary."""
-    job.check(also_read=sample)
-    check_sample(sample)
+def _run(job: Prune | Extend, as_json: bool) -> tuple[Changed, dict[str, Any]]:
+    """Do the job, and print its certificate; the first rows of the summary."""
     with progress_bar() as progress:
         changed = job.run(progress=progress)
     rows: dict[str, Any] = {"tokenizer": str(job.output)}
     if changed.certificate is not None:
         say(str(changed.certificate))
         rows["id_map"] = str(job.id_map_path)
-    cost = {}
-    if changed.counts is not None or changed.certificate is not None or sample:
-        cost = cost_of_export(changed.tok, sample, as_json, job.read, changed.counts)
-    if not as_json:
-        return changed, rows
-    if changed.certificate is not None:
-        rows["certificate"] = asdict(changed.certificate)
-    return changed, rows | cost
+        rows |= {"certificate": asdict(changed.certificate)} if as_json else {}
+    say_events(changed.tok)
+    return changed, rows

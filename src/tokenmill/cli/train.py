@@ -18,7 +18,7 @@ from ..kernels.machine import peak_memory
 from ..options import Option
 from ..train_job import Train, Trained
 from . import _commands as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
+from ._console import progress_bar, report, say, say_events, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
     from ..playground.server import LiveTraining
@@ -35,27 +35,26 @@ Watch = Annotated[bool, Option("Show the training in the browser as it happens."
 def train(
     job: Train,
     *,
-    sample: opt.Sample = (),
     held_out: HeldOut = (),
     html: opt.Html = None,
     log: Log = None,
     watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
+    from ..sources.find import find_sources
     from ._tables import Forms
 
     outputs = [path for path in (html, log) if path is not None]
-    job.check(also_read=[*sample, *held_out], also_written=outputs)
+    job.check(also_read=held_out, also_written=outputs)
     compares = len(job.sizes) > 1 or bool(held_out)
     if html is not None and not compares:
         size, other = OptionName("vocab_size"), OptionName("held_out")
         raise UsageError(
             OptionName("html"), " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other
         )
-    if job.parity and sample:
-        raise UsageError(OptionName("sample"), " is not used by ", OptionName("parity", True), ": leave it out")
     forms = Forms(html=html, overwrite=job.overwrite)
-    check_sample([*sample, *held_out])
+    for source in held_out:
+        find_sources(source)  # a missing file is an error before the long work
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     live = None
@@ -74,7 +73,7 @@ def train(
     tok, counted = result.tok, result.counted
     for note in result.notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, json, job.read, result.counts)
+    say_events(tok)
     vocabulary = tok.vocabulary
     rows: dict[str, Any] = {
         "tokenizer": str(job.output),
@@ -97,7 +96,7 @@ def train(
         tables = _show_sizes(job, result, held_out, forms, json)
     if result.languages:
         tables |= _show_languages(result.languages, job.ratios is None, json)
-    report({**rows, **(cost | tables if json else {})}, json)
+    report({**rows, **(tables if json else {})}, json)
     if tok.n_vocab < job.sizes[-1]:
         say(f"The corpus ran out of pairs at {tok.n_vocab:,} ids, short of {job.sizes[-1]:,}.")
         if short := [str(path) for size, path in job.folders().items() if tok.n_vocab < size < job.sizes[-1]]:

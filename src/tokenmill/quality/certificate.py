@@ -224,21 +224,3 @@ def compare_on_counts(by_events: Encode, by_rank: Encode, longest: Encode, count
             differing[n] += count * (ids != other_ids)
             others[n] += count * len(other_ids)
     return ExportLoss(pretokens, differing[0], tokens, others[0], differing[1], others[1])
-
-
-def sample_counts(counts: WordCounts, size: int) -> WordCounts:
-    """A sample of about `size` pretokens, each in proportion to its count: every n-th, in the order they are stored.
-
-    >>> dict(sample_counts(WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}), 3).items())
-    {b'the': 2, b'low': 1}
-    """
-    total = int(counts.counts.sum(dtype=np.uint64))
-    if total <= size:
-        return counts
-    step = total // size
-    places = np.arange(step // 2, total, step, dtype=np.uint64)
-    found = np.searchsorted(np.cumsum(counts.counts, dtype=np.uint64), places, "right")
-    rows, times = np.unique(found, return_counts=True)
-    pretokens = [counts.arena[counts.offsets[row] : counts.offsets[row + 1]].tobytes() for row in rows]
-    sample = dict(zip(pretokens, times.tolist(), strict=True))
-    return WordCounts.from_mapping(sample, split_patterns=counts.split_patterns)

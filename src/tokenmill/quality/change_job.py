@@ -92,7 +92,7 @@ class Change(Options):
         write(made.tok.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(made.tok), more=files)
         texts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns) if counts is None else counts
         id_map = np.load(self.id_map_path, allow_pickle=False)
-        return replace(made, counts=counts, certificate=certify(old, load(self.output), id_map, texts, progress))
+        return replace(made, certificate=certify(old, load(self.output), id_map, texts, progress))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +222,7 @@ class Extend(MergeOptions, Change):
             options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(MergeOptions)}
             larger = extend(tok, counts, self.vocab_size, progress=progress, **options)
         larger.save(self.output, overwrite=self.overwrite)
-        return Changed(larger, np.arange(tok.n_vocab, dtype=np.int32), counts=counts)
+        return Changed(larger, np.arange(tok.n_vocab, dtype=np.int32))
 
     def _reuse(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         from .extending import replace as replace_tokens

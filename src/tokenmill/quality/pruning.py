@@ -60,7 +60,7 @@ class Changed:
         alphabet.
     new_rows: of `replace`, for each new token, by id, the old ids that its bytes are encoded to. The mean of their rows in an
         embedding table can initialize the new row.
-    counts: of a job, the word counts of its text. certificate: of a job that removed or replaced tokens.
+    certificate: of a job that removed or replaced tokens.
     """
 
     tok: Tokenizer
@@ -68,7 +68,6 @@ class Changed:
     dropped: int = 0
     needed: list[int] = field(default_factory=list, repr=False)
     new_rows: dict[int, list[int]] = field(default_factory=dict, repr=False)
-    counts: WordCounts | None = field(default=None, repr=False)
     certificate: Certificate | None = None
 
 
