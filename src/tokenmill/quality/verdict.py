@@ -22,9 +22,9 @@ from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
 from .documents import Differences, Interval
 from .evaluation_text import EvaluationText, Judgement, Judgements
-from .extending import Replaced, replace
+from .extending import replace
 from .metrics import USED, ratio, used_tokens
-from .pruning import Pruned, can_lose_tokens, lasting_tokens, prune, shrink
+from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
 from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
@@ -104,7 +104,7 @@ class Subject:
             return [f"{command} them; for so much text it says the cost only when it runs."]
         return []
 
-    def measured(self, change: Callable[[WordCounts], Pruned | Replaced]) -> Change | None:
+    def measured(self, change: Callable[[WordCounts], Changed]) -> Change | None:
         """The result of a change on the text; None where there is no text, or too much of it, or the vocabulary does not take it."""
         if self.counts is None:
             return None
@@ -113,7 +113,7 @@ class Subject:
         except UsageError:
             return None
         before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
-        dropped = new.dropped if isinstance(new, Pruned) else int((new.id_map < 0).sum())
+        dropped = int((new.id_map < 0).sum()) if new.new_rows else new.dropped
         return Change(dropped, after / max(1, before) - 1)
 
 
