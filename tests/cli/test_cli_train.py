@@ -219,7 +219,7 @@ def test_a_corpus_that_runs_out_of_pairs_keeps_its_tokens(tmp_path):
         (["{corpus}", "--vocab-size", "256", "--special-token", "<s>"], 2, "257"),
         (["{corpus}", "--vocab-size", "300", "--split", "(unclosed"], 2, "unclosed"),
         (["{corpus}", "--vocab-size", "300", "--special-token", ""], 2, "special token '' is empty"),
-        (["{corpus}", "--vocab-size", "300", "--algorithm", "magic"], 2, "magic"),
+        (["{corpus}", "--vocab-size", "300", "--alphabet", "magic"], 2, "magic"),
         (["{corpus}", "--vocab-size", "many"], 2, "--vocab-size"),
         (
             ["{corpus}", "--vocab-size", "2097153"],
