@@ -86,7 +86,7 @@ report = tokenmill.inspect(tok, text=tokenmill.count_iterator(["low lower newest
 report.save("report.html")
 assert report.table("thresholds").column("tokens")
 """,
-        "inspect compare Inspection InspectionOptions Comparison Report Table Column Token Chart Judgement Finding "
+        "inspect compare report Inspection InspectionOptions Comparison Report Table Column Token Chart Judgement Finding "
         "Provenance",
     ),
     "exact-tools": Page(

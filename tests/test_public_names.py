@@ -20,7 +20,7 @@ Finding Inspection InspectionOptions JobOptions Join Judgement LanguageReport No
 Report Skip Splitter StreamDecoder StreamEncoder Table Token TokenFile TokenView Tokenizer Train
 Trained TrainingEvent Verified Vocabulary WordCounts add_up check clean compare count count_iterator count_to_folder encode_files
 encoding_for_model errors export_loss extend get_encoding inspect list_encoding_names load load_tokens prune
-read_documents replace shrink train train_from_counts train_from_iterator train_parity verify
+read_documents replace report shrink train train_from_counts train_from_iterator train_parity verify
 """
 PACKAGES = {
     "corpus": "CleanOptions CleaningReport Document clean read_documents",
@@ -108,7 +108,7 @@ def test_what_may_be_left_out_is_given_by_name():
 
 @pytest.mark.parametrize(
     "function",
-    "add_up check clean compare count count_iterator count_to_folder encode_files export_loss extend inspect prune replace shrink train verify".split(),
+    "add_up check clean compare count count_iterator count_to_folder encode_files export_loss extend inspect prune replace report shrink train verify".split(),
 )
 def test_threads_have_one_name(function):
     has = "num_threads" in inspect.signature(getattr(tokenmill, function)).parameters
