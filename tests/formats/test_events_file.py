@@ -143,6 +143,16 @@ def test_any_changed_byte_is_noticed(picky):
             parse_events(data[:place], "f", beside(picky))
 
 
+def test_missing_events_are_not_ignored(picky, tmp_path):
+    """A folder that was copied without events.txt encoded by rank, with other ids and no word about it."""
+    write(picky, tmp_path)
+    (tmp_path / "events.txt").unlink()
+    with pytest.raises(FormatError, match=r"events.txt: missing, .* delete tokenmill.json"):
+        read(tmp_path)
+    (tmp_path / "tokenmill.json").unlink()
+    assert read(tmp_path).order == "merges"
+
+
 def test_events_of_another_vocabulary_are_refused(picky, tmp_path):
     write(picky, tmp_path)
     path = tmp_path / "tokenizer.json"
