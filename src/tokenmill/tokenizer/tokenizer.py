@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from .. import formats
@@ -342,7 +343,7 @@ class Tokenizer:
 
     def is_special_token(self, id: int) -> bool:
         """Return whether `id` is a special token."""
-        return id in self._core.special_ids
+        return index(id) in self._core.special_ids
 
     @property
     def split_pattern(self) -> str | None:
@@ -380,6 +381,8 @@ class Tokenizer:
         """
         if isinstance(token, bytes):
             return self._core.ids_by_token.get(token)
+        if not isinstance(token, str):
+            raise TypeError  # which `checks_methods` explains
         return self._core.ids_by_spelling.get(token)
 
     def id_to_token(self, id: int) -> str | None:

@@ -100,7 +100,7 @@ class Options(MergeOptions):
                     )
                 roles[name] = text[0]
         object.__setattr__(self, "roles", roles or None)
-        special_tokens = checked_special_tokens(dict.fromkeys((*special_tokens, *roles.values())))
+        special_tokens = checked_special_tokens([*dict.fromkeys((*special_tokens, *roles.values()))])
         if self.unknown_token is not None:
             checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
