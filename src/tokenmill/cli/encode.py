@@ -36,19 +36,20 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
     with listed() as skips, resumable(path), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
     assert summary is not None
+    density = summary.bytes_per_token
     rows: dict[str, Any] = {
         "token_file": str(summary.path),
         "documents": summary.documents,
         "tokens": summary.tokens,
         "bytes_of_text": summary.text_bytes,
         "bytes_encoded_before": summary.resumed_bytes,
-        "bytes_per_token": round(summary.text_bytes / summary.tokens, 4) if summary.tokens else None,
+        "bytes_per_token": density and round(density, 4),
         "files": summary.files,
         "dtype": summary.dtype,
         "left_out": summary.skipped,
         "characters_dropped": summary.dropped,
     }
-    report(rows | speed(summary.seconds, summary.text_bytes - summary.resumed_bytes), json)
+    report(rows | speed(summary.seconds, summary.text_bytes - summary.resumed_bytes), json, ("documents", "tokens"))
 
 
 def decode(

@@ -243,7 +243,7 @@ def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: b
         raise OutputError(f"cannot write the folder {folder}: a file has that name. Choose another output.")
     names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in names if not is_own(folder / name)]
-    shown = ", ".join((foreign or names)[:3]) + ", ..." * (len(foreign or names) > 3)
+    shown = ", ".join((foreign or names)[:3]) + " and others" * (len(foreign or names) > 3)
     if foreign:
         raise OutputError(f"{folder} is a folder with other files: {shown}. Choose another output.")
     if names and not overwrite:

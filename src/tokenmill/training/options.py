@@ -237,6 +237,6 @@ def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
         if sign:
             name, text = before.strip(), value
         if not name or not text:
-            raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it like en=SRC")
+            raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it as NAME=VALUE")
         named.setdefault(name, []).append(text)
     return named
