@@ -24,7 +24,7 @@ from .tables import Column, Table, escape_markdown
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
 LARGEST_PAGE = 1_000_000  # bytes
 
-Level = Literal["act", "look", "good"]
+Level = Literal["act", "look", "good", "ungraded"]
 Tile = tuple[str, list[tuple[str, str, bool]]]
 Section = tuple[str, str, Sequence[str]]
 Item = TypeVar("Item", Table, Chart)
@@ -57,7 +57,7 @@ class Finding:
     """One sentence of a verdict.
 
     level: "act" where it is worse than all published vocabularies of its size, "look" where it is worse than most or
-        depends on the use, "good" otherwise.
+        depends on the use, "ungraded" where there is nothing to compare with or too little text, "good" otherwise.
     statement: the finding, with its figure. threshold: the criterion, in words. meaning: why it matters.
     advice: what to do; "" where nothing needs to be done.
     cost: as a share of the tokens of a text or of the rows of an embedding table; findings are in this order.
