@@ -67,7 +67,8 @@ def test_unused_tokens_that_must_stay_are_no_complaint(tmp_path):
     before = finding(tokenmill.inspect(tok, text=path), "unused")
     smaller = tokenmill.shrink(tok, text=path)
     assert (
-        before.level == "look" and f"removes {smaller.dropped:,} tokens, and this text keeps its tokens" in before.advice
+        before.level == "look"
+        and f"removes {smaller.dropped:,} tokens, and this text keeps its tokens" in before.advice
     )
     after = finding(tokenmill.inspect(smaller.tok, text=path), "unused")
     assert after.level == "good" and not after.advice

@@ -30,6 +30,7 @@ from .reading import FORMATS
 from .tiktoken_file import companion_path, tiktoken_bytes
 
 _ONE_FILE = ("gguf", "sentencepiece")
+_SUFFIXES = (".json", ".tiktoken", ".gguf", ".model")  # of files
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
 _MORE = ("id_map.npy", "new_rows.json")  # which commands that change a tokenizer write with it
 _LONGEST = 200  # so many of the longest tokens, and of the added tokens, are in the texts of _check_ids
@@ -204,7 +205,10 @@ def check_output(
     sources: what the command reads, which is never replaced.
     """
     target = named(path)
-    if format in (*_ONE_FILE, "tiktoken") or _stays(target):
+    folder = format not in (*_ONE_FILE, "tiktoken")
+    if folder and target.suffix in _SUFFIXES and not target.exists():
+        raise UsageError(f"{target} is the name of a file, but the format {format} is a folder. Name the folder.")
+    if not folder or _stays(target):
         refuse_existing(*paths_of(target, format), overwrite=overwrite, sources=sources)
     else:
         refuse_folder(path, _is_own, overwrite=overwrite, sources=sources)
