@@ -91,7 +91,7 @@ def decode(
         else:
             lines = open_files.enter_context(_opened(source)) if source else sys.stdin
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
-        out = open_files.enter_context(atomic_file(output)) if output else sys.stdout.buffer
+        out = open_files.enter_context(atomic_file(output, overwrite=overwrite)) if output else sys.stdout.buffer
         for number, ids in enumerate(documents):
             try:
                 data = tok.decode_bytes(ids)

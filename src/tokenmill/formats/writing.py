@@ -94,9 +94,9 @@ def write(
     if format in (*_ONE_FILE, "huggingface"):
         _check_ids(vocabulary, next(iter(files.values())), tokenizer)
     if format in (*_ONE_FILE, "tiktoken"):
-        atomic_files({target.with_name(name): content for name, content in files.items()})
+        atomic_files({target.with_name(name): content for name, content in files.items()}, overwrite=overwrite)
     else:
-        _write_folder(target, {**files, **(more or {})})
+        _write_folder(target, {**files, **(more or {})}, overwrite)
     return notes + left_out
 
 
@@ -234,13 +234,13 @@ def _stays(target: Path) -> bool:
     return False
 
 
-def _write_folder(target: Path, files: dict[str, bytes]) -> None:
+def _write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
     if _stays(target):
         old = {target / name for name in EVENTS if "tokenizer.json" in files} - {target / name for name in files}
-        atomic_files({target / name: content for name, content in files.items()}, old)
+        atomic_files({target / name: content for name, content in files.items()}, old, overwrite=overwrite)
         return
-    with atomic_folder(target, _is_own) as folder:
+    with atomic_folder(target, _is_own, overwrite=overwrite) as folder:
         for name, content in files.items():
             with open_output(folder / name) as file:
                 file.write(content)

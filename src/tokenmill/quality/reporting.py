@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 from ..counting import WordCounts
 from ..errors import UsageError, plural
-from ..jobs.outputs import atomic_file, refuse_existing
+from ..jobs.outputs import atomic_file
 from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
@@ -215,8 +215,7 @@ class Report:
         forms = {".html": self.to_html, ".htm": self.to_html, ".md": self.to_markdown}
         if Path(path).suffix.lower() not in forms:
             raise UsageError(f"{path} does not end in .html or .md, so it does not say which form the report has")
-        refuse_existing(path, overwrite=overwrite)
-        with atomic_file(path, "w") as file:
+        with atomic_file(path, "w", overwrite=overwrite) as file:
             file.write(forms[Path(path).suffix.lower()](top=top))
 
     def __repr__(self) -> str:
