@@ -99,10 +99,14 @@ def beside(picky):
         (
             "m 116 104 256\nm",
             "m 116 105 256\nm",
-            r"line 10: merges b't' \(116\) and b'h' \(104\) into b'ti' \(256\), which is not the two joined",
+            r"line 10: merges b't' \(116\) and b'h' \(104\) into b'ti' \(256\), which is not their concatenation",
         ),
         ("r 260\n", "", "do not belong to tokenizer.json: they make b'he' the token 260, and there it is None"),
-        ("m 32 257 258\n", "m 32 257 260\n", "line 8: merges b' ' .* into b'he' .260., which is not the two joined"),
+        (
+            "m 32 257 258\n",
+            "m 32 257 260\n",
+            "line 8: merges b' ' .* into b'he' .260., which is not their concatenation",
+        ),
         ("m 116 104 256\n", "", "line 4: the token 256 is not there"),
         (
             "m 32 257 258",

@@ -29,7 +29,7 @@ def test_a_token_with_other_bytes():
     id_map = np.array([*range(256), 256, -1, 257], np.int32)
     certify(OLD, other, id_map, COUNTS)
     id_map[[257, 258]] = [257, -1]
-    with pytest.raises(TokenmillError, match="token 257 does not mean the same as the new token 257"):
+    with pytest.raises(TokenmillError, match="token 257 differs from the new token 257"):
         certify(OLD, other, id_map, COUNTS)
 
 

@@ -110,7 +110,7 @@ def test_saved_and_loaded_it_is_the_same(picky, tmp_path):
     ("change", "message"),
     [
         (lambda line: "s 97 98 99999", "line [0-9]+: .* names the id 99999"),
-        (lambda line: "s 97 98 257", "which is not the two joined"),
+        (lambda line: "s 97 98 257", "which is not their concatenation"),
         (lambda line: "m 97 98 257", "after all events"),
         (lambda line: line + "\n" + line, "is merged already"),
     ],

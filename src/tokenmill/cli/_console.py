@@ -106,7 +106,7 @@ def resumable(output: Path | None, working: Path | None = None) -> Iterator[None
         yield
     except KeyboardInterrupt:
         if output is not None and WorkingFolder(working or path_beside(output)).has_states():
-            say("Progress is saved: the same command goes on from there.")
+            say("Progress is saved. Run the same command to resume.")
         raise
 
 
@@ -185,7 +185,7 @@ def cost_of_export(
     """
     if tok.vocabulary.order != "events":
         if sample:
-            say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
+            say("--sample is not used: this tokenizer has no events, so every program returns the same ids")
         return {}
     from ..quality.certificate import export_loss, sample_counts
 
@@ -199,12 +199,12 @@ def cost_of_export(
     if text is None:
         if tok.vocabulary.removed:
             say(advice)
-        say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
+        say("pass --sample SRC to measure how often exports return different ids, and how many more tokens they need")
         return {}
     with progress_bar() as progress:
         cost = export_loss(tok, text, read=read, progress=progress)
     assert cost is not None  # there are events
-    say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
+    say(str(cost) if sample else f"{cost}, measured on part of the training text (--sample SRC measures other text)")
     if tok.vocabulary.removed and cost.other_tokens > max(cost.tokens, cost.longest_tokens):
         say(advice)
     return {"without_events": asdict(cost)} if as_json else {}

@@ -53,10 +53,12 @@ def check(
     if json:
         report({"agree": result.difference is None, **rows, "difference": difference_json(result.difference)}, True)
     elif result.difference is None:
-        say(f"no difference: {result.proof or 'not proved, and none was found: one on rare texts may remain'}")
+        say(
+            f"no difference{': ' + result.proof if result.proof else ' found, but that is not a proof: rare texts may differ'}"
+        )
         report(rows, False)
         if result.refused:
-            say("refused are texts with a byte that has no token, which the library leaves out")
+            say("refused texts contain a byte without a token, which the library drops")
     else:
         show_difference(result.difference, first, other, (tokenizer, against))
     return int(result.difference is not None)
@@ -144,7 +146,7 @@ def extend(job: Extend, *, sample: opt.Sample = (), json: opt.Json = False) -> N
     sizes = {"ids": tok.n_vocab, "replaced": len(new_rows), "ids_left_without_token": changed.left}
     report({**rows, "new_rows": str(job.new_rows_path), **sizes}, json)
     if not job.reuse and not new_rows:
-        say("No token is worth replacing on this text. --reuse N replaces the N least used ones all the same.")
+        say("No token is worth replacing on this text. --reuse N replaces the N least used tokens anyway.")
     if changed.left:
         say(f"The text ran out of pairs: {changed.left:,} of the ids have no token now.")
 

@@ -74,7 +74,7 @@ def compare(
     if len(set(names)) < len(names):
         names = [name or printable(path) for name, path in given]
     if len(set(names)) < len(names):
-        raise UsageError("the same tokenizer is given twice, or two have one name: name one of them, as NAME=TOKENIZER")
+        raise UsageError("two tokenizers have the same name: name one of them, as NAME=TOKENIZER")
     named = {name: opening.load(path) for name, (_, path) in zip(names, given, strict=True)}
     with progress_bar() as progress:
         report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)

@@ -170,7 +170,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     except MissingExtraError:
         pass
     except FormatError as error:
-        raise ConversionError(f"what the format contains of this vocabulary cannot be read back: {error}") from error
+        raise ConversionError(f"the written file cannot be read back: {error}") from error
     for text in sorted(_texts_of(vocabulary), key=len):
         for name, encode, specials in readers:
             options: dict[str, Any] = {"allowed_special": "all"} if specials else {"disallowed_special": ()}

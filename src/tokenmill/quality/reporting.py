@@ -214,7 +214,7 @@ class Report:
         """Write the page to an .html file, or the Markdown to an .md file; an existing file is an OutputError."""
         forms = {".html": self.to_html, ".htm": self.to_html, ".md": self.to_markdown}
         if Path(path).suffix.lower() not in forms:
-            raise UsageError(f"{path} does not end in .html or .md, so it does not say which form the report has")
+            raise UsageError(f"{path} does not end in .html or .md, so the form of the report is not known")
         with atomic_file(path, "w", overwrite=overwrite) as file:
             file.write(forms[Path(path).suffix.lower()](top=top))
 

@@ -54,7 +54,7 @@ class Tokenizer:
     ):
         if not isinstance(vocabulary, Vocabulary):
             raise UsageError(
-                f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
+                f"Tokenizer() expects a Vocabulary, not {vocabulary!r}; use tokenmill.load for a file or a name"
             )
         self._name, self._source = name, source
         self._core = core_of(vocabulary, cache_bytes)  # for tokenmill's own modules

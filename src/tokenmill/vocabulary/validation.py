@@ -173,7 +173,7 @@ def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
         for n in index[left + right != new][:1].tolist():
             a, b, c = rows[n].tolist()
             what = f"merges {show(tokens[a])} ({a}) and {show(tokens[b])} ({b}) into {show(tokens[c])} ({c})"
-            raise EventError(n, f"{what}, which is not the two joined")
+            raise EventError(n, f"{what}, which is not their concatenation")
 
 
 def _check_pairs(rows: np.ndarray) -> None:
