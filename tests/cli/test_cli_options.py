@@ -61,7 +61,7 @@ def program_of(command):
 
 
 def test_help_begins_with_what_a_newcomer_needs():
-    assert list(VERBS)[:3] == ["train", "encode", "play"] and list(PANELS)[-1] == "Judge a tokenizer"
+    assert list(VERBS)[:3] == ["train", "encode", "play"] and list(PANELS)[-1] == "Evaluate a tokenizer"
     assert len(VERBS) <= 14
     printed = program("-m", "tokenmill", "--help")
     assert printed.returncode == 0 and printed.stdout == help_text() + "\n"

@@ -121,7 +121,7 @@ class Prune(Change):
 
     Name the tokens to keep: those that a text uses, those of scripts, or both. Or name those to remove: ids, unreachable tokens, or junk by its IoS.
 
-    A file records the new id of each old one, for the rows of an embedding table. A certificate states for which text both tokenizers make the same tokens.
+    id_map.npy contains the new id of each old one, for the rows of an embedding table. A certificate states for which text both tokenizers make the same tokens.
 
     tokenmill prune cl100k_base corpus/*.txt -o smaller
 
@@ -194,7 +194,7 @@ class Extend(MergeOptions, Change):
 
     # fmt: off
     vocab_size: Annotated[int | None, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)] = None
-    reuse: Annotated[int | None, Option("Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING)] = None
+    reuse: Annotated[int | None, Option("Replace the N tokens that the text uses least; 0: all that are worth replacing.", min=0, section=TRAINING)] = None
     keep: Annotated[Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)] = ()
     # fmt: on
 

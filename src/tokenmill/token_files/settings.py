@@ -50,7 +50,7 @@ class EncodeOptions(Options):
 
     # fmt: off
     end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
-    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
+    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, else its end-of-text token]", off="--no-begin-of-text", section=OUTPUT)] = True
     shard_tokens: ShardTokens = None
     val_shard: ValShard = False
     part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: `join` makes one file of all parts.", metavar="K/N", section=OUTPUT)] = None

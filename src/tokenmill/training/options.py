@@ -202,7 +202,7 @@ class Parity(AnyOptions):
     """The options of parity-aware BPE: see `train_parity`. Raises UsageError for an invalid option."""
 
     # fmt: off
-    ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: target bytes per token of a language, relative.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None
+    ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: the target bytes per token of a language, relative to the others.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None
     window: Annotated[int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)] = None
     alpha: Annotated[Weight, Option("The limit of --window, in equal shares. [default: 2]", metavar="N", section=PARITY)] = 2
     # fmt: on
