@@ -72,7 +72,10 @@ def test_names_of_tokenizers(folder):
     result = run(folder, "compare", "ours=large", "theirs=large", "--on", "a.txt", "--json")
     assert [row["tokenizer"] for row in table(result, "compression")["rows"]] == ["ours", "theirs"]
     assert json.loads(run(folder, "inspect", "ours-3.1=large", "--json").stdout)["tokenizer"] == "ours-3.1"
-    assert "two tokenizers have the same name" in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output
+    assert (
+        "two tokenizers have the same name"
+        in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output
+    )
 
 
 def test_compare(folder):
