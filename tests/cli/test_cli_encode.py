@@ -88,6 +88,7 @@ def test_special_tokens_only_where_asked_for(folder):
         (["encode"], b"\xff", b"not UTF-8: the byte 0xff at 0"),
         (["encode", "missing.txt"], b"", b"missing.txt"),
         (["decode"], b"1 2\n3 x", b"line 2: 'x' is not a token id"),
+        (["decode"], b"9" * 5000, b"line 1: token 999"),
         (["decode"], b"280", b"token 280 does not exist"),
         (["decode", "missing.txt"], b"", b"cannot read missing.txt"),
     ],

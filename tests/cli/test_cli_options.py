@@ -17,6 +17,7 @@ from tokenmill.cli import _console
 from tokenmill.cli._commands import names_of
 from tokenmill.cli._verbs import PANELS, VERBS, help_text
 from tokenmill.cli.main import app, verb_of
+from tokenmill.errors import UsageError
 from tokenmill.options import whole_number
 
 COMMANDS = {verb: verb_of(verb) for verb in VERBS}
@@ -157,10 +158,17 @@ def test_version():
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("32768", 32768), ("32_768", 32768), ("32k", 32_000), ("1GB", 10**9), ("512MiB", 512 << 20), ("-1", -1)],
-)
+    [("32768", 32768), ("32_768", 32768), ("32k", 32_000), ("1GB", 10**9), ("512MiB", 512 << 20), ("-1", -1),
+     ("2.01k", 2010), ("1.07GB", 1_070_000_000), ("9007199254740993k", 9007199254740993000)],
+)  # fmt: skip
 def test_numbers_as_people_write_them(text, number):
     assert whole_number(text) == number
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "1.0001k", "1iB", "1e3", "1.5", "", "k"])
+def test_numbers_that_are_not_whole(text):
+    with pytest.raises(UsageError, match="is not a whole number; write it like 32768"):
+        whole_number(text)
 
 
 def test_sizes_on_the_command_line(folder, tmp_path):

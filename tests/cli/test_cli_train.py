@@ -92,7 +92,7 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "--force", "-o", tmp_path / "tok")
     told = run(*wanted).stderr
     tok = tokenmill.load(tmp_path / "tok")
-    assert f"{export_loss(tok, corpus)}, on a share of the text trained on" in told
+    assert f"{export_loss(tok, corpus)}, measured on part of the training text" in told
     assert "by rank: 0 of" not in told
     assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
     assert str(export_loss(tok, corpus)) in run(wanted[0], tmp_path / "counts", *wanted[2:]).stderr

@@ -116,7 +116,7 @@ def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
         and "read by tokenmill: the same ids" in result.stderr
     )
     result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--force")
-    assert "give --sample SRC to measure" in result.stderr and "--to longest-match" in result.stderr
+    assert "pass --sample SRC to measure" in result.stderr and "--to longest-match" in result.stderr
 
 
 def test_check_shows_the_shortest_difference_and_exits_1(folder):

@@ -103,8 +103,13 @@ def test_shrink(folder):
     )
     run(folder, "prune", "large", "--script", "Greek", "--script", "Cyrl", "-o", "no-latin")
     assert tokenmill.load(folder / "no-latin").n_vocab < new.n_vocab
+    (folder / "huge").write_text("9" * 5000)  # more digits than int() takes
+    assert "huge, line 1: '999" in run(folder, "prune", "large", "--ids", "huge", "-o", "no", code=1).stderr
     assert "not a Unicode script" in run(folder, "prune", "large", "--script", "x", "-o", "no", code=2).stderr
-    assert "name what to keep, a text or a --script" in run(folder, "prune", "large", "-o", "no", code=2).stderr
+    assert (
+        "name what to keep (a text, --script) or what to remove (--ids, --unreachable, or --ios with a text)"
+        in run(folder, "prune", "large", "-o", "no", code=2).stderr
+    )
 
 
 def test_prune_by_ios(folder):
@@ -118,7 +123,7 @@ def test_prune_by_ios(folder):
     assert summary["certificate"]["tokens"] == len(old.encode((folder / "stems.txt").read_text(encoding="utf-8")))
     told = run(folder, *wanted).stderr
     assert "certificate: " in told and "without events, merged by rank" in told
-    assert "what to remove with --ids" in run(folder, "prune", "plain", "--ios", "0.9", "-o", "no", code=2).stderr
+    assert "what to remove (--ids" in run(folder, "prune", "plain", "--ios", "0.9", "-o", "no", code=2).stderr
     assert "encodes by events already" in run(folder, *wanted[:1], "cleaned", *wanted[2:5], "-o", "no", code=2).stderr
 
 
@@ -165,7 +170,7 @@ def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
     cost = export_loss(tokenmill.load(folder / "picky-small"), [folder / "words.txt", folder / "b.txt"])
     assert found == dataclasses.asdict(cost) and cost.differing
     assert str(cost) in run(folder, *wanted, "--sample", "words.txt", "b.txt").stderr
-    assert "give --sample SRC to measure" in run(folder, *wanted).stderr
+    assert "pass --sample SRC to measure" in run(folder, *wanted).stderr
 
 
 @pytest.mark.parametrize(
@@ -173,8 +178,8 @@ def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
     [
         (("inspect", "large", "a.txt", "--json", "--markdown"), "choose one"),
         (("compare", "large", "small"), "Missing --on"),
-        (("compare", "large", "large", "--on", "a.txt"), "given twice"),
-        (("prune", "large", "-o", "no"), "what to remove with --ids"),
+        (("compare", "large", "large", "--on", "a.txt"), "have the same name"),
+        (("prune", "large", "-o", "no"), "what to remove (--ids"),
         (("compare", "--on", "a.txt"), "Missing TOKENIZERS"),
     ],
 )
@@ -213,7 +218,7 @@ def test_extend_a_picky_tokenizer(folder):
     told = run(folder, *wanted, "--refine", "1.0").stderr
     assert tokenmill.load(folder / "picky-b").vocabulary.refine == 1.0
     both = [folder / "first.txt", folder / "second.txt"]
-    assert f"{export_loss(tokenmill.load(folder / 'picky-b'), both)}, on a share of the text trained on" in told
+    assert f"{export_loss(tokenmill.load(folder / 'picky-b'), both)}, measured on part of the training text" in told
     run(folder, "extend", "large", "b.txt", "--vocab-size", "290", "--refine", "0.9", "-o", "now-picky")
     assert tokenmill.load(folder / "now-picky").vocabulary.order == "events"
 

@@ -182,7 +182,7 @@ def test_documents_are_encoded_apart(picky):
         ({"algorithm": "naive"}, "by the heap"),
         ({"split": ["digits-3", "gpt2"]}, "one split pattern"),
         ({"split": r"(a)\1|."}, "one split pattern"),
-        ({"split": r"ab$|."}, "cuts the same text in two ways"),
+        ({"split": r"ab$|."}, "splits the same text in two ways"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:the split pattern")

@@ -14,7 +14,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.loading import load
 from ..tokenizer.opening import EncoderOpening
 from . import _commands as opt
-from ._console import check_sample, console, cost_of_export, progress_bar, report, say
+from ._console import check_sample, console, cost_of_export, progress_bar, report, say, verbosity
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
@@ -97,7 +97,7 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
     say(f"    {difference.text!r}")
     for name, side, ids in zip(names, (tokenizer, other), (difference.ids, difference.other_ids), strict=True):
         say(f"  {name}: {'refuses it' if ids is None else ids}")
-        if ids is not None and all(side.vocabulary.token_bytes(id) is not None for id in ids):
+        if not verbosity.quiet and ids is not None and all(side.vocabulary.token_bytes(id) is not None for id in ids):
             for line in TokenView(side, ids).lines():
                 console().print(Padding(line, (0, 0, 0, 4)))
 

@@ -129,8 +129,10 @@ def _ids(line: str, where: str, n_vocab: int) -> list[int]:
     for word in line.split():
         if not word.isascii() or not word.isdigit():
             raise InputError(f"{where}: {word[:40]!r} is not a token id. Give whole numbers separated by white space.")
-        if int(word) >= n_vocab:
-            raise InputError(f"{where}: token {word} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}.")
+        if len(word) > 19 or int(word) >= n_vocab:
+            raise InputError(
+                f"{where}: token {word:.40} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}."
+            )
         ids.append(int(word))
     return ids
 

@@ -48,7 +48,9 @@ def inspect(
     named, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
     if everything and (forms.json or forms.markdown or forms.html is not None):
-        raise UsageError(OptionName("everything"), " is not used by other forms, which have all tables: leave it out")
+        raise UsageError(
+            OptionName("everything"), " is only for the terminal; the other forms have all tables: leave it out"
+        )
     tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
         report = inspect_tokenizer(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING
-from ..errors import InputError, OptionName, UsageError
+from ..errors import InputError, OptionName, UsageError, reason_of
 from ..jobs.outputs import refuse_existing
 from ..jobs.work import Overwrite, Threads
 from ..options import Argument, Option, Options, fields_of
@@ -152,9 +152,10 @@ class Prune(Change):
 
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
-            ids, script, ios = map(OptionName, ("ids", "script", "ios"))
+            script, ids, unreachable, ios = map(OptionName, ("script", "ids", "unreachable", "ios"))
             raise UsageError(
-                "name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", ios
+                *("name what to keep (a text, ", script, ") or what to remove (", ids, ", ", unreachable),
+                *(", or ", ios, " with a text)"),
             )
         super().check(also_read=[*also_read, self.ids])
 
@@ -260,11 +261,11 @@ def read_ids(path: Path) -> list[int]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+        raise InputError(f"cannot read {path}: {reason_of(error)}") from error
     lines = [line.strip() for line in lines]
     for number, line in enumerate(lines, 1):
-        if not re.fullmatch("[0-9]*", line):
-            raise InputError(f"{path}, line {number}: {line!r} is not an id; give one id per line")
+        if not re.fullmatch("[0-9]{0,19}", line):
+            raise InputError(f"{path}, line {number}: {line!r:.40} is not an id; give one id per line")
     return [int(line) for line in lines if line]
 
 
