@@ -256,6 +256,8 @@ def _words(hint: Any, several: bool = False) -> str:
     if origin is Literal:
         return " or ".join(map(repr, inner))
     kind = origin or hint
+    if several and inner and kind not in _PLURALS:
+        return f"lists of {_words(inner[0], True)}"
     if several:
         return _PLURALS.get(kind) or _words(hint)
     if kind in _WORDS:

@@ -236,8 +236,12 @@ def whole_number(text: str | int) -> int:
         return int(text)
     except ValueError:
         pass
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
-    size = float(match[1]) * (1024 if match[3] else 1000) ** UNITS.index(match[2] or UNITS[0]) if match else 0.5
-    if not match or (match[3] and not match[2]) or size != int(size):
-        raise UsageError(f"{text!r} is not a whole number; write it like 32768, 32k, 1.5GB or 512MiB")
-    return int(size)
+    match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
+    size, rest = 0, 1
+    if match and (match[2] or not match[3]):
+        whole, _, decimals = match[1].partition(".")
+        unit = (1024 if match[3] else 1000) ** UNITS.index(match[2] or UNITS[0])
+        size, rest = divmod(int(whole + decimals) * unit, 10 ** len(decimals))
+    if rest:
+        raise UsageError(f"{text!r:.60} is not a whole number; write it like 32768, 32k, 1.5GB or 512MiB")
+    return size

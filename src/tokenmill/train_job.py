@@ -55,7 +55,7 @@ class Train(Options, Parity):
     texts: Iterable[str | bytes] | None = None  # documents, in place of sources
     counts: object = None  # WordCounts, in place of sources
     split: Split = ()
-    target: Annotated[Literal["tiktoken", "transformers", "llama.cpp", "sentencepiece"] | None, Option("The program that is to run the result, checked before training: tiktoken, transformers, llama.cpp or sentencepiece (trains a .model).", "--for", section=TRAINING)] = None
+    target: Annotated[Literal["tiktoken", "transformers", "llama.cpp", "sentencepiece"] | None, Option("The program that will load the result, checked before training: tiktoken, transformers, llama.cpp or sentencepiece (trains a .model).", "--for", section=TRAINING)] = None
     text: Annotated[Sequence[str | os.PathLike[str]], Option("For word counts: the text that was counted.", metavar="SRC...", section="Superwords")] = ()
     parity: Annotated[bool, Option("Parity-aware BPE: the language compressed worst chooses each merge.", section=PARITY)] = False
     language: Annotated[Languages, Option("The text of a language, or its saved word counts.", metavar="NAME=SRC...", many=True, section=PARITY)] = ()

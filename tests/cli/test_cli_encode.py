@@ -88,6 +88,7 @@ def test_special_tokens_only_where_asked_for(folder):
         (["encode"], b"\xff", b"not UTF-8: the byte 0xff at 0"),
         (["encode", "missing.txt"], b"", b"missing.txt"),
         (["decode"], b"1 2\n3 x", b"line 2: 'x' is not a token id"),
+        (["decode"], b"9" * 5000, b"line 1: token 999"),
         (["decode"], b"280", b"token 280 does not exist"),
         (["decode", "missing.txt"], b"", b"cannot read missing.txt"),
     ],
@@ -119,6 +120,22 @@ def test_the_summary_as_json(folder, tmp_path):
     summary = json.loads(run("encode", tmp_path / "a.txt", "--tokenizer", folder, *out).stdout)
     assert summary["tokens"] == len(tokenmill.load(folder).encode_ordinary(TEXT))
     assert summary["bytes_of_text"] == len(TEXT.encode()) and summary["dtype"] == "uint16"
+
+
+def test_bytes_per_token_count_the_tokens_of_the_text(folder, tmp_path):
+    """Not those after each document. With many short documents the figure would be another than that of `inspect`."""
+    (tmp_path / "a.txt").write_bytes(b"low\n" * 100)
+    encode = ["encode", tmp_path / "a.txt", "--tokenizer", folder, "-o", tmp_path / "t.bin", "--unit", "line", "--json"]
+    summary = json.loads(run(*encode, "--end-of-text", "<|end|>").stdout)
+    tokens = len(tokenmill.load(folder).encode_ordinary("low"))
+    assert (summary["tokens"], summary["bytes_per_token"]) == (100 * (tokens + 1), round(3 / tokens, 4))
+
+
+def test_the_summary_of_nothing_says_so(folder, tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b"")
+    output = ["-o", tmp_path / "t.bin", "--end-of-text", "<|end|>"]
+    lines = run("encode", tmp_path / "a.jsonl", "--tokenizer", folder, *output).stderr.decode().splitlines()
+    assert [*map(str.split, lines)][1:3] == [["documents", "0"], ["tokens", "0"]]
 
 
 def test_numbered_files_in_a_folder(folder, tmp_path):
@@ -195,10 +212,11 @@ print([name for name in ("numpy", "pyarrow", "rich", "concurrent.futures.process
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("verb", ["encode", "inspect"])
+@pytest.mark.parametrize("verb", ["encode", "inspect", "--help"])
 def test_output_that_cannot_be_written_is_an_error(folder, verb):
     """Also where it is small enough to wait for the end of the program."""
-    verb = {"encode": ["encode", "--tokenizer", folder, "-"], "inspect": ["inspect", folder, "--json"]}[verb]
+    words = {"encode": ["encode", "--tokenizer", folder, "-"], "inspect": ["inspect", folder, "--json"]}
+    verb = words.get(verb, [verb])
     command = [sys.executable, "-m", "tokenmill", *verb]
     with open("/dev/full", "wb") as full:
         result = subprocess.run(command, input=b"low lower", stdout=full, stderr=subprocess.PIPE, timeout=120)

@@ -17,6 +17,7 @@ from tokenmill.cli import _console
 from tokenmill.cli._commands import names_of
 from tokenmill.cli._verbs import PANELS, VERBS, help_text
 from tokenmill.cli.main import app, verb_of
+from tokenmill.errors import UsageError
 from tokenmill.options import whole_number
 
 COMMANDS = {verb: verb_of(verb) for verb in VERBS}
@@ -61,7 +62,7 @@ def program_of(command):
 
 
 def test_help_begins_with_what_a_newcomer_needs():
-    assert list(VERBS)[:3] == ["train", "encode", "play"] and list(PANELS)[-1] == "Judge a tokenizer"
+    assert list(VERBS)[:3] == ["train", "encode", "play"] and list(PANELS)[-1] == "Evaluate a tokenizer"
     assert len(VERBS) <= 14
     printed = program("-m", "tokenmill", "--help")
     assert printed.returncode == 0 and printed.stdout == help_text() + "\n"
@@ -157,10 +158,17 @@ def test_version():
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("32768", 32768), ("32_768", 32768), ("32k", 32_000), ("1GB", 10**9), ("512MiB", 512 << 20), ("-1", -1)],
-)
+    [("32768", 32768), ("32_768", 32768), ("32k", 32_000), ("1GB", 10**9), ("512MiB", 512 << 20), ("-1", -1),
+     ("2.01k", 2010), ("1.07GB", 1_070_000_000), ("9007199254740993k", 9007199254740993000)],
+)  # fmt: skip
 def test_numbers_as_people_write_them(text, number):
     assert whole_number(text) == number
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "1.0001k", "1iB", "1e3", "1.5", "", "k"])
+def test_numbers_that_are_not_whole(text):
+    with pytest.raises(UsageError, match="is not a whole number; write it like 32768"):
+        whole_number(text)
 
 
 def test_sizes_on_the_command_line(folder, tmp_path):
@@ -294,7 +302,7 @@ def test_inspect_prints_five_tables_and_says_how_to_see_the_rest(folder):
     short, long = run(folder, "inspect", "tok", "a.txt"), run(folder, "inspect", "tok", "a.txt", "--all")
     assert "more tables: --all" in short.stderr and "--all" not in long.stderr
     assert "The vocabulary" in short.stdout and "By script" not in short.stdout and "By script" in long.stdout
-    assert "--all is not used" in run(folder, "inspect", "tok", "--all", "--json", code=2).stderr
+    assert "--all is only for the terminal" in run(folder, "inspect", "tok", "--all", "--json", code=2).stderr
 
 
 def test_bars_reach_their_end(monkeypatch):

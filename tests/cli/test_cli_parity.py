@@ -74,7 +74,7 @@ def test_parity_by_ratios_with_window_and_global_merges(languages):
         (["--parity"], "needs two languages or more"),
         (["--parity", "--language", "en=en.txt", "hi=hi.txt"], "needs either a development text"),
         (["--parity", "--language", "en=en.txt", "hi=hi.txt", "--dev", "en=en.dev"], "hi has no development text"),
-        (["--parity", "--language", "en.txt"], "'en.txt' has no name or no value; write it like en=SRC"),
+        (["--parity", "--language", "en.txt"], "'en.txt' has no name or no value; write it as NAME=VALUE"),
         (["--parity", "--language", "en=en.txt", "hi=hi.txt", "--ratio", "en=1", "hi=x"], "the ratio of hi is 'x'"),
         (["--parity", "--language", "en=en.txt", "hi=hi.txt", "--alpha", 3], "give that too"),
         (["en.txt", "--parity", "--language", "en=en.txt", "hi=hi.txt"], "takes its text from --language"),

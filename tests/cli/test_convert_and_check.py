@@ -115,7 +115,7 @@ def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
         and "read by tokenmill: the same ids" in result.stderr
     )
     result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--force")
-    assert "give --sample SRC to measure" in result.stderr and "--to longest-match" in result.stderr
+    assert "pass --sample SRC to measure" in result.stderr and "--to longest-match" in result.stderr
 
 
 def test_check_shows_the_shortest_difference_and_exits_1(folder):
@@ -149,7 +149,7 @@ def test_check_by_sentencepiece_and_by_tiktoken(tmp_path):
     (tmp_path / "ranks.json").write_text(json.dumps(file))
     for path in (tmp_path / "tokenizer.model", tmp_path / "ranks.json"):
         result = run("check", path, "--against", path, "--library", "--fuzz", 300)
-        assert result.exit_code == 0 and "no difference: not proved" in result.stderr
+        assert result.exit_code == 0 and "no difference found" in result.stderr
 
 
 def test_check_of_gguf_by_llama_cpp(tmp_path, monkeypatch):

@@ -99,10 +99,14 @@ def beside(picky):
         (
             "m 116 104 256\nm",
             "m 116 105 256\nm",
-            r"line 10: merges b't' \(116\) and b'h' \(104\) into b'ti' \(256\), which is not the two joined",
+            r"line 10: merges b't' \(116\) and b'h' \(104\) into b'ti' \(256\), which is not their concatenation",
         ),
         ("r 260\n", "", "do not belong to tokenizer.json: they make b'he' the token 260, and there it is None"),
-        ("m 32 257 258\n", "m 32 257 260\n", "line 8: merges b' ' .* into b'he' .260., which is not the two joined"),
+        (
+            "m 32 257 258\n",
+            "m 32 257 260\n",
+            "line 8: merges b' ' .* into b'he' .260., which is not their concatenation",
+        ),
         ("m 116 104 256\n", "", "line 4: the token 256 is not there"),
         (
             "m 32 257 258",
@@ -141,6 +145,16 @@ def test_any_changed_byte_is_noticed(picky):
             parse_events(changed, "f", beside(picky))
         with pytest.raises(FormatError, match=r"f: line [12]: "):
             parse_events(data[:place], "f", beside(picky))
+
+
+def test_missing_events_are_not_ignored(picky, tmp_path):
+    """A folder that was copied without events.txt encoded by rank, with other ids and no word about it."""
+    write(picky, tmp_path)
+    (tmp_path / "events.txt").unlink()
+    with pytest.raises(FormatError, match=r"events.txt: missing, .* delete tokenmill.json"):
+        read(tmp_path)
+    (tmp_path / "tokenmill.json").unlink()
+    assert read(tmp_path).order == "merges"
 
 
 def test_events_of_another_vocabulary_are_refused(picky, tmp_path):

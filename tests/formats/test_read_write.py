@@ -30,6 +30,14 @@ def encoded(vocabulary):
     return [Tokenizer(vocabulary).encode(text, allowed_special="all") for text in TEXTS]
 
 
+@pytest.mark.parametrize("name", ["tokenizer.json", "new/cl100k.tiktoken", "it.gguf"])
+def test_a_folder_is_not_given_the_name_of_a_file(name, ranked, tmp_path):
+    """As from `save("tokenizer.json")` of tokenizers. The file is in the folder."""
+    with pytest.raises(UsageError, match="is the name of a file, but the format huggingface is a folder"):
+        write(ranked, tmp_path / name)
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize("file", ["tokenizer.json", "it.tiktoken"])
 def test_compressed_files_are_read_whatever_their_name(suffix, file, ranked, tmp_path):

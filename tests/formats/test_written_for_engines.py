@@ -133,7 +133,7 @@ def test_tokens_that_llama_cpp_finds_whatever_their_kind(tmp_path):
 
 def test_an_ordinary_token_that_llama_cpp_takes_for_the_end_of_a_text(tmp_path):
     vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2").vocabulary
-    with pytest.raises(ConversionError, match="for the end of a text"):
+    with pytest.raises(ConversionError, match="as the end of a text"):
         tokenmill.Tokenizer(
             tokenmill.Vocabulary(
                 (*vocabulary.tokens, b"</s>"), ("gpt2",), "merges", vocabulary.events, whole_pretokens=False

@@ -158,6 +158,21 @@ def test_what_others_put_into_the_output_meanwhile_is_not_deleted(tmp_path):
     assert os.listdir(tmp_path) == ["t"] and os.listdir(target) == ["foreign"]
 
 
+def test_what_another_process_wrote_meanwhile_is_not_overwritten(tmp_path):
+    """Without `overwrite` that is an error at the end too, not only before the work."""
+    for path, output in (
+        (tmp_path / "file", atomic_file(tmp_path / "file", overwrite=False)),
+        (tmp_path / "folder", atomic_folder(tmp_path / "folder", lambda path: True, overwrite=False)),
+    ):
+        with pytest.raises(OutputError, match="exists: a f"), output as out:
+            (out / "mine").write_bytes(b"mine") if isinstance(out, Path) else out.write(b"mine")
+            theirs = path / "theirs" if isinstance(out, Path) else path
+            theirs.parent.mkdir(exist_ok=True)
+            theirs.write_bytes(b"theirs")
+        assert theirs.read_bytes() == b"theirs"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder"]
+
+
 @pytest.mark.parametrize("name", ["", "."])
 def test_an_output_without_a_name_is_refused(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

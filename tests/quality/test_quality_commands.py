@@ -70,7 +70,10 @@ def test_names_of_tokenizers(folder):
     result = run(folder, "compare", "ours=large", "theirs=large", "--on", "a.txt", "--json")
     assert [row["tokenizer"] for row in table(result, "compression")["rows"]] == ["ours", "theirs"]
     assert json.loads(run(folder, "inspect", "ours-3.1=large", "--json").stdout)["tokenizer"] == "ours-3.1"
-    assert "two have one name" in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output
+    assert (
+        "two tokenizers have the same name"
+        in run(folder, "compare", "a=large", "a=small", "--on", "a.txt", code=2).output
+    )
 
 
 def test_compare(folder):
@@ -98,8 +101,13 @@ def test_shrink(folder):
     )
     run(folder, "prune", "large", "--script", "Greek", "--script", "Cyrl", "-o", "no-latin")
     assert tokenmill.load(folder / "no-latin").n_vocab < new.n_vocab
+    (folder / "huge").write_text("9" * 5000)  # more digits than int() takes
+    assert "huge, line 1: '999" in run(folder, "prune", "large", "--ids", "huge", "-o", "no", code=1).stderr
     assert "not a Unicode script" in run(folder, "prune", "large", "--script", "x", "-o", "no", code=2).stderr
-    assert "name what to keep, a text or a --script" in run(folder, "prune", "large", "-o", "no", code=2).stderr
+    assert (
+        "name what to keep (a text, --script) or what to remove (--ids, --unreachable, or --ios with a text)"
+        in run(folder, "prune", "large", "-o", "no", code=2).stderr
+    )
 
 
 def test_prune_by_ios(folder):
@@ -112,7 +120,7 @@ def test_prune_by_ios(folder):
     assert summary["certificate"]["tokens"] == len(old.encode((folder / "stems.txt").read_text(encoding="utf-8")))
     told = run(folder, *wanted).stderr
     assert "certificate: " in told and "only tokenmill encodes by events" in told
-    assert "what to remove with --ids" in run(folder, "prune", "plain", "--ios", "0.9", "-o", "no", code=2).stderr
+    assert "what to remove (--ids" in run(folder, "prune", "plain", "--ios", "0.9", "-o", "no", code=2).stderr
     assert "encodes by events already" in run(folder, *wanted[:1], "cleaned", *wanted[2:5], "-o", "no", code=2).stderr
 
 
@@ -162,8 +170,8 @@ def test_prune_of_picky(folder):
     [
         (("inspect", "large", "a.txt", "--json", "--markdown"), "choose one"),
         (("compare", "large", "small"), "Missing --on"),
-        (("compare", "large", "large", "--on", "a.txt"), "given twice"),
-        (("prune", "large", "-o", "no"), "what to remove with --ids"),
+        (("compare", "large", "large", "--on", "a.txt"), "have the same name"),
+        (("prune", "large", "-o", "no"), "what to remove (--ids"),
         (("compare", "--on", "a.txt"), "Missing TOKENIZERS"),
     ],
 )

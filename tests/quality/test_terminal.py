@@ -41,6 +41,13 @@ def test_no_figure_is_cut_at_any_width(tables, width):
             assert all(word in text for word in words if table.rows)
 
 
+def test_the_name_of_a_row_is_not_folded_where_other_text_can_be():
+    columns = (Column("tokenizer"), Column("n", "count"), Column("note"))
+    rows = [("command-r-plus", 255_029, "costs most in Bengali " * 3)]
+    lines = [line.plain for line in lines_of(Table("t", "t", columns, rows), 45)]
+    assert any("command-r-plus" in line for line in lines), lines
+
+
 def test_tables_for_notebooks():
     pandas = pytest.importorskip("pandas")
     rows = [(Token(5, b"<a"), 1200, 0.5), (Token(6, b"b"), None, None)]

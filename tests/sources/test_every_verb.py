@@ -207,10 +207,10 @@ def test_an_object_without_one_of_several_fields_is_damaged(tmp_path, tok, title
 )
 def test_a_field_of_a_source_without_fields_is_refused(tmp_path, tok, words, name):
     """It is not ignored. The error comes before the work. Beside JSON lines, text is read as it is."""
-    tok.save(tmp_path / "t.tiktoken")
+    tok.save(tmp_path / "t")
     (tmp_path / "in").mkdir()
     path = write(tmp_path / "in" / name, {"b.xml": WIKI, "b.txt": LINES}.get(name) or gzip.compress(LINES.encode()))
-    words = words.replace("T", str(tmp_path / "t.tiktoken")).split()
+    words = words.replace("T", str(tmp_path / "t")).split()
     if words[-1] == "-o":
         words.append(str(tmp_path / "out.bin"))
     on = ["--on"] * (words[0] == "compare")

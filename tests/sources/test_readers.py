@@ -193,7 +193,7 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
     assert read(file, field="content") == (
         [],
         [
-            "a.parquet: no column 'content'; the columns are text, id, n. Name the column of the text with the option field"
+            "a.parquet: no column 'content'; the columns are text, id, n. Name the column of the text with --field, or ReadOptions(field=...) in Python"
         ],
     )
     assert "contains int64, not text" in read(file, field="n")[1][0]
@@ -212,7 +212,7 @@ def test_parquet_with_two_columns_of_one_name(tmp_path):
     pq.write_table(table, tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet", field="other") == (["c"], [])
     assert read(tmp_path / "a.parquet")[1] == [
-        "a.parquet: 2 columns are called 'text'. Rename all but one, or name another with the option field"
+        "a.parquet: 2 columns are called 'text'. Rename all but one, or name another with --field, or ReadOptions(field=...) in Python"
     ]
 
 

@@ -110,7 +110,7 @@ def test_saved_and_loaded_it_is_the_same(picky, tmp_path):
     ("change", "message"),
     [
         (lambda line: "s 97 98 99999", "line [0-9]+: .* names the id 99999"),
-        (lambda line: "s 97 98 257", "which is not the two joined"),
+        (lambda line: "s 97 98 257", "which is not their concatenation"),
         (lambda line: "m 97 98 257", "after all events"),
         (lambda line: line + "\n" + line, "is merged already"),
     ],
@@ -181,7 +181,7 @@ def test_documents_are_encoded_apart(picky):
         ({"stage1_size": 300}, "only for superwords='superbpe'"),
         ({"split": ["digits-3", "gpt2"]}, "one split pattern"),
         ({"split": r"(a)\1|."}, "one split pattern"),
-        ({"split": r"ab$|."}, "cuts the same text in two ways"),
+        ({"split": r"ab$|."}, "splits the same text in two ways"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:the split pattern")

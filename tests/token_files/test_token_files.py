@@ -44,6 +44,16 @@ def test_megatron_reads_as_described(tok, sources, tmp_path):
     assert read_megatron(tmp_path / "data") == [[*tok.encode_ordinary(d), tok.eot_token] for d in documents]
 
 
+def test_parquet_of_something_else_names_its_columns(tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"text": ["low"], "url": ["a"]}), tmp_path / "t.parquet")
+    with pytest.raises(FormatError, match=r"no column 'ids'; the columns are text, url$"):
+        tokenmill.load_tokens(tmp_path / "t.parquet")
+
+
 def test_parquet_has_a_row_for_each_document(tok, sources, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq

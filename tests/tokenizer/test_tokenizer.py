@@ -13,7 +13,7 @@ import pytest
 import tokenmill
 from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
-from tokenmill.errors import FormatError, UnknownTokenError, UsageError
+from tokenmill.errors import FormatError, UnknownTokenError, UsageError, WrongTypeError
 from tokenmill.split.patterns import PATTERNS
 
 BYTES = tuple(bytes([i]) for i in range(256))
@@ -67,6 +67,27 @@ def test_wrong_types(tok):
     for wrong in (["a"], [1.5], [None], 7):
         with pytest.raises(TypeError):
             tok.decode(wrong)
+    for wrong in (np.uint16(65), np.int64(65), np.array(65)):  # NumPy lets these seem to be iterable
+        with pytest.raises(WrongTypeError, match="a list or an array of integers, not "):
+            tok.decode(wrong)
+        with pytest.raises(WrongTypeError):
+            tok.decode_batch([wrong])
+    for wrong in (None, 65):
+        with pytest.raises(WrongTypeError, match="must be text or bytes"):
+            tok.token_to_id(wrong)
+    for wrong in (None, "65", 65.0):
+        with pytest.raises(WrongTypeError, match="must be a whole number"):
+            tok.is_special_token(wrong)
+    with pytest.raises(WrongTypeError, match="it must be a list of lists of whole numbers"):
+        tok.decode_batch(None)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_the_text_of_a_batch_that_is_not_one_is_named(tok, num_threads):
+    texts = [*["low tower"] * 50, float("nan"), *["low tower"] * 50]
+    for encode in (tok.encode_batch, tok.encode_ordinary_batch, tok.encode_batch_to_numpy):
+        with pytest.raises(WrongTypeError, match=r"^texts\[50\] is nan; it must be str or bytes$"):
+            encode(texts, num_threads=num_threads)
 
 
 def test_single_tokens(tok):

@@ -59,7 +59,7 @@ def test_split_at(tok, text):
 
 def test_a_character_that_does_not_fit(tok):
     assert tok.truncate("🙂", 2) == "" and tok.truncate("a🙂", 2) == "a"
-    with pytest.raises(UsageError, match="'🙂' alone takes more than 2 tokens"):
+    with pytest.raises(UsageError, match="'🙂' alone needs more than 2 tokens"):
         tok.chunks("low 🙂", 2)
     with pytest.raises(UsageError, match="max_tokens is 0"):
         tok.chunks("low", 0)

@@ -105,6 +105,7 @@ def test_the_counts_may_go_before_it_runs():
         ({"vocab_size": True}, "whole number"),
         ({"vocab_size": 2**31}, "at most"),
         ({"special_tokens": "<s>"}, "list of texts"),
+        ({"special_tokens": {"<s>": 299}}, "a mapping; give a list of texts"),
         ({"special_tokens": ["<s>", "<s>"]}, "2 times"),
         ({"special_tokens": [""]}, "empty"),
         ({"special_tokens": [b"<s>"]}, "bytes"),

@@ -21,6 +21,9 @@ def entry() -> None:
             code = end.code
         except BrokenPipeError:  # the reader of the output has seen enough
             code = 1
+        except OSError as error:  # of help and completions; commands have messages of their own
+            print(f"error: cannot write the output: {error.strerror}.", file=sys.stderr, flush=True)
+            code = 1
         _leave(code)
     except KeyboardInterrupt as stop:  # while modules are loaded, or at the end
         print("error: stopped; nothing was left half-written", file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +103,7 @@ def resumable(output: Path | None, working: Path | None = None) -> Iterator[None
         yield
     except KeyboardInterrupt:
         if output is not None and WorkingFolder(working or path_beside(output)).has_states():
-            say("Progress is saved: the same command goes on from there.")
+            say("Progress is saved. Run the same command to resume.")
         raise
 
 
@@ -124,8 +124,8 @@ def progress_bar(below: Any = None) -> Iterator[Progress | None]:
             verbosity.live = None
 
 
-def report(rows: dict[str, Any], as_json: bool) -> None:
-    """Print a summary: a table on stderr without empty rows, or JSON on stdout for a program to read.
+def report(rows: dict[str, Any], as_json: bool, always: Collection[str] = ()) -> None:
+    """Print a summary: a table on stderr without rows that are empty or 0, except `always`, or JSON on stdout for a program to read.
 
     The keys are in snake_case with their units, such as "peak_memory_mib".
     """
@@ -140,7 +140,7 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
             value = ", ".join(f"{name} {figure}" for name, figure in value.items())
         elif isinstance(value, int):
             value = f"{value:,}"
-        if value not in (None, "0"):
+        if value not in (None, "0") or key in always:
             if re.fullmatch("[a-z0-9_]+", key):
                 key = re.sub("_(mb|mib)$", lambda unit: f" ({UNITS[unit[1]]})", key)
                 key = key.replace("mb_per", "MB per").replace("_", " ")

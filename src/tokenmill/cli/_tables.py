@@ -46,7 +46,7 @@ class Forms(Options):
         report.provenance = replace(report.provenance, command=printable(shlex.join(["tokenmill", *sys.argv[1:]])))
         length = (10 if top is None else top) or None
         if self.html is not None:
-            with atomic_file(self.html, "w") as file:
+            with atomic_file(self.html, "w", overwrite=self.overwrite) as file:
                 file.write(report.to_html(top=(200 if top is None else top) or None))
             say(f"wrote {self.html}")
         if self.json:

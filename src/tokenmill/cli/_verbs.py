@@ -19,7 +19,7 @@ PANELS = {
         "verify": "Verify a token file: hashes, ids, ends of documents, and the text it was made from",
         "convert": "Convert a tokenizer to another format, and certify that the ids are the same",
     },
-    "Judge a tokenizer": {
+    "Evaluate a tokenizer": {
         "inspect": "Evaluate a tokenizer: junk by IoS, unreachable and unused tokens, compression",
         "compare": "Compare tokenizers on the same text: compression, fertility, junk",
         "check": "Prove or refute that two tokenizers return the same ids",

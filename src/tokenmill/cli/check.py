@@ -14,7 +14,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.loading import load
 from ..tokenizer.opening import EncoderOpening
 from . import _commands as opt
-from ._console import console, progress_bar, report, say, say_events
+from ._console import console, progress_bar, report, say, say_events, verbosity
 
 if TYPE_CHECKING:
     from ..quality.checking import Agreement, Difference
@@ -54,10 +54,12 @@ def check(
     if json:
         report({"agree": result.difference is None, **rows, "difference": difference_json(result.difference)}, True)
     elif result.difference is None:
-        say(f"no difference: {result.proof or 'not proved, and none was found: one on rare texts may remain'}")
+        say(
+            f"no difference{': ' + result.proof if result.proof else ' found, but that is not a proof: rare texts may differ'}"
+        )
         report(rows, False)
         if result.refused:
-            say("refused are texts with a byte that has no token, which the library leaves out")
+            say("refused texts contain a byte without a token, which the library drops")
     else:
         show_difference(result.difference, first, other, (tokenizer, against))
     return int(result.difference is not None)
@@ -96,7 +98,7 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
     say(f"    {difference.text!r}")
     for name, side, ids in zip(names, (tokenizer, other), (difference.ids, difference.other_ids), strict=True):
         say(f"  {name}: {'refuses it' if ids is None else ids}")
-        if ids is not None and all(side.vocabulary.token_bytes(id) is not None for id in ids):
+        if not verbosity.quiet and ids is not None and all(side.vocabulary.token_bytes(id) is not None for id in ids):
             for line in TokenView(side, ids).lines():
                 console().print(Padding(line, (0, 0, 0, 4)))
 
@@ -162,7 +164,7 @@ def extend(job: Extend, *, json: opt.Json = False) -> None:
     sizes = {"ids": tok.n_vocab, "replaced": len(new_rows), "ids_left_without_token": left}
     report({**rows, "new_rows": str(job.new_rows_path), **sizes}, json)
     if not job.reuse and not new_rows:
-        say("No token is worth replacing on this text. --reuse N replaces the N least used ones all the same.")
+        say("No token is worth replacing on this text. --reuse N replaces the N least used tokens anyway.")
     if left:
         say(f"The text ran out of pairs: {left:,} of the ids have no token now.")
 

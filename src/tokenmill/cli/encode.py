@@ -36,19 +36,20 @@ def encode(job: Encode, *, json: opt.Json = False) -> None:
     with listed() as skips, resumable(path), progress_bar() as progress:
         summary = job.run(progress=progress, on_skip=skips.append)
     assert summary is not None
+    density = summary.bytes_per_token
     rows: dict[str, Any] = {
         "token_file": str(summary.path),
         "documents": summary.documents,
         "tokens": summary.tokens,
         "bytes_of_text": summary.text_bytes,
         "bytes_encoded_before": summary.resumed_bytes,
-        "bytes_per_token": round(summary.text_bytes / summary.tokens, 4) if summary.tokens else None,
+        "bytes_per_token": density and round(density, 4),
         "files": summary.files,
         "dtype": summary.dtype,
         "left_out": summary.skipped,
         "characters_dropped": summary.dropped,
     }
-    report(rows | speed(summary.seconds, summary.text_bytes - summary.resumed_bytes), json)
+    report(rows | speed(summary.seconds, summary.text_bytes - summary.resumed_bytes), json, ("documents", "tokens"))
 
 
 def decode(
@@ -90,7 +91,7 @@ def decode(
         else:
             lines = open_files.enter_context(_opened(source)) if source else sys.stdin
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
-        out = open_files.enter_context(atomic_file(output)) if output else sys.stdout.buffer
+        out = open_files.enter_context(atomic_file(output, overwrite=overwrite)) if output else sys.stdout.buffer
         for number, ids in enumerate(documents):
             try:
                 data = tok.decode_bytes(ids)
@@ -128,8 +129,10 @@ def _ids(line: str, where: str, n_vocab: int) -> list[int]:
     for word in line.split():
         if not word.isascii() or not word.isdigit():
             raise InputError(f"{where}: {word[:40]!r} is not a token id. Give whole numbers separated by white space.")
-        if int(word) >= n_vocab:
-            raise InputError(f"{where}: token {word} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}.")
+        if len(word) > 19 or int(word) >= n_vocab:
+            raise InputError(
+                f"{where}: token {word:.40} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}."
+            )
         ids.append(int(word))
     return ids
 

@@ -48,7 +48,9 @@ def inspect(
     named, path = given_name(tokenizer)
     forms.check([*files_read(path), *(given_name(source)[1] for source in sources)])
     if everything and (forms.json or forms.markdown or forms.html is not None):
-        raise UsageError(OptionName("everything"), " is not used by other forms, which have all tables: leave it out")
+        raise UsageError(
+            OptionName("everything"), " is only for the terminal; the other forms have all tables: leave it out"
+        )
     tok, name, text = opening.load(path), named or tokenizer_name(path), list(sources) or None
     with progress_bar() as progress:
         report = inspect_tokenizer(
@@ -74,7 +76,7 @@ def compare(
     if len(set(names)) < len(names):
         names = [name or printable(path) for name, path in given]
     if len(set(names)) < len(names):
-        raise UsageError("the same tokenizer is given twice, or two have one name: name one of them, as NAME=TOKENIZER")
+        raise UsageError("two tokenizers have the same name: name one of them, as NAME=TOKENIZER")
     named = {name: opening.load(path) for name, (_, path) in zip(names, given, strict=True)}
     with progress_bar() as progress:
         report = compare_tokenizers(named, list(on), read=read, num_threads=num_threads, progress=progress)

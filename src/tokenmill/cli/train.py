@@ -64,7 +64,7 @@ def train(
 
         live = LiveTraining(lambda address: announce(address, what="The training is"))
     events = _Events(live)
-    log_file = contextlib.nullcontext() if log is None else atomic_file(log, "w")
+    log_file = contextlib.nullcontext() if log is None else atomic_file(log, "w", overwrite=job.overwrite)
     with progress_bar(events if verbosity.verbose else None) as events.bar, log_file as events.file:
         if events.file is not None:
             events.file.write("rank\tleft\tright\ttoken\tcount\tios\n")

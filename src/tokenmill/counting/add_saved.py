@@ -82,7 +82,7 @@ def add_up(
         if output.suffix == SUFFIX:
             written = write_ddfreq(output, merge_all(sources), least)
         else:
-            with atomic_folder(output, is_own) as folder:
+            with atomic_folder(output, is_own, overwrite=overwrite) as folder:
                 written = write_counts(folder, about, sources, progress=progress, min_count=least)
     return summary_of(about, written)
 

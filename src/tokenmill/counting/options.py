@@ -36,7 +36,7 @@ Sources = Annotated[Sequence[str | os.PathLike[str]], Argument("Files, folders, 
 Split = Annotated[Sequence[str], Option("Split pattern: llama3 (default), cl100k, o200k, ..., the name of an encoding or model that uses it, or a regular expression. If repeated, each cuts the pretokens of the one before.", section=TRAINING)]
 Binary = Annotated[Literal["error", "skip", "count"], Option("For a file that is not text: error, skip, or count its bytes.", section=INPUT)]
 MemoryLimit = Annotated[str | int | None, Option("Memory for counting, e.g. 4GB; larger tables spill to disk. [default: half of what is free]", section=EXECUTION)]
-MinCount = Annotated[int, Option("Leave out pretokens with a lower count, at the end.", min=1, section=TRAINING)]
+MinCount = Annotated[int, Option("Leave out pretokens with a lower total count.", min=1, section=TRAINING)]
 Weights = Annotated[Mapping[str, Weight] | Iterable[tuple[str, Weight]], Option("How much the text of a source counts, e.g. code/=1/2 (others: 1). Repeatable.", "--weight", metavar="SRC=N", parse=_weighted, many=True, section=INPUT)]
 SpecialTokens = Annotated[Iterable[str], Option("A special token, cut out of the text. Repeatable.", "--special-token", section=TRAINING)]
 # fmt: on

@@ -219,7 +219,7 @@ class WordCounts:
         refuse_folder(folder, store.is_own, overwrite=overwrite)
         about = store.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
         require("pyarrow", "corpus", "writing word counts")
-        with atomic_folder(folder, store.is_own) as beside:
+        with atomic_folder(folder, store.is_own, overwrite=overwrite) as beside:
             store.write_counts(beside, about, sort_rows(self._rows))
 
     @classmethod

@@ -149,7 +149,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     if not len(kinds) == len(scores) == tokens.count:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
     if not (isinstance((*kinds, 0)[0], int) and isinstance((*scores, 0)[0], int | float)):
-        fail(file, "", "token types are whole numbers and scores are numbers, and here they are not")
+        fail(file, "", "token types must be whole numbers, and scores must be numbers")
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):

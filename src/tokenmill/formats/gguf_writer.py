@@ -52,7 +52,7 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     for id, text in enumerate(fields["tokens"][1]):
         if text in ENDS_OF_TEXT and id not in names:
             raise ConversionError(
-                f"llama.cpp takes {text!r} for the end of a text, and here it is an ordinary token (id {id})"
+                f"llama.cpp takes {text!r} as the end of a text, but here it is an ordinary token (id {id})"
             )
     known = vocabulary.special_tokens
     roles = roles_of(vocabulary)
@@ -156,7 +156,7 @@ def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], list[st
     late = [token.content for token in vocabulary.added_tokens if token.normalized]
     if late or normalization.add_prefix_space:
         raise ConversionError(
-            f"the added token {late[0]!r} is found after spaces are replaced, and llama.cpp finds it in the text as it is"
+            f"the added token {late[0]!r} is matched after spaces are replaced, but llama.cpp matches it in the original text"
             if late
             else "GGUF cannot represent where this vocabulary puts a space before a text"
         )

@@ -65,7 +65,7 @@ def check_growth(root: Json) -> None:
                 growth *= max(1, len(new) // (1 if old.absent else max(1, len(old.expect(str)))))
         if growth > _MOST_GROWTH:
             root[name].fail(
-                f"its replacements make a text up to {growth:,} times longer; at most {_MOST_GROWTH:,} times is read"
+                f"its replacements can make a text {growth:,} times longer; at most {_MOST_GROWTH:,} times is read"
             )
 
 

@@ -49,7 +49,7 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
 
 def byte_of(text: str, id: int, file: str) -> int:
     if not _BYTE.fullmatch(text):
-        fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
+        fail(file, f"piece {id}", f"{show(text)} is marked as a byte; expected <0x00> to <0xFF>")
     return int(text[3:5], 16)
 
 

@@ -178,6 +178,11 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
         from .events_file import parse_events
 
         return parse_events(listed, str(events), vocabulary, complete), True
+    if beside and beside.order == "events":
+        raise FormatError(
+            f"{events}: missing, and this tokenizer encodes by the events in it. Copy it from the folder that was saved. "
+            f"To read the merges of {place.name} without them, which gives other ids, delete {tokenmill_json.NAME}."
+        )
     return complete(vocabulary) if complete else vocabulary, True
 
 

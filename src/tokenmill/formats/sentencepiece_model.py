@@ -180,7 +180,7 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
     space, and bytes that are not UTF-8. Of the merged tokens, the first are kept, so that there are at most `size` ids.
     """
     if trained.normalization.normalizers:
-        raise ConversionError("a SentencePiece model changes text in ways of its own. Train without normalizers.")
+        raise ConversionError("a SentencePiece model has its own normalizer. Train without --normalize.")
     kinds: dict[str, int] = {}
     for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
         kind = UNKNOWN if token.id == trained.unknown else BYTE if token.content in BYTE_TEXTS else CONTROL
@@ -257,7 +257,7 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
     raw = [token.content for token in names.values() if not token.special and not token.normalized]
     if raw:
         raise ConversionError(
-            f"the added token {raw[0]!r} is found in the text as it is, and sentencepiece finds it after spaces are replaced"
+            f"the added token {raw[0]!r} is matched in the original text, but sentencepiece matches it after spaces are replaced"
         )
     from .tokens_and_merges import refuse_flags  # late: reading needs no merges of others
 
@@ -267,7 +267,7 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
     scores, others = piece_scores(vocabulary), dict(vocabulary.decode_only)
     for id, (text, kind) in enumerate(zip(texts, kinds, strict=True)):
         if kind == UNUSED and id < len(vocabulary.tokens) and (token := vocabulary.tokens[id]) is not None:
-            raise ConversionError(f"the token {token!r} is not UTF-8, and tokenmill can put it into no piece")
+            raise ConversionError(f"the token {token!r} is not UTF-8, so it cannot be a piece")
         if kind == UNUSED:
             kind = USER_DEFINED if id in others else CONTROL  # one with a space is never found
         model.pieces.add(piece=text, score=scores[id] if kind == NORMAL else 0.0, type=kind)

@@ -104,7 +104,9 @@ def covering_pattern(pattern: str) -> str:
     from ..split.backtracking import to_regex  # late: the regex module takes longer to import than a file to read
 
     if to_regex(pattern).search("") is not None:
-        raise ConversionError(f"the split pattern {pattern!r} can match nothing at all, which tiktoken cannot use")
+        raise ConversionError(
+            f"the split pattern {pattern!r} can match the empty text, which tiktoken does not support"
+        )
     return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
 
 

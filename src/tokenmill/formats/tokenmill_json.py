@@ -64,7 +64,7 @@ class Companion(NamedTuple):
         if self.order == "ranks" and order == "merges":
             kept = {name: getattr(vocabulary, name) for name in ("config", "notes", "template")}
             vocabulary, order = packed_vocabulary(vocabulary.packed, split_patterns=(), **kept), "ranks"
-        if order != "events":  # there is no events file
+        if order != "events":  # the main file has the remaining tokens of a Picky vocabulary
             changes["refine"] = None
         if self.order in (order, "ranks"):
             changes["whole_pretokens"] = self.whole_pretokens

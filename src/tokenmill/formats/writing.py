@@ -30,6 +30,7 @@ from .reading import FORMATS
 from .tiktoken_file import companion_path, tiktoken_bytes
 
 _ONE_FILE = ("gguf", "sentencepiece")
+_SUFFIXES = (".json", ".tiktoken", ".gguf", ".model")  # of files
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
 _MORE = ("id_map.npy", "new_rows.json")  # which commands that change a tokenizer write with it
 _LONGEST = 200  # so many of the longest tokens, and of the added tokens, are in the texts of _check_ids
@@ -93,9 +94,9 @@ def write(
     if format in (*_ONE_FILE, "huggingface"):
         _check_ids(vocabulary, next(iter(files.values())), tokenizer)
     if format in (*_ONE_FILE, "tiktoken"):
-        atomic_files({target.with_name(name): content for name, content in files.items()})
+        atomic_files({target.with_name(name): content for name, content in files.items()}, overwrite=overwrite)
     else:
-        _write_folder(target, {**files, **(more or {})})
+        _write_folder(target, {**files, **(more or {})}, overwrite)
     return notes + left_out
 
 
@@ -169,7 +170,7 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
     except MissingExtraError:
         pass
     except FormatError as error:
-        raise ConversionError(f"what the format contains of this vocabulary cannot be read back: {error}") from error
+        raise ConversionError(f"the written file cannot be read back: {error}") from error
     for text in sorted(_texts_of(vocabulary), key=len):
         for name, encode, specials in readers:
             options: dict[str, Any] = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
@@ -204,7 +205,10 @@ def check_output(
     sources: what the command reads, which is never replaced.
     """
     target = named(path)
-    if format in (*_ONE_FILE, "tiktoken") or _stays(target):
+    folder = format not in (*_ONE_FILE, "tiktoken")
+    if folder and target.suffix in _SUFFIXES and not target.exists():
+        raise UsageError(f"{target} is the name of a file, but the format {format} is a folder. Name the folder.")
+    if not folder or _stays(target):
         refuse_existing(*paths_of(target, format), overwrite=overwrite, sources=sources)
     else:
         refuse_folder(path, _is_own, overwrite=overwrite, sources=sources)
@@ -230,13 +234,13 @@ def _stays(target: Path) -> bool:
     return False
 
 
-def _write_folder(target: Path, files: dict[str, bytes]) -> None:
+def _write_folder(target: Path, files: dict[str, bytes], overwrite: bool) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
     if _stays(target):
         old = {target / name for name in EVENTS if "tokenizer.json" in files} - {target / name for name in files}
-        atomic_files({target / name: content for name, content in files.items()}, old)
+        atomic_files({target / name: content for name, content in files.items()}, old, overwrite=overwrite)
         return
-    with atomic_folder(target, _is_own) as folder:
+    with atomic_folder(target, _is_own, overwrite=overwrite) as folder:
         for name, content in files.items():
             with open_output(folder / name) as file:
                 file.write(content)

@@ -78,28 +78,31 @@ def make_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def atomic_file(path: StrPath, mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_file(path: StrPath, mode: str = "wb", *, overwrite: bool = True) -> Iterator[IO[Any]]:
     """Open a temporary file beside `path`. Rename it to `path` on success, delete it on any exception.
 
     A device or a pipe is written directly.
+    overwrite: replace an existing file, also one that another process has written in the meantime.
     """
-    refuse_existing(path, overwrite=True)
-    with _atomic([Path(path)], mode) as (file,):
+    refuse_existing(path, overwrite=overwrite)
+    with _atomic([Path(path)], mode, overwrite=overwrite) as (file,):
         yield file
 
 
-def atomic_files(contents: Mapping[Path, bytes], stale: Iterable[Path] = ()) -> None:
+def atomic_files(contents: Mapping[Path, bytes], stale: Iterable[Path] = (), *, overwrite: bool = True) -> None:
     """Write files that belong together: they are renamed once all are on the disk, and `stale` ones are deleted.
 
     Between two renames a crash can leave some of them new and others old.
     """
-    with _atomic(contents, "wb", stale) as files:
+    with _atomic(contents, "wb", stale, overwrite) as files:
         for file, content in zip(files, contents.values(), strict=True):
             file.write(content)
 
 
 @contextlib.contextmanager
-def _atomic(paths: Iterable[Path], mode: str, stale: Iterable[Path] = ()) -> Iterator[list[IO[Any]]]:
+def _atomic(
+    paths: Iterable[Path], mode: str, stale: Iterable[Path] = (), overwrite: bool = True
+) -> Iterator[list[IO[Any]]]:
     waiting = []
     with contextlib.ExitStack() as temporary:
         with contextlib.ExitStack() as opened:
@@ -115,18 +118,20 @@ def _atomic(paths: Iterable[Path], mode: str, stale: Iterable[Path] = ()) -> Ite
                 files.append(opened.enter_context(open_output(waiting[-1][0], mode.replace("w", "x"))))
             yield files
         sync(*(beside for beside, _ in waiting))
+        refuse_existing(*(target for _, target in waiting), overwrite=overwrite)
         for path in stale:
             remove(path)
         publish(waiting)
 
 
 @contextlib.contextmanager
-def atomic_folder(path: StrPath, is_own: Callable[[Path], bool]) -> Iterator[Path]:
+def atomic_folder(path: StrPath, is_own: Callable[[Path], bool], *, overwrite: bool = True) -> Iterator[Path]:
     """Give a temporary folder beside `path`. It replaces `path` on success and is deleted on any exception.
 
     An existing folder at `path` is replaced whole, so no file of an older output stays behind. See `refuse_folder`.
+    overwrite: replace an existing folder, also one that another process has written in the meantime.
     """
-    refuse_folder(path, is_own, overwrite=True)
+    refuse_folder(path, is_own, overwrite=overwrite)
     target = Path(path).absolute()
     make_folder(target.parent)
     with _beside(target) as beside:
@@ -134,7 +139,7 @@ def atomic_folder(path: StrPath, is_own: Callable[[Path], bool]) -> Iterator[Pat
             beside.mkdir()
         yield beside
         sync_tree(beside)
-        refuse_folder(path, is_own, overwrite=True)
+        refuse_folder(path, is_own, overwrite=overwrite)
         if target.is_dir() and exchange_paths(beside, target):
             sync(target.parent)  # the old folder has the name beside now, and is deleted
             written.append(target)
@@ -243,7 +248,7 @@ def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: b
         raise OutputError(f"cannot write the folder {folder}: a file has that name. Choose another output.")
     names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in names if not is_own(folder / name)]
-    shown = ", ".join((foreign or names)[:3]) + ", ..." * (len(foreign or names) > 3)
+    shown = ", ".join((foreign or names)[:3]) + " and others" * (len(foreign or names) > 3)
     if foreign:
         raise OutputError(f"{folder} is a folder with other files: {shown}. Choose another output.")
     if names and not overwrite:

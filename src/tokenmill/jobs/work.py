@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=tuple[Any, ...])
 EXECUTION, OUTPUT = "Execution", "Output"  # headings in help texts
 # fmt: off
-Threads = Annotated[int | None, Option("Threads; processes for clean. [default: all cores]", min=1, section=EXECUTION)]
+Threads = Annotated[int | None, Option("Threads (clean: processes). [default: all cores]", min=1, section=EXECUTION)]
 # fmt: on
 Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force", section=OUTPUT)]
 

@@ -100,7 +100,7 @@ class WorkerPool:
         if self._closed:
             raise TokenmillError("the workers were stopped")
         if not started:
-            raise TokenmillError(f"a worker process cannot work: {answer[1]}")
+            raise TokenmillError(f"a worker process failed: {answer[1]}")
         return ("failed", answer[0]) if how == "died" else (how, answer)
 
 

@@ -34,7 +34,7 @@ def export(tokenizers: Sequence[Shown], folder: str | os.PathLike[str], *, overw
     if target.suffix == ".html":
         refuse_existing(folder, overwrite=overwrite)
         page = _one_file(packs, splits)
-        atomic_files({target: page})
+        atomic_files({target: page}, overwrite=overwrite)
         return {target.name: len(page)}
     is_own = partial(_is_own, target)
     refuse_folder(folder, is_own, overwrite=overwrite)
@@ -43,7 +43,7 @@ def export(tokenizers: Sequence[Shown], folder: str | os.PathLike[str], *, overw
     listing = {"made_by": "tokenmill play", **catalog([name for name, _ in packs])}
     listing["splits"] = {"names": splits[0], "source": "packs/splits.tmpack"}
     files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
-    with atomic_folder(folder, is_own) as beside:
+    with atomic_folder(folder, is_own, overwrite=overwrite) as beside:
         make_folder(beside / "packs")
         for name, content in files.items():
             with open_output(beside / name) as file:

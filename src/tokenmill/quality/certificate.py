@@ -75,9 +75,7 @@ def certify(
     stays = np.flatnonzero(id_map >= 0)
     for before, after in zip(stays.tolist(), id_map[stays].tolist(), strict=True):
         if old.vocabulary.token_bytes(before) != new.vocabulary.token_bytes(after):
-            raise TokenmillError(
-                f"the token {before} does not mean the same as the new token {after}: do not use the output"
-            )
+            raise TokenmillError(f"the token {before} differs from the new token {after}: do not use the output")
     tokens = {*ordinary_tokens(old.vocabulary).values(), *ordinary_tokens(new.vocabulary).values()}
     spelt = WordCounts.from_mapping(dict.fromkeys(sorted(tokens), 1), split_patterns=counts.split_patterns)
     _compare(old, new, id_map, spelt, progress)
@@ -110,7 +108,7 @@ def _compare(
     for place in np.flatnonzero(kept & ~alike)[:1].tolist():
         text = counts.arena[int(counts.offsets[place]) : int(counts.offsets[place + 1])].tobytes()
         raise TokenmillError(
-            f"the text {text!r} uses only tokens that stay, and is encoded otherwise: do not use the output"
+            f"the text {text!r} uses only tokens that stay, but is encoded differently: do not use the output"
         )
     return alike, before, after
 

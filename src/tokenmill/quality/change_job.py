@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..counting.options import TRAINING
-from ..errors import InputError, OptionName, UsageError
+from ..errors import InputError, OptionName, UsageError, reason_of
 from ..jobs.outputs import refuse_existing
 from ..jobs.work import Overwrite, Threads
 from ..options import Argument, Option, Options, fields_of
@@ -101,7 +101,7 @@ class Prune(Change):
 
     Name the tokens to keep: those that a text uses, those of scripts, or both. Or name those to remove: ids, unreachable tokens, or junk by its IoS.
 
-    A file records the new id of each old one, for the rows of an embedding table. A certificate states for which text both tokenizers make the same tokens.
+    id_map.npy contains the new id of each old one, for the rows of an embedding table. A certificate states for which text both tokenizers make the same tokens.
 
     tokenmill prune cl100k_base corpus/*.txt -o smaller
 
@@ -132,9 +132,10 @@ class Prune(Change):
 
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
-            ids, script, ios = map(OptionName, ("ids", "script", "ios"))
+            script, ids, unreachable, ios = map(OptionName, ("script", "ids", "unreachable", "ios"))
             raise UsageError(
-                "name what to keep, a text or a ", script, ", or what to remove with ", ids, ", or a text and ", ios
+                *("name what to keep (a text, ", script, ") or what to remove (", ids, ", ", unreachable),
+                *(", or ", ios, " with a text)"),
             )
         super().check(also_read=[*also_read, self.ids])
 
@@ -173,7 +174,7 @@ class Extend(MergeOptions, Change):
 
     # fmt: off
     vocab_size: Annotated[int | None, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)] = None
-    reuse: Annotated[int | None, Option("Replace this many tokens that the text uses least; 0: as many as are worth it.", min=0, section=TRAINING)] = None
+    reuse: Annotated[int | None, Option("Replace the N tokens that the text uses least; 0: all that are worth replacing.", min=0, section=TRAINING)] = None
     keep: Annotated[Sequence[str], Option("With --reuse: more text, whose tokens stay.", metavar=MORE_TEXT, section=TRAINING)] = ()
     # fmt: on
 
@@ -240,11 +241,11 @@ def read_ids(path: Path) -> list[int]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+        raise InputError(f"cannot read {path}: {reason_of(error)}") from error
     lines = [line.strip() for line in lines]
     for number, line in enumerate(lines, 1):
-        if not re.fullmatch("[0-9]*", line):
-            raise InputError(f"{path}, line {number}: {line!r} is not an id; give one id per line")
+        if not re.fullmatch("[0-9]{0,19}", line):
+            raise InputError(f"{path}, line {number}: {line!r:.40} is not an id; give one id per line")
     return [int(line) for line in lines if line]
 
 

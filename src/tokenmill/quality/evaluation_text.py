@@ -91,7 +91,7 @@ class EvaluationText:
             self.given = list(map(printable, sources))
             self._add_sources(sources)
         if not self.sources:
-            raise UsageError("there is no text to judge on: give at least one source")
+            raise UsageError("there is no text to evaluate on: give at least one source")
         self._counted: dict[tuple, CountedText] = {}
 
     def _found(self, source: Any) -> Any:

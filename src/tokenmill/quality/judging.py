@@ -283,7 +283,7 @@ def _differences_table(base: str, differences: Differences, documents: int) -> T
         Column("from", "share", "the lower end of the 95% interval"),
         Column("to", "share", "the upper end of the 95% interval"),
         Column("documents", "count", "documents sampled, or parts of long ones"),
-        Column("so it takes"),
+        Column("result"),
     )
     note = (
         f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "

@@ -68,4 +68,4 @@ def expect_tokenizers(*values: object) -> None:
     """UsageError for a value that is not a Tokenizer, such as a path."""
     for value in values:
         if not isinstance(value, Tokenizer):
-            raise UsageError(f"expected a Tokenizer, not {value!r}; for a file or a name: tokenmill.load")
+            raise UsageError(f"expected a Tokenizer, not {value!r}; use tokenmill.load for a file or a name")

@@ -145,7 +145,7 @@ def _tiles(report: Report) -> str:
 def _verdict(report: Report) -> str:
     items = "".join(
         f'<li class="{of.level}"><span class="level">{of.level.capitalize()}</span><div><p class="statement">{_explained(of.statement)}</p>'
-        f"<p>{_explained(of.meaning)} {_explained(of.advice) if of.level == 'good' else _strong(of.advice)}</p>"
+        f"<p>{_explained(of.meaning)} {_explained(of.advice) if of.level in ('good', 'ungraded') else _strong(of.advice)}</p>"
         f'<p class="threshold">Threshold: {_explained(of.threshold)}.</p></div></li>'
         for of in report.findings
     )

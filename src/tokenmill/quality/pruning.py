@@ -235,9 +235,7 @@ def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
         try:
             regex.compile(rf"\p{{Script={script}}}")
         except regex.error:
-            raise UsageError(
-                f"scripts contains {script!r}, which is not a Unicode script; name one, such as Latin"
-            ) from None
+            raise UsageError(f"{script!r} is not a Unicode script; name one, such as Latin") from None
     inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
     wanted = regex.compile(rf"[\P{{L}}{inside}]*")
     return {id for id, text in texts_of_tokens(vocabulary).items() if wanted.fullmatch(text)}

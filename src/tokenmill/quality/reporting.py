@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 from ..counting import WordCounts
 from ..errors import UsageError, plural
-from ..jobs.outputs import atomic_file, refuse_existing
+from ..jobs.outputs import atomic_file
 from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
 from .charts import Chart
@@ -24,7 +24,7 @@ from .tables import Column, Table, escape_markdown
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
 LARGEST_PAGE = 1_000_000  # bytes
 
-Level = Literal["act", "look", "good"]
+Level = Literal["act", "look", "good", "ungraded"]
 Tile = tuple[str, list[tuple[str, str, bool]]]
 Section = tuple[str, str, Sequence[str]]
 Item = TypeVar("Item", Table, Chart)
@@ -57,7 +57,7 @@ class Finding:
     """One sentence of a verdict.
 
     level: "act" where it is worse than all published vocabularies of its size, "look" where it is worse than most or
-        depends on the use, "good" otherwise.
+        depends on the use, "ungraded" where there is nothing to compare with or too little text, "good" otherwise.
     statement: the finding, with its figure. threshold: the criterion, in words. meaning: why it matters.
     advice: what to do; "" where nothing needs to be done.
     cost: as a share of the tokens of a text or of the rows of an embedding table; findings are in this order.
@@ -214,9 +214,8 @@ class Report:
         """Write the page to an .html file, or the Markdown to an .md file; an existing file is an OutputError."""
         forms = {".html": self.to_html, ".htm": self.to_html, ".md": self.to_markdown}
         if Path(path).suffix.lower() not in forms:
-            raise UsageError(f"{path} does not end in .html or .md, so it does not say which form the report has")
-        refuse_existing(path, overwrite=overwrite)
-        with atomic_file(path, "w") as file:
+            raise UsageError(f"{path} does not end in .html or .md, so the form of the report is not known")
+        with atomic_file(path, "w", overwrite=overwrite) as file:
             file.write(forms[Path(path).suffix.lower()](top=top))
 
     def __repr__(self) -> str:

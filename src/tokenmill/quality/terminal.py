@@ -15,7 +15,8 @@ from rich.text import Text
 from .tables import NUMERIC, Column, Table, Token, cell_text
 
 GAP = 2  # between columns
-NARROWEST = 10  # a column of text is never folded to less
+NARROWEST = 10  # a column of text is never folded to less,
+NAMES = 16  # and the first, which names the rows, not to less than this
 
 
 def lines_of(table: Table, width: int) -> list[Text]:
@@ -50,7 +51,7 @@ def _widths(
     for place, column in enumerate(columns):
         cells = max(cell_len(row[place].plain) for row in rows)
         words = max(map(cell_len, heads[place].plain.split()), default=0)
-        least.append(max(words, cells if column.kind in NUMERIC else min(cells, NARROWEST)))
+        least.append(max(words, cells if column.kind in NUMERIC else min(cells, NARROWEST if place else NAMES)))
         wanted.append(max(cells, cell_len(heads[place].plain), 1))
     room = width - GAP * (len(columns) - 1) - sum(least)
     if room < 0:

@@ -38,6 +38,7 @@ CHEAP, DEAR, MOST_NAMED = 1.5, 3.0, 3  # tokens of a language relative to Englis
 ALIKE = 0.01  # a smaller difference is not worth a choice
 ALIKE_SIZES = 1.25  # times; vocabularies that differ more in size are not compared by their shares
 MOST_MEASURED = 500_000  # distinct pretokens; to change a vocabulary on more takes longer than a minute
+CALLS = ("look", "act")  # the levels that call for advice
 GAIN = 0.001  # of the tokens of the text; less is not worth new rows
 
 
@@ -54,7 +55,7 @@ class Change:
         if not self.tokens:
             return ", and this text keeps its tokens"
         share = f"{100 * abs(self.tokens):.2f}%" if abs(self.tokens) >= 5e-5 else "less than 0.01%"
-        return f", and this text takes {share} {'more' if self.tokens > 0 else 'fewer'} tokens"
+        return f", and this text then needs {share} {'more' if self.tokens > 0 else 'fewer'} tokens"
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,11 @@ class Subject:
 
     def pruning(self, options: str, change: Change | None) -> list[str]:
         """The advice to call `prune` with these options, if it would change anything. It is not tried on too much text."""
-        command = f"`tokenmill prune {self.path} {self.sources}{options}` drops"
+        command = f"`tokenmill prune {self.path} {self.sources}{options}` removes"
         if change is not None:
             return [f"{command} {plural(change.dropped, 'token')}{change.cost}."] if change.dropped else []
         if self.text is not None and self.counts is None and can_lose_tokens(self.tok.vocabulary):
-            return [f"{command} them; for so much text it says the cost only when it runs."]
+            return [f"{command} them. The cost is not shown here, because the text has too many distinct pretokens."]
         return []
 
     def measured(self, change: Callable[[WordCounts], Changed]) -> Change | None:
@@ -129,7 +130,7 @@ def against_swallowed(of: Subject) -> str:
         how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
         on = " on text like yours" if vocabulary.removed else ""
         advice.append(
-            f"A training with {how}{on} leaves fewer of them, not none; few tokens of a text are saved by that."
+            f"Training with {how}{on} leaves fewer of them. It hardly changes the number of tokens of a text."
         )
     change = of.measured(lambda counts: prune(of.tok, ios=JUNK, counts=counts))
     advice += of.pruning(f" --ios {JUNK} -o pruned", change)
@@ -165,9 +166,15 @@ class Standing:
 
     @property
     def level(self) -> Level:
-        if not self.peers or 4 * self.better_than > len(self.peers):
+        if not self.peers:
+            return "ungraded"
+        if 4 * self.better_than > len(self.peers):
             return "good"
         return "look" if self.better_than or len(self.peers) < 3 else "act"
+
+    def criterion(self, words: str) -> str:
+        """The criterion of the grade in words, after which peers are named."""
+        return f"{words} the published vocabularies of this size class{'' if self.peers else '; there is none'}"
 
     @property
     def for_some_uses(self) -> Level:
@@ -235,7 +242,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
     swallowed = [token for token in judged.swallowed if token.ios >= JUNK]
     sure = sum(token.before >= ENOUGH for token in swallowed)
     standing = standing_of(of.figures, attrgetter("swallowed_share"))
-    level: Level = standing.level if standing else "good"
+    level: Level = standing.level if standing else "ungraded"
     share = ratio(len(swallowed), judged.size) or 0.0
     published = [other.swallowed_share or 0.0 for other in references().values()]
     if not (standing and standing.peers) and share > max(published):
@@ -253,9 +260,9 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         level,
         statement,
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
-        f"They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample: "
+        f"They are intermediate steps to longer tokens, and a model rarely sees them alone. On the public sample, the share is "
         f"{percent(of.figures.swallowed_share)}{standing or ''}.",
-        "" if level == "good" else against_swallowed(of),
+        against_swallowed(of) if level in CALLS else "",
         share,
     )
 
@@ -270,16 +277,16 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
     if removable and removable.dropped < unused:
         left = f"{unused - removable.dropped:,} of them cannot" if removable.dropped else "none of them can"
         stay = f", and {left} be removed"
-    advice = "Judge on more text before you act on this." if times < SHORT else ""
+    advice = "Evaluate on more text before you act on this." if times < SHORT else ""
     if look:
         advice = against_unused(of, removable)
     return Finding(
         "unused",
-        "look" if look else "good",
+        "look" if look else "ungraded" if times < SHORT else "good",
         f"This text of {plural(judged.usage.tokens, 'token')} does not use {plural(unused, 'token')} "
         f"({percent(ratio(unused, judged.size))}) of the vocabulary{stay}.",
-        f"{percent(UNUSED)} of the vocabulary can be removed, in a text of at least {SHORT} times as many tokens (here "
-        f"{times:,.1f} times)",
+        f"{percent(UNUSED)} of the vocabulary can be removed, on a text of at least {SHORT} times as many tokens as the "
+        f"vocabulary has (here {times:,.1f} times)",
         "If the model sees only text like this, their rows of the embedding table are never trained.",
         advice,
         spare,
@@ -300,11 +307,11 @@ def _languages(of: Subject) -> Finding | None:
     return Finding(
         "languages",
         standing.for_some_uses,
-        f"{dearest} takes {premiums[dearest]:.1f} times as many tokens as English for the same messages; the Gini coefficient "
+        f"{dearest} needs {premiums[dearest]:.1f} times as many tokens as English for the same messages; the Gini coefficient "
         f"over {len(premiums)} languages is {standing.value:.2f}{standing}.",
-        "worse than three quarters of the published vocabularies of this size class",
+        standing.criterion("worse than three quarters of"),
         "Speakers of such languages pay more, wait longer, and fit less into a context.",
-        "" if standing.level == "good" else advice,
+        advice if standing.level in CALLS else "",
         1 - min(1.0, median / max(1, sum(of.figures.languages.values()))) if tokens else 0.0,
     )
 
@@ -317,7 +324,7 @@ def _density(of: Subject) -> Finding | None:
     if not standings:
         return None
     worst = max(standings.items(), key=lambda item: _loss(item[1]))
-    low = [name for name, standing in standings.items() if standing.level != "good"]
+    low = [name for name, standing in standings.items() if standing.level in CALLS]
     best = worst[1].best if worst[1].peers else ""
     advice = ""
     if low and of.trained_here:
@@ -330,9 +337,9 @@ def _density(of: Subject) -> Finding | None:
     held = [f"{standing.value:.2f} bytes of {name}{standing}" for name, standing in standings.items()]
     return Finding(
         "density",
-        worst[1].for_some_uses if low else "good",
+        worst[1].for_some_uses,
         f"A token contains {' and '.join(held)}, on the public sample.",
-        "fewer bytes than three quarters of the published vocabularies of this size class",
+        worst[1].criterion("fewer bytes than three quarters of"),
         meaning,
         advice,
         max(0.0, _loss(worst[1])),
@@ -354,7 +361,7 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     dropped = prune(of.tok, ids=set(unreachable) - alphabet).dropped if over and removable else 0
     if dropped:
         text = "" if of.text is None else f" {of.sources}"
-        advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` drops {plural(dropped, 'token')}."
+        advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` removes {plural(dropped, 'token')}."
     elif over and removable:
         advice = "They stay, since other tokens are built from them."
     elif over:
@@ -363,9 +370,10 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     return Finding(
         "unreachable",
         "look" if over else "good",
-        f"{plural(len(unreachable), 'token')} cannot be produced by any text that was tried{of_alphabet if unreachable else ''}.",
+        f"{plural(len(unreachable), 'token')} {'is' if len(unreachable) == 1 else 'are'} unreachable"
+        f"{of_alphabet if unreachable else ''}.",
         f"{percent(UNREACHABLE)} of the vocabulary, without the alphabet: the single bytes or characters",
-        "Their rows of the embedding table are never trained, and a model may still output them.",
+        "No text produces them, so their rows of the embedding table are never trained, but a model may still output them.",
         advice,
         spare / max(1, len(tokens)),
     )
@@ -431,7 +439,7 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
 LEAST = {
     "swallowed": (
         "share of tokens that were almost always swallowed by longer ones",
-        "IoS is the share of a token's occurrences that one merge takes; such tokens are steps on the way to longer ones.",
+        "IoS is the share of a token's occurrences that one merge uses up. Such tokens are intermediate steps to longer ones.",
     ),
     "unused": (
         "share of tokens that never occur in this text",
@@ -439,7 +447,7 @@ LEAST = {
     ),
     "languages": (
         "Gini coefficient over 20 languages of the public sample",
-        "0 means that the same messages take the same number of tokens in every language.",
+        "0 means that the same messages need the same number of tokens in every language.",
     ),
 }
 

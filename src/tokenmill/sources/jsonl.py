@@ -54,7 +54,9 @@ def document(record: Record, options: ReadOptions) -> Document:
         if not isinstance(text, str):
             has = "is missing" if text is MISSING else f"is {JSON_KINDS[type(text)]}, not text"
             others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
-            raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text")
+            raise Damaged(
+                f"the field {field!r} {has}; the fields are {others}. Name the field of the text with --field, or ReadOptions(field=...) in Python"
+            )
     text, replaced = without_surrogates(FIELD_BREAK.decode().join(filter(None, texts)))
     id, title = value.get("id"), value.get("title")
     id = without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id

@@ -275,18 +275,18 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     if column not in schema.names:
         raise InputError(
             f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
-            "Name the column of the text with the option field"
+            "Name the column of the text with --field, or ReadOptions(field=...) in Python"
         )
     if schema.names.count(column) > 1:
         raise InputError(
-            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another with the option field"
+            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another with --field, or ReadOptions(field=...) in Python"
         )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind
     # null: no row of the file has a text
     if str(plain).removeprefix("large_").removesuffix("_view") not in ("string", "binary", "null"):
         raise InputError(
-            f"{source}: the column {column!r} contains {kind}, not text. Name a column of text with the option field"
+            f"{source}: the column {column!r} contains {kind}, not text. Name a column of text with --field, or ReadOptions(field=...) in Python"
         )
 
 

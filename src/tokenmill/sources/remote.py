@@ -127,7 +127,7 @@ class RemoteFile(io.RawIOBase):
             while len(data) < size and (read := self._file.read(size - len(data))):
                 data += read
         if len(data) != size:
-            raise EOFError(f"{len(data):,} bytes came of {size:,} that were asked for")
+            raise EOFError(f"{len(data):,} bytes arrived of {size:,} that were asked for")
         return data
 
     def _forget(self) -> None:
@@ -187,7 +187,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
         raise MissingExtraError(f"reading {url} needs another package: {error}. {hint}") from error
     except ValueError as error:
         raise UsageError(
-            f"{url}: {error}. Known are all protocols of fsspec, such as s3://, gs:// and hf://."
+            f"{url}: {error}. Supported are all protocols of fsspec, such as s3://, gs:// and hf://."
         ) from error
     except Exception as error:
         raise InputError(f"cannot reach {url}: {reason_of(error)}") from error

@@ -137,7 +137,7 @@ class Spelling:
         if set == ANY:
             return [r"\p{Any}"]
         if set.op == "property" and self.dialect == "oniguruma":
-            raise ConversionError(f"the split pattern holds \\p{{{set.name}}}, which tokenizers may not know")
+            raise ConversionError(f"the split pattern contains \\p{{{set.name}}}, which tokenizers may not know")
         if set.name:
             return [self.property(set.name)]
         if set.op == "ranges":

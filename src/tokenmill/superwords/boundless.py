@@ -58,7 +58,7 @@ def train_boundless(job: passes.Job) -> Vocabulary:
         if taken is not None:
             n_events, n = taken
             return _vocabulary(job, first, (rows[:n], spelt, numbers[:n]), n_events)
-    raise AssertionError("with all superwords, nothing is unknown")
+    raise AssertionError("no word is unknown with --superwords")
 
 
 def _take(
@@ -105,7 +105,7 @@ def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_eve
     if len(set(tokens)) < len(tokens):
         twice = next(token for token in tokens if tokens.count(token) > 1)
         raise UsageError(
-            f"the split pattern cuts the same text in two ways: {twice!r} is a superword and another token. Give another pattern"
+            f"the split pattern splits the same text in two ways: {twice!r} is a superword and another token. Give another pattern"
         )
     spelt_by_id, added, final = arranged(spelt, removed, job.options.special_tokens, present)
     vocabulary = Vocabulary(

@@ -116,7 +116,8 @@ def encode_files(
         )
     files = len(paths) if options.shard_tokens else 0
     totals = counts.documents, counts.tokens, counts.text_bytes, counts.skipped, counts.dropped
-    return EncodeSummary(paths[0], settings.dtype, *totals, resumed_bytes, files)
+    around = sum(id is not None for id in (settings.begin_of_text, settings.end_of_text))
+    return EncodeSummary(paths[0], settings.dtype, *totals, resumed_bytes, files, separators=around * counts.documents)
 
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:

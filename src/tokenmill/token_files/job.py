@@ -98,7 +98,8 @@ class Encode(Options):
         skip = read.skipper(on_skip) if read.skip_damaged else None
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
-        with atomic_file(self.output, "w") if self.output else contextlib.nullcontext(out) as file:
+        whole = self.output and atomic_file(self.output, "w", overwrite=self.job.overwrite)
+        with whole or contextlib.nullcontext(out) as file:
             found = find_sources(self.sources or ["-"], skip)
             refuse_text(found, read)
             for block, _, _ in blocks_of([(source, 0, None) for source in found], Place(), read):

@@ -160,7 +160,9 @@ def _divided(files: Sequence[TokenFile]) -> bool:
     known = [tokens for tokens in files if tokens._divided]
     if known and len(known) < len(files):
         other = next(tokens for tokens in files if not tokens._divided)
-        raise UsageError(f"nothing says where the documents of {other.path} end, as it is said of {known[0].path}")
+        raise UsageError(
+            f"nothing says where the documents of {other.path} end, but they are known for {known[0].path}"
+        )
     return bool(known)
 
 

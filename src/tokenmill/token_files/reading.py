@@ -258,7 +258,12 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
     import pyarrow.parquet as pq
 
     try:
-        column = pq.read_table(path, columns=["ids"]).column("ids")
+        with pq.ParquetFile(path) as file:
+            if "ids" not in (names := file.schema_arrow.names):
+                raise FormatError(
+                    f"{path}: not a Parquet file of ids: no column 'ids'; the columns are {', '.join(names[:20])}"
+                )
+            column = file.read(columns=["ids"]).column("ids")
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
     kind, rows = column.type, column.chunks

@@ -50,7 +50,7 @@ class EncodeOptions(Options):
 
     # fmt: off
     end_of_text: Annotated[str | bool, Option("Token files: the token after each document. [default: the tokenizer's, such as <|endoftext|>; none in llmc and parquet]", off="--no-end-of-text", section=OUTPUT)] = True
-    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, or that after]", off="--no-begin-of-text", section=OUTPUT)] = True
+    begin_of_text: Annotated[str | bool, Option("Token files: the token before each document. [default: none; in llmc the tokenizer's, else its end-of-text token]", off="--no-begin-of-text", section=OUTPUT)] = True
     shard_tokens: ShardTokens = None
     val_shard: ValShard = False
     part: Annotated[str | None, Option("Encode only one part of the sources, such as 3/64: `join` makes one file of all parts.", metavar="K/N", section=OUTPUT)] = None
@@ -86,6 +86,7 @@ class EncodeSummary:
     """Result of encoding to a token file.
 
     path: the file with the ids, or the first of several.
+    separators: the tokens before and after documents, which are part of `tokens`.
     files: how many numbered files there are; 0 if the ids are in one file.
     dropped: characters without a token; see `Tokenizer.count_dropped`.
     resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
@@ -101,6 +102,12 @@ class EncodeSummary:
     resumed_bytes: int = 0
     files: int = 0
     seconds: float = 0.0
+    separators: int = 0
+
+    @property
+    def bytes_per_token(self) -> float | None:
+        """Bytes of text per token of text, so without separators; None if there is no text."""
+        return self.text_bytes / (self.tokens - self.separators) if self.text_bytes else None
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def _check_sources(
                 bounds = tokens._bounds.between(documents + 1, min(documents + len(ends), len(tokens)) + 1)
                 if not np.array_equal(bounds, ends):
                     number = documents + int(np.append(bounds != ends[: len(bounds)], True).argmax())
-                    raise FormatError(f"{tokens.path}: document {number:,} has another length than the sources give")
+                    raise FormatError(f"{tokens.path}: document {number:,} has a different length in the sources")
                 done += len(ids)
                 documents += len(ends)
     except InputError as error:
@@ -187,5 +187,5 @@ def _other_ids(tokens: TokenFile, number: int) -> FormatError:
     document = int(np.searchsorted(tokens._bounds.array, number, "right")) - 1
     where = number * tokens.ids.itemsize + getattr(tokens.ids, "offset", 0)
     return FormatError(
-        f"{tokens.path}: from byte {where:,} on, in document {document:,}, it has other ids than the sources give"
+        f"{tokens.path}: from byte {where:,} on, in document {document:,}, its ids differ from those of the sources"
     )

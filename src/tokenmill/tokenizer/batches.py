@@ -59,7 +59,7 @@ def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_th
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
     """A list of ids for each text."""
     given, threads = _texts(texts), threads_for(num_threads)
-    with gc_paused():
+    with gc_paused(), _all_texts(given):
         if core.scanner is None:
             return map_batch(lambda text: core.encode(text, plan), given, threads)
         return _encode_together(core, given, plan, threads, Batch.lists)
@@ -73,7 +73,9 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
         lists = encode_batch(core, texts, plan, num_threads)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
         return ids, np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    whole, ends = _encode_together(core, _texts(texts), plan, threads_for(num_threads), Batch.flat)
+    given = _texts(texts)
+    with _all_texts(given):
+        whole, ends = _encode_together(core, given, plan, threads_for(num_threads), Batch.flat)
     return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
 
 
@@ -141,6 +143,18 @@ def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     if not isinstance(texts, Iterable):
         raise WrongTypeError(f"texts is {texts!r}; give a list of texts")
     return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else texts)
+
+
+@contextlib.contextmanager
+def _all_texts(texts: tuple[str | bytes, ...]) -> Iterator[None]:
+    """Say which of the texts is not one, if encoding fails because of that."""
+    try:
+        yield
+    except WrongTypeError:
+        for number, text in enumerate(texts):
+            if not isinstance(text, (str, bytes)):
+                raise WrongTypeError(f"texts[{number}] is {text!r:.40}; it must be str or bytes") from None
+        raise
 
 
 def _encode_together(

@@ -206,10 +206,10 @@ class Core:
         """`ids`, which decoding may go over twice. NumPy arrays of narrow integers become int64, which the kernel reads from memory."""
         if type(ids) is list:
             return ids
+        if not hasattr(ids, "__iter__") or getattr(ids, "ndim", 1) == 0:  # an integer of NumPy has both
+            raise WrongTypeError(f"ids are a list or an array of integers, not {ids!r:.40}")
         if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
             return ids.astype("int64")
-        if not hasattr(ids, "__iter__"):
-            raise WrongTypeError(f"ids are a list or an array of integers, not {type(ids).__name__}")
         return ids if hasattr(ids, "__len__") else list(ids)
 
     def left_out(self, ids: Any) -> tuple[int, bool]:

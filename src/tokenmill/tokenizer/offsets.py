@@ -185,7 +185,7 @@ def chunks(core: Core, text: str, max_tokens: int, plan: Plan) -> list[str]:
         chunk = _first_that_fits(core, data, start, ends[first : first + max_tokens], max_tokens, plan)
         if not chunk:
             character = data[start : start + 4].decode(errors="ignore")[:1]
-            raise UsageError(f"{character!r} alone takes more than {max_tokens} tokens; allow more")
+            raise UsageError(f"{character!r} alone needs more than {max_tokens} tokens; allow more")
         result.append(chunk)
         start += len(chunk.encode())
         while first < len(ends) and ends[first] <= start:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from .. import formats
@@ -53,7 +54,7 @@ class Tokenizer:
     ):
         if not isinstance(vocabulary, Vocabulary):
             raise UsageError(
-                f"a Tokenizer is made of a Vocabulary, not of {vocabulary!r}; for a file or a name: tokenmill.load"
+                f"Tokenizer() expects a Vocabulary, not {vocabulary!r}; use tokenmill.load for a file or a name"
             )
         self._name, self._source = name, source
         self._core = core_of(vocabulary, cache_bytes)  # for tokenmill's own modules
@@ -342,7 +343,7 @@ class Tokenizer:
 
     def is_special_token(self, id: int) -> bool:
         """Return whether `id` is a special token."""
-        return id in self._core.special_ids
+        return index(id) in self._core.special_ids
 
     @property
     def split_pattern(self) -> str | None:
@@ -380,6 +381,8 @@ class Tokenizer:
         """
         if isinstance(token, bytes):
             return self._core.ids_by_token.get(token)
+        if not isinstance(token, str):
+            raise TypeError  # which `checks_methods` explains
         return self._core.ids_by_spelling.get(token)
 
     def id_to_token(self, id: int) -> str | None:

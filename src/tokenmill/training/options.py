@@ -99,7 +99,7 @@ class Options(MergeOptions):
                     )
                 roles[name] = text[0]
         object.__setattr__(self, "roles", roles or None)
-        special_tokens = checked_special_tokens(dict.fromkeys((*special_tokens, *roles.values())))
+        special_tokens = checked_special_tokens([*dict.fromkeys((*special_tokens, *roles.values()))])
         if self.unknown_token is not None:
             checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
@@ -201,7 +201,7 @@ class Parity(AnyOptions):
     """The options of parity-aware BPE: see `train_parity`. Raises UsageError for an invalid option."""
 
     # fmt: off
-    ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: target bytes per token of a language, relative.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None
+    ratios: Annotated[Mapping[str, Weight] | Sequence[str] | None, Option("Without --dev: the target bytes per token of a language, relative to the others.", "--ratio", metavar="NAME=N...", many=True, section=PARITY)] = None
     window: Annotated[int | None, Option("Limit how many of the last N merges a language chooses.", min=1, section=PARITY)] = None
     alpha: Annotated[Weight, Option("The limit of --window, in equal shares. [default: 2]", metavar="N", section=PARITY)] = 2
     # fmt: on
@@ -236,6 +236,6 @@ def by_name(texts: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
         if sign:
             name, text = before.strip(), value
         if not name or not text:
-            raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it like en=SRC")
+            raise UsageError(f"{texts[0] if not name else text!r} has no name or no value; write it as NAME=VALUE")
         named.setdefault(name, []).append(text)
     return named

@@ -5,7 +5,7 @@ All checks together take about 50 ms for 200,000 tokens, and Ctrl-C interrupts t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, UsageError
@@ -173,7 +173,7 @@ def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
         for n in index[left + right != new][:1].tolist():
             a, b, c = rows[n].tolist()
             what = f"merges {show(tokens[a])} ({a}) and {show(tokens[b])} ({b}) into {show(tokens[c])} ({c})"
-            raise EventError(n, f"{what}, which is not the two joined")
+            raise EventError(n, f"{what}, which is not their concatenation")
 
 
 def _check_pairs(rows: np.ndarray) -> None:
@@ -248,6 +248,8 @@ def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
     """The special tokens as a tuple. UsageError for a text that cannot be one."""
     if isinstance(texts, str | bytes):
         raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
+    if isinstance(texts, Mapping):
+        raise UsageError("special_tokens is a mapping; give a list of texts: they get the last ids, in that order")
     texts = tuple(texts)
     for text in texts:
         if problem := _problem_of(text):
