@@ -27,6 +27,7 @@ from .tree import (
     Repeat,
     Start,
     all_sets,
+    is_condition,
 )
 
 ESCAPES = {9: r"\t", 10: r"\n", 13: r"\r"}
@@ -135,7 +136,9 @@ class Spelling:
 
     def repeat(self, node: Repeat, after: str) -> str:
         body = self.atom(node.node)
-        if isinstance(node.node, Repeat | Look | Around | Start) or (
+        if self.dialect == "oniguruma" and is_condition(node.node):  # which it repeats only behind something
+            body = f"(?:(?:){body})"
+        elif isinstance(node.node, Repeat | Look | Around | Start) or (
             isinstance(node.node, Atomic) and body[:3] != "(?>"
         ):
             body = f"(?:{body})"

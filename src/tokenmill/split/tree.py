@@ -99,6 +99,15 @@ def all_sets(node: object) -> Iterator[CharSet]:
         yield from all_sets(part)
 
 
+def is_condition(node: Node) -> bool:
+    """Whether a node, or one of its alternatives, is nothing but conditions."""
+    if isinstance(node, Alternate):
+        return any(map(is_condition, node.parts))
+    if isinstance(node, Concat):
+        return bool(node.parts) and all(map(is_condition, node.parts))
+    return isinstance(node, Look | Around | Start)
+
+
 def as_set(node: Node) -> CharSet | None:
     """The set of a node that always matches exactly one character, else None."""
     if isinstance(node, Chars):
