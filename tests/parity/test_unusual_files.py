@@ -148,6 +148,16 @@ def test_all_methods_give_what_tokenizers_does(pair):
             assert tok.encode_with_offsets(text, allowed_special="all").characters.tolist() == offsets, text
 
 
+def test_a_saved_decoder_makes_no_bytes_of_names(tmp_path):
+    file = document(["<unk>", " ", MARK, "a"], added=[(4, "<0x41>")], pre_tokenizer=metaspace("always"), unk_token="<unk>",
+                    decoder=metaspace("never"))  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    tok = tokenmill.load(tmp_path / "tokenizer.json")
+    tok.save(tmp_path / "saved")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "saved" / "tokenizer.json"))
+    assert tokenmill.load(tmp_path / "saved").decode([4, 3]) == theirs.decode([4, 3]) == tok.decode([4, 3]) == "<0x41>a"
+
+
 def test_control_tokens_of_the_vocabulary_stay_text_in_the_library(tmp_path):
     path = tmp_path / "tokenizer.json"
     white = {"type": "WhitespaceSplit"}

@@ -241,11 +241,12 @@ class Core:
     def never_stripped(self) -> frozenset[int | None]:
         """SentencePiece leaves out a space that a piece has, not one of a byte token or of the unknown token.
 
-        The Metaspace decoder of tokenizers leaves out its mark, not a space that an added token has itself.
+        The Metaspace decoder of tokenizers leaves out its mark, not a space that the file has itself.
         """
         vocabulary = self.vocabulary
         if vocabulary.normalization.strip_decoded == "token":
-            return frozenset(token.id for token in vocabulary.added_tokens if token.content.startswith(" "))
+            spaced = {token.id for token in vocabulary.added_tokens if token.content.startswith(" ")}
+            return frozenset(spaced.union(id for id, token in vocabulary.decode_only if token.startswith(b" ")))
         return frozenset((vocabulary.unknown, *vocabulary.byte_tokens) if vocabulary.order == "scores" else ())
 
     @lazy
