@@ -49,7 +49,7 @@ def naive_vocabulary(vocab: NaiveTables, mark, byte_fallback, added):
     made = set(rows[:, 2].tolist())
     for token in added:
         decode_only.pop(token.id, None)
-        ordinary = token.id in made or len(token.content) == 1
+        ordinary = token.id in made or len(token.content) == 1 or vocab.get(token.content) != token.id
         if token.id < len(tokens) and not ordinary and len(tokens[token.id] or b"") != 1:
             tokens[token.id] = None
     while tokens and tokens[-1] is None:

@@ -43,7 +43,7 @@ def assert_same(data: bytes, monkeypatch) -> bool:
         assert isinstance(slow, str) and found == slow
         return False
     for vocabulary in (found, slow):
-        for name in FIELDS:
+        for name in set(FIELDS) - {"library"}:  # the fingerprint has its hash
             ours, theirs = getattr(vocabulary, name), getattr(expected, name)
             assert np.array_equal(ours, theirs) if isinstance(theirs, np.ndarray) else ours == theirs, name
         assert vocabulary.n_vocab == expected.n_vocab

@@ -160,3 +160,20 @@ def test_one_character_for_several_is_refused_or_spelled_out(pattern):
 def test_words_are_the_same_both_ways(pattern, text):
     assert Splitter(pattern).split(text) == pretokens_theirs(to_oniguruma(pattern), text)
     assert Splitter(from_oniguruma(pattern)).split(text) == pretokens_theirs(pattern, text)
+
+
+REPEATED = (r"(?:(?!a)){0,2}b", r"(?:a|\z)+b", r"(?:\b)?a", r"(?:(?=x)|(?=y))+x", r"(?:^)*a")
+
+
+@pytest.mark.parametrize("pattern", [r"\U00000061|b", r"[\u{61}]+", *REPEATED])
+@pytest.mark.filterwarnings("ignore:the split pattern")
+def test_code_points_and_repeated_conditions_are_written_as_oniguruma_has_them(pattern):
+    written, text = to_oniguruma(pattern), "aab xa ybU00000061"
+    assert pretokens_theirs(written, text) == Splitter(pattern).split(text)
+    assert from_oniguruma(written) != pattern and to_oniguruma(from_oniguruma(written)) == written
+
+
+@pytest.mark.parametrize("pattern", [r"\U00000061", r"\u{61}", *REPEATED])
+def test_what_oniguruma_does_not_have_is_not_read(pattern):
+    with pytest.raises(ConversionError):
+        from_oniguruma(pattern)

@@ -237,3 +237,10 @@ def test_long_texts_are_normalized_where_they_must_be(steps):
             expected = plain.encode(change(text))
             assert tok.encode(text) == expected
             assert tok.encode_with_offsets(text).ids == expected
+
+
+@pytest.mark.parametrize(("pattern", "expected"), [("a*", "-b-c-"), ("a*?", "-b-a-a-c-"), ("(?=a)", "b-a-ac")])
+def test_a_pattern_that_matches_nothing_is_replaced_as_in_rust(pattern, expected):
+    """No empty match is directly after another match."""
+    step = ("ReplaceRegex", pattern, "-")
+    assert normalizer_of([step])("baac") == normalization.align([step], "baac")[0] == expected

@@ -24,7 +24,9 @@ from typing import Any, NoReturn
 
 from ..errors import ConversionError, FormatError, plural
 from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocabulary
+from ..vocabulary.normalization import Step
 from ..vocabulary.validation import VocabularyError
+from ..vocabulary.vocabulary import NO_TOKEN
 from . import tokens_and_merges as table
 from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
@@ -40,10 +42,11 @@ from .huggingface_text import (
     read_decoder,
     read_normalizer,
     read_post_processor,
+    steps_of,
 )
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
-from .pieces import piece_texts, text_or_none
+from .pieces import BYTE_TEXTS, piece_texts, text_or_none
 from .rank_merges import present_by_rank
 from .tokenmill_json import added_json, added_token
 from .unknown_files import model_kind
@@ -53,19 +56,25 @@ _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 _MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
 
 
-def assigned_ids(contents: Iterable[str], vocab: dict[str, int] | BpeTables) -> dict[str, int]:
+def assigned_ids(
+    contents: Iterable[str], vocab: dict[str, int] | BpeTables, from_highest: bool = False
+) -> dict[str, int]:
     """The ids that Hugging Face's reader gives to added tokens in the order of the file, whatever the file says.
 
+    from_highest: as before tokenizers 0.23, where new ids follow the highest one of the added tokens before.
+
     >>> assigned_ids(["<a>", "b", "<c>"], {"a": 0, "b": 7})
-    {'<a>': 2, 'b': 7, '<c>': 8}
+    {'<a>': 2, 'b': 7, '<c>': 3}
     """
     ids: dict[str, int] = {}
-    highest = -1
+    fresh = len(vocab)
     for content in contents:
         if content not in ids:
             known = vocab.get(content)
-            ids[content] = max(len(vocab), highest + 1) if known is None else known
-            highest = max(highest, ids[content])
+            ids[content] = fresh if known is None else known
+            fresh += known is None
+            if from_highest:
+                fresh = max(fresh, ids[content] + 1)
     return ids
 
 
@@ -166,7 +175,7 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
         for content, id in wanted.items():
             if id == vocabulary.unknown or id < highest or not only_needed:
                 table.put_added(vocab, content, id, "tokenizer.json")
-        if assigned_ids(contents, vocab) == wanted:
+        if assigned_ids(contents, vocab) == assigned_ids(contents, vocab, from_highest=True) == wanted:
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:
         for token in added:
@@ -298,7 +307,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
     normalizers = read_normalizer(root["normalizer"])
     splitting = PreTokenizer(root["pre_tokenizer"], mark_of(normalizers))
     byte_level = splitting.byte_level
-    mark = "" if byte_level else splitting.space_mark
+    mark = splitting.space_mark
     keep_start = (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
     if splitting.add_prefix_space == "first" and not all(step in keep_start for step in normalizers):
         root["pre_tokenizer"].unsupported(
@@ -316,6 +325,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
 
         tables = table.listed_tables(model["vocab"], model["merges"].expect(list), bad)
     added = _read_added(root["added_tokens"], tables)
+    _check_combinations(root, splitting, normalizers, tables, added)
     vocabulary = table.merged_vocabulary(tables, None if byte_level else mark, byte_fallback, added)
     all_bytes = byte_level and None not in map(tables.get, CHARACTERS)
     unknown_text = "" if all_bytes else model.get("unk_token", str, "")
@@ -329,7 +339,7 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         notes.append(
             "there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them without drop_unknown"
         )
-    return vocabulary(
+    made = vocabulary(
         split_patterns=tuple(splitting.split_patterns),
         whole_pretokens=model.get("ignore_merges", bool, False),
         unknown=unknown,
@@ -338,6 +348,33 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         notes=tuple(notes),
         template=template,
     )
+    sizes = memoryview(made.packed[1]).cast("I")
+    if unknown is not None and unknown < len(sizes) and sizes[unknown] != NO_TOKEN and unknown in made.event_numbers:
+        model["unk_token"].unsupported(f"merges join the unknown token, {show(unknown_text)}, to others")
+    return made
+
+
+def _check_combinations(
+    root: Json, splitting: PreTokenizer, normalizers: tuple[Step, ...], tables: BpeTables, added: list[AddedToken]
+) -> None:
+    """Unsupported for parts that the kernels have, but that give other ids or other text together in tokenizers."""
+    model, mark, of_bytes = root["model"], splitting.space_mark, {*map(tables.get, BYTE_TEXTS)}
+    if not model["byte_fallback"].value:
+        spelt = of_bytes != {None} or not {token.content for token in added}.isdisjoint(BYTE_TEXTS)
+        if spelt and any(step["type"].value == "ByteFallback" for step in steps_of(root["decoder"])):
+            root["decoder"].unsupported("it decodes tokens to bytes that they do not stand for in text")
+    elif of_bytes != {None}:
+        if mark and tables.get(mark) is None:
+            model["vocab"].unsupported(f"a space is {mark}, which has no token and becomes the tokens of its own bytes")
+        missing = map(tables.get, CHARACTERS) if splitting.byte_level else of_bytes if model["unk_token"].value else ()
+        if None in missing:
+            model["byte_fallback"].unsupported("tokenizers puts unknown tokens behind those of bytes")
+    if mark and ("Replace", " ", mark) not in normalizers:
+        for token, item in zip(added, root["added_tokens"], strict=True):
+            if token.normalized and (token.lstrip or token.rstrip or {" ", mark} & {*token.content}):
+                item.unsupported(f"it is found before spaces become {mark}, and tokenmill does not tell the two apart")
+    if model["ignore_merges"].value and any(t.single_word and tables.get(t.content) is not None for t in added):
+        root["added_tokens"].unsupported("a pretoken inside of a word can be a single_word token of the vocabulary")
 
 
 def _kind_of(model: Json) -> str:

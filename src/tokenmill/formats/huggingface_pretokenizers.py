@@ -22,7 +22,7 @@ from typing import Any, Literal
 from ..errors import ConversionError
 from ..split.names import is_plain_word
 from ..split.patterns import PATTERNS, PUNCTUATION
-from ..split.spelling import from_oniguruma, to_oniguruma
+from ..split.spelling import distinguishes, from_oniguruma, to_oniguruma
 from ..vocabulary import Normalization, Vocabulary
 from .file_content import Json, show
 from .huggingface_text import steps_of
@@ -44,8 +44,11 @@ class PreTokenizer:
         self.split_patterns: list[str] = []
         self.byte_level = False
         self.add_prefix_space: bool | Literal["first"] = False
-        self.space_mark = space_mark
-        for step in steps_of(node):
+        self._is_metaspace = False
+        steps = [*steps_of(node)]
+        # Tokens of bytes contain the mark itself, so the patterns see it too.
+        self.space_mark = "" if any(step["type"].value == "ByteLevel" for step in steps) else space_mark
+        for step in steps:
             self._read(step)
 
     def _read(self, node: Json) -> None:
@@ -55,12 +58,19 @@ class PreTokenizer:
                 f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"
             )
         if kind == "ByteLevel":
+            if self._is_metaspace:
+                node.unsupported(
+                    "ByteLevel comes after Metaspace, so the bytes are those of its mark instead of spaces"
+                )
             self.byte_level = True
             self.add_prefix_space = node.get("add_prefix_space", bool, True)
             if node.get("use_regex", bool, True):
                 self.split_patterns.append(PATTERNS["gpt2"])
         elif kind == "Metaspace":
-            self.space_mark = node["replacement"].expect(str)
+            mark = node["replacement"].expect(str)
+            if self._is_metaspace and mark != self.space_mark:
+                node.unsupported(f"{self.space_mark} stands for spaces already")
+            self.space_mark, self._is_metaspace = mark, True
             adds = node.get("add_prefix_space", bool, True)
             scheme = node.get("prepend_scheme", str, "always" if adds else "never")
             if scheme not in ("always", "first", "never"):
@@ -71,11 +81,13 @@ class PreTokenizer:
         elif kind == "Split":
             self.split_patterns += _split_patterns(node, self.space_mark)
         elif kind == "Digits":
-            self.split_patterns.append(r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+")
+            pattern = r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+"
+            self.split_patterns.append(_of_marked(pattern, self.space_mark, node))
         elif kind == "FixedLength":
             self.split_patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
         elif kind == "Punctuation":
-            self.split_patterns.append(_of_matches(PUNCTUATION, _behavior(node["behavior"], "Isolated"), node))
+            pattern = _of_marked(PUNCTUATION, self.space_mark, node)
+            self.split_patterns.append(_of_matches(pattern, _behavior(node["behavior"], "Isolated"), node))
         else:
             node.unsupported(f"the pre-tokenizer {kind!r} drops or changes text")
         if kind in ("ByteLevel", "Metaspace") and self.add_prefix_space is True and earlier:
@@ -99,10 +111,7 @@ def _split_patterns(node: Json, mark: str) -> list[str]:
             pattern = from_oniguruma(text)
         except ConversionError as error:
             holder["Regex"].unsupported(str(error))
-        if mark and (" " in text or mark in text or "\\s" in text.lower()):
-            holder["Regex"].unsupported(
-                f"the split pattern distinguishes spaces from {mark}, which tokenmill does not do"
-            )
+        _of_marked(pattern, mark, holder["Regex"])
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
         if mark and " " in text:
@@ -115,6 +124,13 @@ def _split_patterns(node: Json, mark: str) -> list[str]:
     if is_plain_word(pattern):  # these letters, and not the pattern that a Vocabulary takes them as the name of
         pattern = f"(?:{pattern})"
     return [_of_matches(pattern, _behavior(node["behavior"], ""), node)]
+
+
+def _of_marked(pattern: str, mark: str, node: Json) -> str:
+    """`pattern`, which sees `mark` for each space. Unsupported if it distinguishes the two."""
+    if len(mark) == 1 and distinguishes(pattern, " ", mark):
+        node.unsupported(f"the split pattern distinguishes spaces from {mark}, which tokenmill does not do")
+    return pattern
 
 
 def _of_matches(pattern: str, behavior: str, node: Json) -> str:

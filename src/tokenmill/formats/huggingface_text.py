@@ -106,15 +106,14 @@ def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, n
 def decoder_json(vocabulary: Vocabulary) -> dict[str, Any]:
     """The `decoder` section of a vocabulary whose alphabet is characters."""
     mark, strip_decoded = vocabulary.normalization.space_mark, vocabulary.normalization.strip_decoded
+    bytes_and_fuse: list[dict[str, Any]] = [{"type": "ByteFallback"}, {"type": "Fuse"}][not vocabulary.byte_tokens :]
     if not mark:
-        fuse = {"type": "Fuse"}
-        return {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, fuse]} if vocabulary.byte_tokens else fuse
+        return {"type": "Sequence", "decoders": bytes_and_fuse} if vocabulary.byte_tokens else {"type": "Fuse"}
     if strip_decoded == "token":
         return {"type": "Metaspace", "replacement": mark, "prepend_scheme": "always", "split": False}
     steps: list[dict[str, Any]] = [
         {"type": "Replace", "pattern": {"String": mark}, "content": " "},
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
+        *bytes_and_fuse,
     ]
     if strip_decoded:
         steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})

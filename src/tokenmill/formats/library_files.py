@@ -16,9 +16,9 @@ from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import to_token
-from .file_content import MAX_ID, Json
+from .file_content import MAX_ID, Json, show
 from .huggingface_text import steps_of
-from .pieces import BYTE, MARK, NORMAL, USER_DEFINED, Pieces, added_tokens, byte_of
+from .pieces import BYTE, MARK, NORMAL, USER_DEFINED, Pieces, added_tokens, byte_of, text_or_none
 
 _BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
 _MOST_GROWTH = 1_000
@@ -26,11 +26,17 @@ _MOST_GROWTH = 1_000
 
 def tokenizer_json_of_library(data: bytes, root: Json, kind: str, notes: Sequence[str]) -> Vocabulary:
     """The vocabulary of a tokenizer.json that tokenizers encodes with. root: the parsed file, perhaps without its tokens."""
+    _check_merges(data, root)
     model = LibraryModel(data, kind)
+    normalize = getattr(model.tokenizer.normalizer, "normalize_str", str)
     added = [
         AddedToken(token.content, id, *(getattr(token, flag) for flag in AddedToken._fields[2:]))
         for id, token in model.tokenizer.get_added_tokens_decoder().items()
     ]
+    if empty := [token.content for token in added if token.normalized and not normalize(token.content)]:
+        root["added_tokens"].fail(
+            f"nothing is left of {show(empty[0])} after the normalizer, which tokenizers cannot find"
+        )
     ids = model.tokenizer.get_vocab(with_added_tokens=False)
     if (highest := max(ids.values(), default=-1)) > MAX_ID:
         root["model"]["vocab"].fail(f"the id {highest} is not from 0 to {MAX_ID}")
@@ -69,6 +75,19 @@ def check_growth(root: Json) -> None:
             )
 
 
+def _check_merges(data: bytes, root: Json) -> None:
+    """FormatError for a merge that tokenizers ends the process for: it cuts as many bytes as the prefix has off the right part."""
+    if root["model"]["continuing_subword_prefix"].absent:
+        return
+    size = len(root["model"]["continuing_subword_prefix"].expect(str).encode())
+    for n, merge in enumerate(json.loads(data)["model"].get("merges") or ()):
+        right = (merge.split(" ") if isinstance(merge, str) else merge)[-1].encode()
+        if not (size <= len(right) and text_or_none(right[size:]) is not None):
+            Json(None, root.file, f"$.model.merges[{n}]").fail(
+                f"{show(merge)} does not end with a token that continues a word"
+            )
+
+
 def _vocabulary(
     model: LibraryModel, tokens: Sequence[bytes | None], added: Sequence[AddedToken], notes: Sequence[str]
 ) -> Vocabulary:
@@ -87,7 +106,10 @@ def _vocabulary(
 
 
 def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | None]:
-    """The bytes that the tokens of a tokenizer.json stand for in text. texts: as the file spells them."""
+    """The bytes that the tokens of a tokenizer.json stand for in text. texts: as the file spells them.
+
+    A token that would stand for nothing, such as one that is only a prefix, stands for its own spelling.
+    """
     model = root["model"]
     prefix, suffix = (model[name].value or "" for name in ("continuing_subword_prefix", "end_of_word_suffix"))
     begins = " " if prefix and kind == "WordPiece" else ""  # what a token without the prefix begins with
@@ -96,14 +118,16 @@ def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | N
     has_bytes = bool(model["byte_fallback"].value)
     stems = [text and text.removesuffix(suffix) for text in texts]
     ends = [" " if suffix and text and text.endswith(suffix) else "" for text in texts]
-    if any(step["type"].value == "ByteLevel" for step in steps_of(root["pre_tokenizer"])):
-        return [(token := to_token(stem or "")) and token + end.encode() for stem, end in zip(stems, ends, strict=True)]
-    if prefix:
+    byte_level = any(step["type"].value == "ByteLevel" for step in steps_of(root["pre_tokenizer"]))
+    if prefix and not byte_level:
         stems = [stem and (stem[len(prefix) :] if stem.startswith(prefix) else begins + stem) for stem in stems]
-    result: list[bytes | None] = []
-    for stem, end in zip(stems, ends, strict=True):
-        if stem and has_bytes and _BYTE_TOKEN.fullmatch(stem):
-            result.append(bytes([int(stem[3:5], 16)]))
-        else:
-            result.append((stem.replace(mark or " ", " ") + end).encode() if stem else None)
-    return result
+
+    def bytes_of(stem: str) -> bytes:
+        if byte_level:
+            return to_token(stem) or stem.encode()
+        if has_bytes and _BYTE_TOKEN.fullmatch(stem):
+            return bytes([int(stem[3:5], 16)])
+        return stem.replace(mark or " ", " ").encode()
+
+    named = zip(texts, stems, ends, strict=True)
+    return [(bytes_of(stem or "") + end.encode() or text.encode()) if text else None for text, stem, end in named]

@@ -11,7 +11,7 @@ from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.validation import EventError
 from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import BpeTables, tables_of
-from .file_content import MAX_ID, Json, place_tokens, show
+from .file_content import Json, place_tokens, show
 from .pieces import BYTE_TEXTS
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
@@ -34,7 +34,7 @@ def merged_vocabulary(
     contents, ids = {token.content.encode("utf-8", "replace") for token in added}, {token.id for token in added}
     apart = tables.place(mark, bytes_of)
     decode_only = {id: text for id, text in apart.items() if mark is not None or text not in contents}
-    named = {token.id for token in added if len(token.content) > 1 and 0 <= token.id <= MAX_ID}
+    named = {token.id for token in added if len(token.content) > 1 and tables.get(token.content) == token.id}
     try:
         *packed, events = tables.finish(decode_only, bytes_of, named)
     except ValueError as error:

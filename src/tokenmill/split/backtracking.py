@@ -7,6 +7,7 @@ backtracks for too long raises a PatternError, as in tiktoken.
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections.abc import Iterator
 
@@ -48,36 +49,36 @@ def to_regex(pattern: str) -> regex.Pattern:
         raise PatternError(f"the split pattern {shown(pattern)} is not a regular expression: {error}") from None
 
 
-def matches(compiled: regex.Pattern, text: str) -> Iterator[tuple[int, int]]:
-    """The matches as Rust's find_iter gives them: after an empty match, the search continues one character later.
+def matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
+    """The matches as Rust's find_iter gives them.
 
-    Raises TimeoutError after the processor time that SECONDS and SECONDS_PER_CHARACTER allow.
+    After an empty match, the search continues one character later. No empty match is directly after another match.
+    PatternError after the processor time that SECONDS and SECONDS_PER_CHARACTER allow.
     """
+    compiled, last, at = to_regex(pattern), 0, 0
     end = time.process_time() + SECONDS + SECONDS_PER_CHARACTER * len(text)
-    at = 0
-    while at <= len(text):
-        for found in compiled.finditer(text, at, timeout=max(1e-6, end - time.process_time())):
-            yield found.span()
-            if found.end() == found.start():
-                at = found.end() + 1
-                break
-        else:
-            return
+    try:
+        while at <= len(text):
+            for found in compiled.finditer(text, at, timeout=max(1e-6, end - time.process_time())):
+                if found.end() > last or not last:
+                    yield found.span()
+                last = found.end()
+                if found.end() == found.start():
+                    at = found.end() + 1
+                    break
+            else:
+                return
+    except TimeoutError:
+        raise PatternError(
+            f"the split pattern {shown(pattern)} takes too long on a text of {len(text):,} characters, cut up to "
+            f"character {last:,}: it can match there in too many ways. Rewrite it without "
+            "nested repetitions or alternatives that match the same text."
+        ) from None
 
 
 def cuts_of(pattern: str, text: str) -> list[int]:
     """Return the ends of a text's pretokens, in characters: at both ends of each match, and at the end of the text."""
-    cuts = {len(text)}
-    try:
-        for span in matches(to_regex(pattern), text):
-            cuts.update(span)
-    except TimeoutError:
-        raise PatternError(
-            f"the split pattern {shown(pattern)} takes too long on a text of {len(text):,} characters, cut up to "
-            f"character {max(cuts - {len(text)}, default=0):,}: it can match there in too many ways. Rewrite it without "
-            "nested repetitions or alternatives that match the same text."
-        ) from None
-    return sorted(cuts - {0})
+    return sorted({*itertools.chain(*matches(pattern, text)), len(text)} - {0})
 
 
 def pretokens_of(patterns: tuple[str, ...], text: str) -> list[str]:

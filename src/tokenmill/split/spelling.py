@@ -11,9 +11,24 @@ from array import array
 from typing import Literal
 
 from ..errors import ConversionError, PatternError
-from .alphabet import ANY, CATEGORIES, WHITE_SPACE, CharSet, membership, property_set
+from .alphabet import ANY, CATEGORIES, WHITE_SPACE, CharSet, NotRegular, membership, property_set
 from .syntax import Dialect, parse
-from .tree import NOTHING, Alternate, Around, Atomic, Chars, Concat, Group, Look, Node, Reference, Repeat, Start
+from .tree import (
+    NOTHING,
+    Alternate,
+    Around,
+    Atomic,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Node,
+    Reference,
+    Repeat,
+    Start,
+    all_sets,
+    is_condition,
+)
 
 ESCAPES = {9: r"\t", 10: r"\n", 13: r"\r"}
 SHORT = {(0, None): "*", (1, None): "+", (0, 1): "?"}  # by the bounds of a repetition
@@ -47,6 +62,18 @@ def canonical(pattern: str) -> str:
         return Spelling("rust").alternatives(parse(pattern))
     except PatternError:
         return pattern
+
+
+def distinguishes(pattern: str, a: str, b: str) -> bool:
+    """Whether the pretokens of a text may change where `a` replaces the character `b`.
+
+    >>> distinguishes(r"\\w+|\\W", " ", "_"), distinguishes(r"\\p{L}+", " ", "_")
+    (True, False)
+    """
+    try:
+        return any((ord(a) in each) != (ord(b) in each) for each in all_sets(parse(pattern)) if [*each.leaves()])
+    except (NotRegular, PatternError):
+        return True
 
 
 @functools.lru_cache(64)
@@ -109,7 +136,9 @@ class Spelling:
 
     def repeat(self, node: Repeat, after: str) -> str:
         body = self.atom(node.node)
-        if isinstance(node.node, Repeat | Look | Around | Start) or (
+        if self.dialect == "oniguruma" and is_condition(node.node):  # which it repeats only behind something
+            body = f"(?:(?:){body})"
+        elif isinstance(node.node, Repeat | Look | Around | Start) or (
             isinstance(node.node, Atomic) and body[:3] != "(?>"
         ):
             body = f"(?:{body})"

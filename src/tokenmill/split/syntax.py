@@ -42,6 +42,7 @@ from .tree import (
     as_look,
     expansions,
     folds_to_several,
+    is_condition,
 )
 
 Dialect = Literal["rust", "oniguruma"]
@@ -201,6 +202,10 @@ class Parser:
         bounds = self.bounds()
         if bounds is None:
             return node
+        if not self.rust and is_condition(node):
+            raise self.error("Oniguruma does not repeat a condition, such as (?=...) or \\b", start)
+        if isinstance(node, Concat) and len(node.parts) == 2 and node.parts[0] == Concat([]):
+            node = node.parts[1]  # with (?:) before it, Oniguruma does
         least, most = bounds
         if most is not None and most < least:
             raise self.error(f"the lower bound of the repetition {{{least},{most}}} exceeds its upper bound", start)
@@ -385,6 +390,8 @@ class Parser:
         return CharSet.chars(ord(char))
 
     def code(self, kind: str, start: int) -> int:
+        if not self.rust and (kind == "U" or (kind == "u" and self.peek("{"))):
+            raise self.error(f"\\{kind} with these digits is not a code point in Oniguruma", start)
         wrong = f"\\{kind} without the hexadecimal digits of a code point"
         if self.take("{"):
             digits = self.until("}", wrong, start)

@@ -6,6 +6,7 @@ The tree means the same whatever dialect it was read from; `syntax` reads it, `s
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 from .alphabet import ANY, CharSet, NotRegular, Ranges
 
@@ -88,6 +89,23 @@ class Start(Part):
 Node = Chars | Concat | Alternate | Repeat | Look | Atomic | Around | Group | Reference | Start  # a part of a pattern
 NOTHING = CharSet("not", ANY)
 NEWLINE = CharSet.chars(10)
+
+
+def all_sets(node: object) -> Iterator[CharSet]:
+    """Every set of characters in a tree, lookarounds included."""
+    if isinstance(node, CharSet):
+        yield node
+    for part in node if isinstance(node, list) else vars(node).values() if isinstance(node, Part) else ():
+        yield from all_sets(part)
+
+
+def is_condition(node: Node) -> bool:
+    """Whether a node, or one of its alternatives, is nothing but conditions."""
+    if isinstance(node, Alternate):
+        return any(map(is_condition, node.parts))
+    if isinstance(node, Concat):
+        return bool(node.parts) and all(map(is_condition, node.parts))
+    return isinstance(node, Look | Around | Start)
 
 
 def as_set(node: Node) -> CharSet | None:

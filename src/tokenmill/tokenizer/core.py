@@ -110,8 +110,8 @@ class Core:
         if not vocabulary.whole_pretokens:
             cache = learning_cache(merger, *vocabulary.packed)
         elif cache is None:
-            removed = vocabulary.removed
-            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed))
+            apart = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # what no whole pretoken is
+            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, apart) if apart else vocabulary.packed))
         if vocabulary.alphabet == "bytes":
             cache.set_cutter(
                 Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True)
@@ -136,13 +136,22 @@ class Core:
 
     @lazy
     def spelt(self) -> list[str | None]:
-        """Each token by id as Hugging Face spells it: bytes in the byte alphabet ("Ġlow"), added tokens as they are."""
-        from ..formats.byte_alphabet import to_text
-
-        spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
-        texts = [None if token is None else spell(token) for token in self.tokens]
+        """Each token by id as Hugging Face spells it: "Ġlow", or "▁low" and "<0x0A>"; added tokens as they are."""
+        texts = self._spelt_tokens()
         for token in self.vocabulary.added_tokens:
             texts[token.id] = token.content
+        return texts
+
+    def _spelt_tokens(self) -> list[str | None]:
+        from ..formats.byte_alphabet import to_text
+        from ..formats.pieces import piece_texts
+
+        if self.vocabulary.alphabet == "bytes":
+            texts = [None if token is None else to_text(token) for token in self.tokens]
+        else:
+            texts = piece_texts(self.vocabulary, self.tokens)
+        for id, token in self.vocabulary.decode_only:
+            texts[id] = token.decode(errors="replace")
         return texts
 
     @lazy
@@ -219,10 +228,10 @@ class Core:
             return 0, False
         for id in ids:
             token = self.text_decoder.token(id)
-            spaces = len(token) - len(token.lstrip(b" "))
+            spaces = 0 if id in self.never_stripped else len(token) - len(token.lstrip(b" "))
             if rule == "token":
                 return spaces, False
-            spaces = min(spaces, id not in self.never_stripped)
+            spaces = min(spaces, 1)
             left_out += spaces
             if token and (rule == "space" or spaces < len(token)):
                 return left_out, False
@@ -230,9 +239,15 @@ class Core:
 
     @lazy
     def never_stripped(self) -> frozenset[int | None]:
-        """SentencePiece leaves out a space that a piece has, not one of a byte token or of the unknown token."""
-        apart = (self.vocabulary.unknown, *self.vocabulary.byte_tokens)
-        return frozenset(apart if self.vocabulary.order == "scores" else ())
+        """SentencePiece leaves out a space that a piece has, not one of a byte token or of the unknown token.
+
+        The Metaspace decoder of tokenizers leaves out its mark, not a space that the file has itself.
+        """
+        vocabulary = self.vocabulary
+        if vocabulary.normalization.strip_decoded == "token":
+            spaced = {token.id for token in vocabulary.added_tokens if token.content.startswith(" ")}
+            return frozenset(spaced.union(id for id, token in vocabulary.decode_only if token.startswith(b" ")))
+        return frozenset((vocabulary.unknown, *vocabulary.byte_tokens) if vocabulary.order == "scores" else ())
 
     @lazy
     def without_text(self) -> frozenset[int]:

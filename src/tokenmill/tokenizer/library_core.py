@@ -39,8 +39,7 @@ class LibraryCore(Core):
         self._hidden = any(token.special and token.normalized for token in vocabulary.added_tokens)
         self._pattern = lru_cache(8)(_pattern_of)
 
-    @lazy
-    def spelt(self) -> list[str | None]:
+    def _spelt_tokens(self) -> list[str | None]:
         """Each token by id as its file spells it: "##ing", "\u2581the"."""
         model = self.model.tokenizer
         if self.model.library == "sentencepiece":
@@ -70,7 +69,8 @@ class LibraryCore(Core):
         if normalized:
             return self._after_normalizer.encode_with_offsets(self._normalize(text), plan)
         pieces = self._pieces(text, plan)
-        characters = np.array([piece[1:] for piece in pieces], np.int64).reshape(-1, 2)
+        # tokenizers counts the suffix of a word that becomes byte tokens, which is not in the text.
+        characters = np.array([piece[1:] for piece in pieces], np.int64).clip(max=len(text)).reshape(-1, 2)
         sizes = [len(character.encode()) for character in text] if not text.isascii() else [1] * len(text)
         starts = np.array([0, *accumulate(sizes)], np.int64)
         return Offsets([piece[0] for piece in pieces], starts[characters], characters, text)

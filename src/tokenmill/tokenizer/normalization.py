@@ -79,7 +79,7 @@ def align(steps: Iterable[Step], text: str) -> tuple[str, list[int], list[int]]:
         fresh, new_starts, new_ends, done = [], [], [], 0
         for start, end, new in _edits(text, *((step,) if isinstance(step, str) else step)):
             fresh += [text[done:start], new]
-            begin = starts[start]
+            begin = starts[start] if start < len(text) else ends[-1] if ends else 0
             new_starts += starts[done:start] + [begin] * len(new)
             new_ends += ends[done:start] + [ends[end - 1] if start < end else begin] * len(new)
             done = end
@@ -152,9 +152,9 @@ def joined_pairs() -> list[tuple[int, int, int]]:
 def _matches(pattern: str, text: str) -> Iterable[tuple[int, int]]:
     if (find := finder_of(pattern)) is not None:
         return find(text)
-    from ..split.backtracking import to_regex  # late: the regex module takes long to import
+    from ..split.backtracking import matches  # late: the regex module takes long to import
 
-    return (found.span() for found in to_regex(pattern).finditer(text))
+    return matches(pattern, text)
 
 
 def class_page(change: Change, steps: Sequence[Step], number: int) -> tuple[bytes, bytes]:

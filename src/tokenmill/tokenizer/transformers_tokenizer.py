@@ -59,29 +59,9 @@ class TokenTables:
         return to_hf(self.vocabulary)
 
     @lazy
-    def texts(self) -> list[str | None]:
-        """Each token by id as transformers spells it, with SentencePiece's mark for a space."""
-        vocabulary = self.vocabulary
-        texts = list(self.core.spelt)
-        if vocabulary.alphabet == "characters" and vocabulary.library is None:
-            mark = vocabulary.normalization.space_mark or " "
-            texts = [text and text.replace(" ", mark) for text in texts]
-            for byte, id in enumerate(vocabulary.byte_tokens):
-                if id is not None:
-                    texts[id] = f"<0x{byte:02X}>"
-            for token in vocabulary.added_tokens:
-                texts[token.id] = token.content
-        return texts
-
-    @lazy
-    def ids(self) -> dict[str, int]:
-        """The id of each token as transformers spells it."""
-        return {text: id for id, text in reversed([*enumerate(self.texts)]) if text is not None}
-
-    @lazy
     def spaces(self) -> np.ndarray:
         """Return the number of spaces that each token begins and ends with."""
-        texts = [text or "" for text in self.texts]
+        texts = [text or "" for text in self.core.spelt]
         space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
         counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
         return np.array(counts, np.int64).reshape(-1, 2)
@@ -156,7 +136,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             known, special = added.get(token.content), token.special or special_tokens
             if not token.content or (known and known.special >= special):
                 continue
-            id = self.tables.ids.get(token.content, next_id)
+            id = self.tables.core.ids_by_spelling.get(token.content, next_id)
             next_id = max(next_id, id + 1)
             flags = {name: getattr(token, name) for name in _FLAGS} | {"special": special}
             added[token.content] = new[token.content] = AddedToken(token.content, id, **flags)
@@ -195,10 +175,10 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return size
 
     def __len__(self) -> int:
-        return len(self.tables.ids)
+        return len(self.tables.core.ids_by_spelling)
 
     def get_vocab(self) -> dict[str, int]:
-        return dict(self.tables.ids)
+        return dict(self.tables.core.ids_by_spelling)
 
     @property
     def added_tokens_decoder(self) -> dict[int, Any]:
@@ -206,11 +186,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return {token.id: _rust_token(token) for token in tokens}
 
     def _convert_token_to_id_with_added_voc(self, token: str) -> Any:
-        id = self.tables.ids.get(token)
+        id = self.tables.core.ids_by_spelling.get(token)
         return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
 
     def _convert_id_to_token(self, index: int) -> str | None:
-        return self.tables.texts[index] if 0 <= index < self.vocabulary.n_vocab else None
+        return self.tables.core.spelt[index] if 0 <= index < self.vocabulary.n_vocab else None
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         if isinstance(ids, int):
@@ -223,7 +203,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _items(self, pair: bool, add_special_tokens: bool) -> tuple[tuple[str | int, int], ...]:
         """The items that a row consists of."""
-        template = self.vocabulary.template.of_tokens(self.tables.ids if add_special_tokens else ())
+        template = self.vocabulary.template.of_tokens(self.tables.core.ids_by_spelling if add_special_tokens else ())
         return template.pair if pair else template.single
 
     # Encoding
@@ -265,7 +245,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
         texts = self._encode_texts(batch, of.is_split_into_words, plan, offsets or of_chat)
         items = self._items(False, of.add_special_tokens)
-        columns = [self.tables.ids[item] if isinstance(item, str) else None for item, _ in items]
+        columns = [self.tables.core.ids_by_spelling[item] if isinstance(item, str) else None for item, _ in items]
         sample = np.arange(len(batch))
         if truncates:
             room = max(0, (of.max_length or 0) - sum(id is not None for id in columns))

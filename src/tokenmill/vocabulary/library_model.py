@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, TypeVar
 
 from ..errors import require
@@ -92,16 +93,21 @@ class LibraryModel:
 def _without_control_tokens(data: bytes) -> bytes:
     """The content of a tokenizer.json whose control tokens have, in the vocabulary, names that no text spells.
 
-    tokenizers takes a control token that is in the vocabulary for an ordinary token too. Tokens that merges make stay.
+    tokenizers takes a control token that is in the vocabulary for an ordinary token too. Tokens that merges make or join stay, and
+    those of one character.
     """
     import json
 
     root = json.loads(data)
     model, vocab = root["model"], root["model"]["vocab"]
-    if "merges" in model:
-        return data
     control = {token["content"] for token in root.get("added_tokens") or () if token.get("special")}
     control -= {model.get("unk_token")}
+    if "merges" in model:
+        if not model.get("ignore_merges"):
+            return data
+        pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
+        control = {text for text in control if len(text) > 1}
+        control -= {*chain(*pairs), *map("".join, pairs)}
     hidden = f"\0{os.urandom(16).hex()}"
     if isinstance(vocab, list):
         control &= {text for text, _ in vocab}

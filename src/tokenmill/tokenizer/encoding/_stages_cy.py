@@ -256,7 +256,7 @@ class Stages:
         code: cython.Py_ssize_t
         while token.start < length:
             start = token.start if token.start > at else at
-            if not self.record(state, start, token.end, ADDED_TOKEN):
+            if not self.record(state, token.start, token.end, ADDED_TOKEN):
                 return NO_MEMORY
             if state.may_wait:
                 code = self.wait(state, text, start, length)

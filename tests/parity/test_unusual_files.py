@@ -1,0 +1,197 @@
+"""Ids, text and offsets of small tokenizer.json files with unusual combinations of parts, equal to those of tokenizers."""
+
+import json
+
+import pytest
+import tokenizers
+
+import tokenmill
+from tokenmill.errors import FormatError
+
+MARK = "\u2581"
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+ALPHABET = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+LLAMA_DECODER = {"type": "Sequence", "decoders": [{**REPLACE, "pattern": {"String": MARK}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]}  # fmt: skip
+FUSE = {"type": "Fuse"}
+
+
+def decoder(mark):
+    return {"type": "Sequence", "decoders": [{**REPLACE, "pattern": {"String": mark}, "content": " "}, FUSE]}
+
+
+def metaspace(scheme="never", split=False):
+    return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": split}
+
+
+def sequence(*steps):
+    return {"type": "Sequence", "pretokenizers": list(steps)}
+
+
+def document(
+    vocab, merges=(), added=(), normalizer=None, pre_tokenizer=None, decoder=None, post_processor=None, **model
+):
+    """A tokenizer.json. vocab: texts, or ids by text. added: rows of an id, a content and flags."""
+    vocab = vocab if isinstance(vocab, dict) else {text: id for id, text in enumerate(vocab)}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    bpe = {
+        "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+        "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": vocab, "merges": [list(m) for m in merges],
+    }  # fmt: skip
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "normalizer": normalizer, "pre_tokenizer": pre_tokenizer,
+        "added_tokens": [{"id": id, "content": text, **flags, **dict.fromkeys(names, True)} for id, text, *names in added],
+        "post_processor": post_processor, "decoder": decoder, "model": bpe | model,
+    }  # fmt: skip
+
+
+def template(id, content):
+    single = [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": content, "type_id": 0}}]
+    names = {content: {"id": content, "ids": [id], "tokens": [content]}}
+    return {"type": "TemplateProcessing", "single": single, "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}], "special_tokens": names}  # fmt: skip
+
+
+FILES = {
+    "ByteLevel after Metaspace": document(ALPHABET, pre_tokenizer=sequence(metaspace(), BYTE_LEVEL), decoder=BYTE_LEVEL),
+    "a split at the mark, as bytes": document(
+        [*ALPHABET, "aâ"], [("a", "â")], normalizer=REPLACE, decoder=BYTE_LEVEL,
+        pre_tokenizer=sequence({"type": "Split", "pattern": {"String": MARK}, "behavior": "Isolated", "invert": False}, BYTE_LEVEL),
+    ),
+    "a split that sees the mark as a symbol": document(
+        [MARK, "a", "b", f"{MARK}b"], [(MARK, "b")], normalizer=REPLACE, decoder=decoder(MARK), unk_token="a",
+        pre_tokenizer={"type": "Split", "pattern": {"Regex": r"\p{S}"}, "behavior": "Isolated", "invert": False},
+    ),
+    "two marks": document(
+        [MARK, "_", "a", "b"], pre_tokenizer=sequence(metaspace(), metaspace() | {"replacement": "_"}), decoder=decoder("_"), unk_token="a",
+    ),
+    "punctuation as the mark": document(
+        ["_", "a", "b", "_b"], [("_", "b")], decoder=decoder("_"), unk_token="a",
+        pre_tokenizer=sequence(metaspace() | {"replacement": "_"}, {"type": "Punctuation", "behavior": "Isolated"}),
+    ),
+    "a mark without a token": document(["a", "b", *BYTES], normalizer=REPLACE, decoder=LLAMA_DECODER, byte_fallback=True),
+    "bytes without a token behind an unknown one": document(
+        ["<unk>", "a", *BYTES[:0x80]], decoder={"type": "Sequence", "decoders": [{"type": "ByteFallback"}, FUSE]},
+        byte_fallback=True, unk_token="<unk>",
+    ),
+    "byte fallback of the byte alphabet": document(
+        ["<unk>", *(text for text in ALPHABET if text not in "ab"), *BYTES], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
+        byte_fallback=True, unk_token="<unk>",
+    ),
+    "merges of the unknown token": document(["a", "b", "aa", " "], [("a", "a")], decoder=FUSE, unk_token="a"),
+    "an id of two tokens": document({"a": 0, "b": 1, "c": 4, "é": 7, " ": 3}, added=[(5, "<x>"), (6, "<y>"), (7, "<z>")], decoder=FUSE, unk_token="b"),
+    "numbers behind an added token of the vocabulary": document(
+        {"a": 0, "b": 1, "<s>": 7, " ": 2}, added=[(7, "<s>"), (4, "<x>")], decoder=FUSE, unk_token="b"
+    ),
+    "a byte token that is a whole pretoken": document(
+        [*BYTES, "b", "a", MARK], pre_tokenizer=metaspace(split=True), decoder=LLAMA_DECODER, byte_fallback=True, ignore_merges=True,
+    ),
+    "a decoder of bytes that are not": document(
+        ["a", "b", "<0x41>", MARK], added=[(2, "<0x41>")], normalizer=REPLACE, decoder=LLAMA_DECODER, unk_token="a",
+    ),
+    "an added mark before Metaspace": document(
+        ["a", "b", MARK], added=[(2, MARK, "normalized")], pre_tokenizer=metaspace("always"), decoder=decoder(MARK), unk_token="a",
+    ),
+    "white space behind an added token before Metaspace": document(
+        ["a", "b", MARK, f"{MARK}{MARK}"], [(MARK, MARK)], added=[(4, "<x>", "normalized", "rstrip")],
+        pre_tokenizer=metaspace("always"), decoder=decoder(MARK), unk_token="a",
+    ),
+    "an added space in a Metaspace decoder": document(
+        ["a", "b", MARK], added=[(3, " a")], pre_tokenizer=metaspace(), decoder=metaspace("always"), unk_token="a",
+    ),
+    "a word that is a whole pretoken": document(
+        [*ALPHABET, "<x>"], added=[(256, "<x>", "single_word"), (257, "zz")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL, ignore_merges=True,
+    ),
+    "white space that two added tokens take in": document(
+        ALPHABET, added=[(256, "<x>", "rstrip"), (257, "  ")], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
+    ),
+    "a template with the name of a byte": document(
+        [*BYTES, MARK], added=[(257, "\x01", "special")], pre_tokenizer=metaspace(), decoder=LLAMA_DECODER, byte_fallback=True,
+        post_processor=template(257, "\x01"),
+    ),
+    "a template with a normalized token": document(
+        ["a", "b"], added=[(2, "<x>", "normalized")], normalizer={"type": "Prepend", "prepend": "a"},
+        pre_tokenizer={"type": "Whitespace"}, decoder=FUSE, unk_token="a", post_processor=template(2, "<x>"),
+    ),
+    "a token that is only a suffix": document(
+        ["</w>", "a", "a</w>", "b", "b</w>"], decoder={"type": "BPEDecoder", "suffix": "</w>"}, end_of_word_suffix="</w>",
+        unk_token="a", ignore_merges=True,
+    ),
+    "bytes of a suffix": document(
+        ["a", *BYTES], pre_tokenizer={"type": "WhitespaceSplit"}, decoder={"type": "ByteFallback"}, end_of_word_suffix="</w>", byte_fallback=True,
+    ),
+}  # fmt: skip
+TEXTS = (
+    "", "a", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
+    "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40,
+)  # fmt: skip
+
+
+@pytest.fixture(params=FILES)
+def pair(request, tmp_path):
+    """A tokenizer, and that of tokenizers."""
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(FILES[request.param]))
+    return tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
+
+
+def test_all_methods_give_what_tokenizers_does(pair):
+    tok, theirs = pair
+    for text in TEXTS:
+        expected = theirs.encode(text, add_special_tokens=False)
+        ids = tok.encode(text, allowed_special="all")
+        assert ids == expected.ids, text
+        assert tok.encode(text, allowed_special="all", add_special_tokens=True) == theirs.encode(text).ids
+        assert tok.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+        if MARK not in theirs.to_str():  # the offsets of an added mark differ, as the documentation says
+            offsets = [[min(place, len(text)) for place in span] for span in expected.offsets]
+            assert tok.encode_with_offsets(text, allowed_special="all").characters.tolist() == offsets, text
+
+
+def test_a_saved_decoder_makes_no_bytes_of_names(tmp_path):
+    file = document(["<unk>", " ", MARK, "a"], added=[(4, "<0x41>")], pre_tokenizer=metaspace("always"), unk_token="<unk>",
+                    decoder=metaspace("never"))  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+    tok = tokenmill.load(tmp_path / "tokenizer.json")
+    tok.save(tmp_path / "saved")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "saved" / "tokenizer.json"))
+    assert tokenmill.load(tmp_path / "saved").decode([4, 3]) == theirs.decode([4, 3]) == tok.decode([4, 3]) == "<0x41>a"
+
+
+def test_control_tokens_of_the_vocabulary_stay_text_in_the_library(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    white = {"type": "WhitespaceSplit"}
+    file = document(["<", "s", ">", "<s>"], added=[(3, "<s>", "special")], pre_tokenizer=white, ignore_merges=True)
+    path.write_text(json.dumps(file))
+    with pytest.warns(UserWarning, match="dropped"):
+        tok = tokenmill.load(path, drop_unknown=True)
+    assert tok.encode_ordinary("<s> s") == [0, 1, 2, 1] and tok.encode("<s> s", allowed_special="all") == [3, 1]
+
+
+@pytest.mark.parametrize(
+    "file, message",
+    [
+        (document(["a", "##b", "c", "ac"], [("a", "c")], continuing_subword_prefix="##"), r"merges\[0\]: .*does not end with"),
+        (
+            document(["a"], added=[(1, "\t", "normalized")], pre_tokenizer={"type": "Whitespace"},
+                     normalizer={"type": "Strip", "strip_left": True, "strip_right": True}),
+            r"added_tokens: nothing is left of '\\t'",
+        ),
+    ],
+)  # fmt: skip
+def test_files_that_tokenizers_cannot_run_are_refused(tmp_path, file, message):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(file))
+    with pytest.raises(FormatError, match=message):
+        tokenmill.load(path)
+
+
+def test_tokens_are_spelt_as_tokenizers_does(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    file = document(
+        [*BYTES, MARK, "a", f"{MARK}a"], [(MARK, "a")], normalizer=REPLACE, decoder=LLAMA_DECODER, byte_fallback=True
+    )
+    path.write_text(json.dumps(file))
+    tok, theirs = tokenmill.load(path), tokenizers.Tokenizer.from_file(str(path))
+    assert tok.get_vocab() == theirs.get_vocab() and len(tok.get_vocab()) == 259
+    assert tok.token_to_id(f"{MARK}a") == 258 == tok.token_to_id(b" a") and tok.id_to_token(65) == "<0x41>"
