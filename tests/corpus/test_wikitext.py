@@ -291,6 +291,8 @@ def test_any_pile_of_latex_is_read_or_refused(parts):
         ("<ol><li>a<ul><li>b</ul><li>c</ol><h3>H</h3>d", "1. a\n- b\n2. c\n\n### H\n\nd"),
         ("10<sup>-6</sup> m<sub>e</sub> 1<sup>er</sup>", "10⁻⁶ mₑ 1er"),
         ("<ul><li></li></ul><h2> </h2>x<li>", "x"),
+        ("<ul><li>&nbsp;</li></ul><h2>\t</h2>x<ol><li>&nbsp;", "x"),
+        ("<table><tr><td>" * 20_000 + "x", "x"),  # in time linear in the depth
         ("a <b>b</b><i>c</i> &amp; &lt;d&gt; &eacute;", "a bc & <d> é"),
         ("<script>x</script><style>y</style>z<!-- c --><img alt='w'>", "z"),
         ("<a href='http://x'>link</a> <code>x  =  1</code>", "link x = 1"),
