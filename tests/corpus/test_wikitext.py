@@ -84,6 +84,22 @@ def test_constructs(wikitext, plain):
         ("{{quote|To be.|Hamlet}}", "To be.\n— Hamlet"),
         ("{{lang|fr|x{{refn|gone}}y}}", "xy"),
         ("{{columns-list|colwidth=20em|\n* [[a|b]]\n* c\n}}", "- b\n- c"),
+        (
+            "5.98{{e|24}} kg, 3.3{{e|-20}}, {{US$|2 billion}}, {{£|5|1929}}",
+            "5.98 × 10²⁴ kg, 3.3 × 10⁻²⁰, US$2 billion, £5",
+        ),
+        ("A{{music|flat}} and C{{Music|sharp}}, 10{{smsup|−27}}", "A♭ and C♯, 10⁻²⁷"),
+        (
+            "le {{1er}} mai, au XIX{{e}} et au {{s-|XX}}, {{unité|5|km|2}}",
+            "le 1er mai, au XIXe et au XXe siècle, 5 km²",
+        ),
+        ("{{unité|90|km|/|h}} le {{date|14|juillet|1789}}", "90 km/h le 14 juillet 1789"),
+        ("{{birth date|14|9|16}}, {{date|12|2|1809}}", "September 16, 14, 12 February 1809"),
+        (
+            "{{lien|trad=Foo|fr=Machin}}, {{нп5|Цель|текст||x}}, {{нп5|Цель|||x}}, {{le|甲|A}}, {{le|甲|A|乙}}",
+            "Machin, текст, Цель, 甲, 乙",
+        ),
+        ('{{"|Ja.}} {{Zitat|Nein.|Autor=A}}', "„Ja.“\nNein.\n— A"),
     ],
 )
 def test_templates_that_bear_text(wikitext, plain):
@@ -102,6 +118,7 @@ def test_templates_that_bear_text(wikitext, plain):
         ("東京（{{foo}}）は", "東京は"),
         ("* {{foo}}\n* {{foo}}, {{bar}}.\nkept", "kept"),
         ("word{{foo}}word", "wordword"),
+        ("4. {{foo}}. End.{{foo}}. And ...{{foo}}.", "4. End. And ..."),
     ],
 )
 def test_nothing_ugly_is_left_where_something_was_dropped(wikitext, plain):
@@ -274,6 +291,8 @@ def test_any_pile_of_latex_is_read_or_refused(parts):
         ("<ol><li>a<ul><li>b</ul><li>c</ol><h3>H</h3>d", "1. a\n- b\n2. c\n\n### H\n\nd"),
         ("10<sup>-6</sup> m<sub>e</sub> 1<sup>er</sup>", "10⁻⁶ mₑ 1er"),
         ("<ul><li></li></ul><h2> </h2>x<li>", "x"),
+        ("<ul><li>&nbsp;</li></ul><h2>\t</h2>x<ol><li>&nbsp;", "x"),
+        ("<table><tr><td>" * 20_000 + "x", "x"),  # in time linear in the depth
         ("a <b>b</b><i>c</i> &amp; &lt;d&gt; &eacute;", "a bc & <d> é"),
         ("<script>x</script><style>y</style>z<!-- c --><img alt='w'>", "z"),
         ("<a href='http://x'>link</a> <code>x  =  1</code>", "link x = 1"),

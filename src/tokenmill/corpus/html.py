@@ -41,14 +41,18 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
     segments: list[Segment] = []
     prose: list[str] = []
     node = body.child if body is not None else None
-    above: list[tuple[Any, int]] = []  # the elements that hold `node`, outermost first, with the places of their marks
+    # The elements that hold `node`, outermost first, with the places of their marks and what `seen` was there.
+    above: list[tuple[Any, int, int]] = []
+    seen = 0  # texts that are not blank, and code blocks
     items: list[int] = []  # of each open list, the items so far; -1 where they have no numbers
     while node is not None:
         tag = node.tag
         if tag == "-text":
             prose.append(node.text_content or "")
+            seen += bool(prose[-1].strip())
         elif tag == "pre":
             code = node.text(deep=True).strip("\n")
+            seen += 1
             _end_prose(prose, segments)
             if code.strip() and keep_code:
                 segments.append(Segment(code.rstrip(), verbatim=True))
@@ -56,12 +60,13 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
                 removed["tag: pre"] += 1
         elif tag in ("sup", "sub"):
             prose.append(script_text(tag, node.text(deep=True)))
+            seen += bool(prose[-1].strip())
         elif tag in DROPPED:
             removed[f"tag: {tag}"] += 1
         elif not tag.startswith(("-", "!")):
             prose.append(_end_of(tag, len(items)) or (" " if tag in ("td", "th") else ""))
             if node.child is not None:
-                above.append((node, len(prose)))
+                above.append((node, len(prose), seen))
                 prose.append(HEADINGS.get(tag, "") if tag != "li" else _item(items))
                 if tag in LISTS:
                     items.append(0 if tag == "ol" else -1)
@@ -69,14 +74,10 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
                 continue
         following = node.next
         while following is None and above:  # the end of the elements whose last child this was
-            node, mark = above.pop()
+            node, mark, before = above.pop()
             if node.tag in LISTS:
                 items.pop()
-            if (
-                prose[mark:]
-                and prose[mark].startswith(MARK)
-                and not "".join(prose[mark + 1 :]).strip(LINE + PARAGRAPH + " \n")
-            ):
+            if seen == before:
                 prose[mark] = ""  # a heading or an item without text
             prose.append(_end_of(node.tag, len(items)))
             following = node.next

@@ -6,6 +6,7 @@ second markup language. So a formula that can be read on one line becomes text.
 
 from __future__ import annotations
 
+import html
 import re
 from html.entities import html5
 
@@ -73,7 +74,7 @@ def raised(text: str, table: dict[int, int], sign: str) -> str:
     >>> raised("-2", SUPERSCRIPTS, "^"), raised("max", SUBSCRIPTS, "_"), raised("θ", SUBSCRIPTS, "_")
     ('⁻²', 'ₘₐₓ', '_θ')
     """
-    text = text.strip()
+    text = html.unescape(text).strip()
     if text and all(ord(letter) in table for letter in text):
         return text.translate(table)
     return sign + (text if len(text) == 1 else f"({text})") if text else ""

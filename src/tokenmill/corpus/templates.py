@@ -228,12 +228,16 @@ def _chemical(arguments: Arguments) -> str:
     return text
 
 
+ACCIDENTALS = {"flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮"}
 MONTHS = "January February March April May June July August September October November December".split()
 
 
 def _date(arguments: Arguments) -> str:
-    """{{birth date|1809|2|12}} is "February 12, 1809"; with df=y "12 February 1809"; words stay as they are."""
+    """{{birth date|1809|2|12}} is "February 12, 1809"; with df=y, or written as 12|2|1809, "12 February 1809"; words stay as they are."""
     parts = arguments.positional[:3]
+    day_first = len(parts) == 3 and len(parts[0]) < 3 < len(parts[2])
+    if day_first:
+        parts.reverse()
     if not parts or not parts[0].isdecimal():
         return arguments.at(0)
     month = parts[1] if len(parts) > 1 else ""
@@ -241,7 +245,7 @@ def _date(arguments: Arguments) -> str:
         month = MONTHS[int(month) - 1]
     if len(parts) < 3:
         return f"{month} {parts[0]}".strip()
-    if arguments.named.get("df"):
+    if day_first or arguments.named.get("df"):
         return f"{parts[2]} {month} {parts[0]}"
     return f"{month} {parts[2]}, {parts[0]}"
 
@@ -255,10 +259,9 @@ def _as_of(arguments: Arguments) -> str:
 
 
 def _quotation(arguments: Arguments) -> str:
-    text = arguments.first("text", "quote", "quotetext", "1")
-    by = next(
-        (arguments.named[n] for n in ("author", "sign", "by", "source") if arguments.named.get(n)), arguments.at(1)
-    )
+    text = arguments.first("text", "quote", "quotetext", "1", "Text", "texto", "testo")
+    names = ("author", "sign", "by", "source", "Autor", "autor", "autore")
+    by = next((arguments.named[name] for name in names if arguments.named.get(name)), arguments.at(1))
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
@@ -276,7 +279,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
         italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
         tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link midsize flag
         flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
-        zh-hant keep kern nihongo2"""),
+        zh-hant keep kern nihongo2 track_gauge railgauge comment s ruby ルビ 仮リンク"""),
     (lambda a: a.at(1) or a.named.get("text", ""),
         "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
     (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
@@ -292,19 +295,34 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_fraction, "frac sfrac fraction frac2"),
     (_chemical, "chem chem2 chemical_formula"),
     (_date, """
-        date dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
+        date date- dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
         start_date_and_age bda dda"""),
     (_as_of, "as_of asof"),
     (lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}".strip() if a.at(2) else f"{a.at(0)} {a.at(1)}".strip(),
         "oldstyledate oldstyledatedy oldstyledateny"),
     (_quotation, """
         quote quotation blockquote block_quotation cquote bquote poemquote poem_quote verse centered_pull_quote
-        quote_without_source"""),
+        quote_without_source zitat cita citazione citação cytat"""),
     (_ship, """
         ship uss hms hmas hmcs hmnzs hmhs rms ss mv ms sms usns uscgc usrc usat hnlms rfa rv sv tss ps css ins jds"""),
     (lambda a: f"{a.at(0)}-class {a.at(1)}".strip(), "sclass sclass- sclass2 sclass2-"),
-    (lambda a: f"<sup>{_text(a)}</sup>", "sup superscript"),
+    (lambda a: f"<sup>{_text(a)}</sup>", "sup superscript smsup"),
     (lambda a: f"<sub>{_text(a)}</sub>", "sub subscript"),
+    # A link to a page that only another wiki has, in Chinese, Russian and French; numbers and quotes in French and German.
+    (lambda a: a.at(2) or a.at(0), "le link-en link-ja link-de link-fr link-ko link-ru"),
+    (lambda a: a.at(1) or a.at(0), "не_переведено не_переведено_5 нп3 нп4 нп5"),
+    (lambda a: a.first("texte", "fr"), "lien"),
+    (lambda a: f"{a.at(0)} {a.at(1)}{raised(a.at(2), SUPERSCRIPTS, '')}{a.at(3)}".strip(), "unité"),
+    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle", "s-"),
+    ("„…“", '"'),
+    (lambda a: ACCIDENTALS.get(a.at(0).lower(), ""), "music"),
+    (lambda a: f" × 10{raised(a.at(0), SUPERSCRIPTS, '^')}" if a.at(0) else "e", "e"),
+    ("/…/", "ipaslink"),
+    ("[…]", "ipablink"),
+    ("US$…", "us$ usd"),
+    ("£…", "£ gbp"),
+    ("€…", "€ euro"),
+    ("A$…", "a$ aud"),
     ("c. …", "circa c. ca. ca"),
     ("fl. …", "fl. floruit"),
     ("⟨…⟩", "angbr angbr_ipa angle_bracket angular_brackets"),
@@ -318,8 +336,8 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (" · ", "· •  dot middot bull bullet bold_middot dotw ·w •w"),
 )  # fmt: skip
 _SIGNS = """
-    !:| pipe:| =:= equal:= equals:= 's:’s ':' apostrophe:' okina:ʻ pi:π sharp:♯ music/sharp:♯ flat:♭ music/flat:♭ rarr:→
-    right_arrow:→ yields:→ eqm:⇌ deg:° degree:° ndash:– endash:– en_dash:– nsndns:– –:– mdash:— emdash:— em_dash:— mdashb:— —:—
+    !:| pipe:| =:= equal:= equals:= 's:’s ':' apostrophe:' okina:ʻ pi:π sharp:♯ flat:♭ natural:♮ rarr:→
+    right_arrow:→ yields:→ eqm:⇌ deg:° degree:° er:er re:re 1er:1er 1re:1re ndash:– endash:– en_dash:– nsndns:– –:– mdash:— emdash:— em_dash:— mdashb:— —:—
 """
 _ROWS = [*_TABLE, *((pair.rpartition(":")[2], pair.rpartition(":")[0]) for pair in _SIGNS.split())]
 _RENDERERS = {

@@ -88,7 +88,7 @@ _PARENTHESES = re.compile(rf"([(（])([^()（）\n]*{MARK}[^()（）\n]*)([)）]
 _EMPTY_PART = re.compile(
     rf"[\s{MARK}'\"“”/–-]*(?:(?:or|and|also|from|in|pronounced|IPA|listen|help|info|see|cf\.?|e\.g\.?|lit\.?|i\.e\.?)\b:?[\s{MARK}]*)*[\s{MARK}:]*"
 )
-_AFTER_STOP = re.compile(rf"[,;:][ \t]*{MARK}+[ \t]*(?=[,;.)])")
+_AFTER_STOP = re.compile(rf"[,;:][ \t]*{MARK}+[ \t]*(?=[,;.)])|\.[ \t]*{MARK}+[ \t]*(?=\.(?!\.))")
 _BEFORE_STOP = re.compile(rf"[ \t\xa0]*{MARK}+[ \t]*(?=[,.;:!?)\]])")
 _AFTER_BRACKET = re.compile(rf"(?<=[(\[])[ \t]*{MARK}+[ \t]*")
 _ELSEWHERE = re.compile(rf"[ \t]*{MARK}[ \t{MARK}]*")

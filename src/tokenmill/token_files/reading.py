@@ -17,7 +17,7 @@ from ..errors import FormatError, OptionName, UsageError, plural, require, sugge
 from ..jobs.in_order import map_in_order
 from ..vocabulary.lazy import lazy
 from .bounds import READERS, Bounds, read_npy
-from .formats import AHEAD, FORMATS, mapped
+from .formats import AHEAD, BLOCK, FORMATS, mapped
 from .settings import COPY, ROLES, BlockHashes, Metadata, metadata_path
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TokenFile:
             _check_sizes(self.path, self.metadata)
         ids, bounds = _opened(self.path, self.metadata, self._dtype)
         if bounds is not None:
-            _check_bounds(FORMATS[self.format].paths(self.path)[:2][-1], ids, bounds)
+            _check_offsets(FORMATS[self.format].paths(self.path)[:2][-1], ids, bounds.offsets)
         return ids, bounds
 
     def __getstate__(self) -> dict[str, Any]:
@@ -66,14 +66,18 @@ class TokenFile:
         return self._contents[1] is not None
 
     @lazy
-    def _bounds(self) -> Bounds:
-        """The offsets, read as they are asked for; those of one document where they are not known."""
+    def _offsets(self) -> np.ndarray:
+        """The offsets; those of one document where they are not known."""
         ids, bounds = self._contents
-        return Bounds.of(np.array([0, len(ids)])) if bounds is None else bounds
+        return np.array([0, len(ids)]) if bounds is None else bounds.offsets
 
     @property
     def offsets(self) -> np.ndarray | None:
-        return self._bounds.array if self._divided else None
+        return self._offsets if self._divided else None
+
+    def offset_blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
+        """The offsets of the documents from `first` up to `last`, of some at a time: one number more than those."""
+        return (self._offsets[start : min(start + BLOCK, last) + 1] for start in range(first, last, BLOCK))
 
     @property
     def format(self) -> str:
@@ -107,7 +111,7 @@ class TokenFile:
 
         Raises FormatError after the last block if their hash is wrong.
         """
-        return self._hashed("lengths", map(np.diff, self._bounds.blocks(0, len(self))))
+        return self._hashed("lengths", map(np.diff, self.offset_blocks(0, len(self))))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
         """The blocks, hashed by another thread, some ahead of the caller."""
@@ -142,7 +146,7 @@ class TokenFile:
 
     def __len__(self) -> int:
         """The number of documents."""
-        return len(self._bounds) - 1
+        return len(self._offsets) - 1
 
     @overload
     def __getitem__(self, number: SupportsIndex) -> np.ndarray: ...
@@ -158,12 +162,12 @@ class TokenFile:
             raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"document {index} of {self.path}, which has {len(self):,}")
-        begin, end = self._bounds.between(index % len(self), index % len(self) + 2)
+        begin, end = self._offsets[index % len(self) :][:2]
         return self._text_of(self.ids[begin:end])
 
     def __iter__(self) -> Iterator[np.ndarray]:
         """The ids of each document in order, without the tokens before and after."""
-        for block in self._bounds.blocks(0, len(self)):
+        for block in self.offset_blocks(0, len(self)):
             for begin, end in itertools.pairwise(block.tolist()):
                 yield self._text_of(self.ids[begin:end])
 
@@ -239,16 +243,12 @@ def is_token_file(path: str | os.PathLike) -> bool:
     )
 
 
-def _check_bounds(path: Path, ids: np.ndarray, bounds: Bounds) -> None:
-    """Raise FormatError if the bounds, which are in the file `path`, do not fit the ids."""
-    n = len(bounds)
-    if not n or bounds.between(0, 1)[0] != 0 or bounds.between(n - 1, n)[0] != len(ids):
+def _check_offsets(path: Path, ids: np.ndarray, offsets: np.ndarray) -> None:
+    """Raise FormatError if the offsets, which are in the file `path`, do not fit the ids."""
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids):
         raise FormatError(f"{path}: there are {len(ids):,} ids, and its offsets do not begin at 0 and end there")
-    first = 0
-    for block in bounds.blocks(0, n - 1):
-        if (wrong := block[1:] < block[:-1]).any():
-            raise FormatError(f"{path}: document {first + int(wrong.argmax()):,} ends before it starts")
-        first += len(wrong)
+    if (wrong := offsets[1:] < offsets[:-1]).any():
+        raise FormatError(f"{path}: document {int(wrong.argmax()):,} ends before it starts")
 
 
 def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
@@ -275,7 +275,7 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
         raise FormatError(f"{path}: {len(column):,} rows; its metadata says {metadata.documents:,} documents")
     ids = [each.flatten().to_numpy(zero_copy_only=False) for each in rows] or [np.zeros(0, str(kind.value_type))]
     lengths = [np.zeros(1, np.int64), *(np.diff(each.offsets.to_numpy()) for each in rows)]
-    return np.concatenate(ids), Bounds.of(np.cumsum(np.concatenate(lengths)))
+    return np.concatenate(ids), Bounds(np.cumsum(np.concatenate(lengths)))
 
 
 def _format(path: Path) -> tuple[str, str | None]:

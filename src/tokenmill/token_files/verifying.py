@@ -119,7 +119,7 @@ def _check_ends(tokens: TokenFile) -> list[str]:
         if id is None:
             continue
         start = first
-        for bounds in tokens._bounds.blocks(first, last):
+        for bounds in tokens.offset_blocks(first, last):
             places = bounds[1:] - 1 if back else bounds[:-1]
             wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(places, len(tokens.ids) - 1)] != id)
             if wrong.any():
@@ -168,7 +168,7 @@ def _check_sources(
                 if (wrong := own != ids[: len(own)]).any():
                     raise _other_ids(tokens, done + int(wrong.argmax()))
                 ends = np.frombuffer(encoded.ends, np.int64) + done
-                bounds = tokens._bounds.between(documents + 1, min(documents + len(ends), len(tokens)) + 1)
+                bounds = tokens._offsets[documents + 1 : documents + len(ends) + 1]
                 if not np.array_equal(bounds, ends):
                     number = documents + int(np.append(bounds != ends[: len(bounds)], True).argmax())
                     raise FormatError(f"{tokens.path}: document {number:,} has a different length in the sources")
@@ -184,7 +184,7 @@ def _check_sources(
 
 def _other_ids(tokens: TokenFile, number: int) -> FormatError:
     """The error for a file that has another id of this number than the sources, or more or fewer ids."""
-    document = int(np.searchsorted(tokens._bounds.array, number, "right")) - 1
+    document = int(np.searchsorted(tokens._offsets, number, "right")) - 1
     where = number * tokens.ids.itemsize + getattr(tokens.ids, "offset", 0)
     return FormatError(
         f"{tokens.path}: from byte {where:,} on, in document {document:,}, its ids differ from those of the sources"
