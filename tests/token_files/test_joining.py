@@ -155,25 +155,30 @@ def test_files_in_any_order_without_metadata(tok, sources, tmp_path, block):
         assert (tmp_path / f"c{suffix}").read_bytes() == (tmp_path / f"d{suffix}").read_bytes()
 
 
-def write_megatron(path, lengths, documents):
-    """The files of ids 0, 1, 2, ... of a program that writes documents of several sequences."""
-    ids = np.arange(sum(lengths), dtype=np.int32)
-    ids.tofile(path.with_suffix(".bin"))
-    starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) * 4
-    head = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 4, len(lengths), len(documents))
-    body = np.array(lengths, "<i4").tobytes() + starts.astype("<i8").tobytes()
-    path.with_suffix(".idx").write_bytes(head + body + np.array(documents, "<i8").tobytes())
+def test_sequences_of_megatron_stay(tmp_path, block):
+    """Documents of several sentences, as `preprocess_data.py --split-sentences` writes them."""
 
+    def write(name, lengths, documents):
+        ids = np.arange(sum(lengths), dtype=np.int32)
+        ids.tofile(tmp_path / f"{name}.bin")
+        starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) * 4
+        head = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 4, len(lengths), len(documents))
+        body = np.array(lengths, "<i4").tobytes() + starts.astype("<i8").tobytes()
+        (tmp_path / f"{name}.idx").write_bytes(head + body + np.array(documents, "<i8").tobytes())
+        return ids.tobytes(), (tmp_path / f"{name}.idx").read_bytes()
 
-@pytest.mark.parametrize("documents", [[0, 2, 3], [0, 0, 1, 3]])
-def test_documents_of_several_sequences_are_read_and_not_joined(tmp_path, documents):
-    """As `preprocess_data.py --split-sentences` writes them: joined, each sequence would be a document."""
-    write_megatron(tmp_path / "a", [3, 1, 4], documents)
-    offsets = np.array([0, 3, 4, 8])[documents]
-    assert tokenmill.load_tokens(tmp_path / "a.bin").offsets.tolist() == offsets.tolist()
-    with pytest.raises(UsageError, match=r"a\.bin: has documents of several sequences, which Megatron's merge"):
-        tokenmill.Join(files=[tmp_path / "a.bin"], output=tmp_path / "c.bin").run()
-    assert not [*tmp_path.glob("*c*")]
+    first, second, third = (
+        write("a", [3, 1, 4], [0, 2, 3]),
+        write("b", [5, 0, 2], [0, 0, 1, 3]),
+        write("d", [1, 2], [0, 1, 2]),
+    )
+    _, index = write("both", [3, 1, 4, 5, 0, 2, 1, 2], [0, 2, 3, 3, 4, 6, 7, 8])
+    assert tokenmill.load_tokens(tmp_path / "b.bin").offsets.tolist() == [0, 0, 5, 7]
+    tokenmill.Join(files=[str(tmp_path / "[abd].*")], output=tmp_path / "c.bin").run()
+    assert (tmp_path / "c.bin").read_bytes() == first[0] + second[0] + third[0]
+    assert (tmp_path / "c.idx").read_bytes() == index
+    with pytest.raises(UsageError, match="one sequence"):
+        tokenmill.Join(files=[str(tmp_path / "[ab].*")], output=tmp_path / "e.bin", shard_tokens=4).run()
 
 
 def test_memory_does_not_grow_with_the_index(tmp_path):

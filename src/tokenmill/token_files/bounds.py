@@ -19,12 +19,14 @@ class Bounds(NamedTuple):
 
     offsets: int64; document i is ids[offsets[i]:offsets[i + 1]]. Mapped if the file contains them like that, else in memory.
     dtype: the type of an id, if the index says it.
-    whole: whether each document is one sequence; those of Megatron may have several.
+    sequences, documents: of a Megatron index with documents of several sequences. The offsets of the sequences, and for each
+        document the number of its first sequence, and the number of all; else None.
     """
 
     offsets: np.ndarray
     dtype: str | None = None
-    whole: bool = True
+    sequences: np.ndarray | None = None
+    documents: np.ndarray | None = None
 
 
 def read_megatron(path: Path) -> Bounds:
@@ -60,8 +62,10 @@ def read_megatron(path: Path) -> Bounds:
         )
     if not m or documents[0] != 0 or documents[-1] != n or (documents[1:] < documents[:-1]).any():
         raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
-    whole = m == n + 1 and bool((documents[1:] > documents[:-1]).all())
-    return Bounds(offsets if whole else offsets[documents], MEGATRON_TYPES[code], whole)
+    dtype = MEGATRON_TYPES[code]
+    if m == n + 1 and (documents[1:] > documents[:-1]).all():
+        return Bounds(offsets, dtype)
+    return Bounds(offsets[documents], dtype, offsets, documents)
 
 
 def read_npy(path: Path) -> np.ndarray:

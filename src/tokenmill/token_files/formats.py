@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -74,7 +75,8 @@ def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> 
     import numpy as np
 
     size, sequences = np.dtype(dtype).itemsize, part.counts.documents
-    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, sequences + 1))
+    boundaries = part.starts.stat().st_size // 8 if part.starts.exists() else sequences + 1
+    file.write(MEGATRON.pack(MEGATRON_MAGIC, 1, {"uint16": 8, "uint32": 4}[dtype], sequences, boundaries))
     first = 0
     for lengths in part.lengths():
         refuse_long(lengths, first, "Megatron's index")
@@ -82,6 +84,10 @@ def _write_megatron(file: IO[bytes], part: Part, dtype: str, tokenizer: str) -> 
         first += len(lengths)
     for bounds in part.bounds():
         file.write((size * np.array(bounds[:-1], "<i8")).tobytes())
+    if part.starts.exists():
+        with open(part.starts, "rb") as numbers:
+            shutil.copyfileobj(numbers, file, 8 * BLOCK)
+        return
     for first in range(0, sequences + 1, BLOCK):
         file.write(np.arange(first, min(first + BLOCK, sequences + 1), dtype="<i8").tobytes())
 

@@ -13,9 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import FormatError, UsageError
+from ..errors import FormatError, OptionName, UsageError
 from ..jobs.in_order import map_in_order
-from ..jobs.outputs import sync
+from ..jobs.outputs import open_output, sync
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
@@ -157,12 +157,6 @@ def _traits(tokens: TokenFile) -> dict[str, Any]:
 
 def _divided(files: Sequence[TokenFile]) -> bool:
     """Whether it is known where the documents end; UsageError if that is so of some of the files only."""
-    for tokens in files:
-        bounds = tokens._contents[1]
-        if bounds and not bounds.whole:
-            raise UsageError(
-                f"{tokens.path}: has documents of several sequences, which Megatron's merge_datasets.py joins"
-            )
     known = [tokens for tokens in files if tokens._divided]
     if known and len(known) < len(files):
         other = next(tokens for tokens in files if not tokens._divided)
@@ -173,14 +167,14 @@ def _divided(files: Sequence[TokenFile]) -> bool:
 
 
 def _written(files: Sequence[TokenFile], folder: Path, settings: Settings, progress: Progress | None) -> Part:
-    """Write the ids and the lengths of the documents into a folder."""
+    """Write the ids, the lengths of the documents, and for Megatron the starts of the documents, into a folder."""
     meter = Meter(progress and partial(progress, "join"), [tokens.ids.nbytes for tokens in files])
     with PartWriter(folder, settings.header) as writer:
         _copy_ids(files, writer, meter)
         counts = writer.counts
         counts.tokens = sum(len(tokens.ids) for tokens in files)
         counts.text_bytes = sum(tokens.metadata.text_bytes or 0 for tokens in files if tokens.metadata)
-        for lengths in _lengths(files):
+        for lengths in _sequences(files, folder, settings) or _lengths(files):
             writer.write("lengths", lengths)
             counts.documents += len(lengths)
     rows = [row for tokens in files if tokens.metadata for row in tokens.metadata.hashes["ids"]]
@@ -225,6 +219,26 @@ def _lengths(files: Sequence[TokenFile]) -> Iterator[np.ndarray]:
             last, begun = block[-1:], 0
     if last is not None:
         yield last
+
+
+def _sequences(files: Sequence[TokenFile], folder: Path, settings: Settings) -> list[np.ndarray] | None:
+    """The lengths of Megatron's sequences, if some document has several; where the documents start is written."""
+    import numpy as np
+
+    indexes = [tokens._contents[1] for tokens in files]
+    if settings.format != "megatron" or all(index is None or index.documents is None for index in indexes):
+        return None
+    if settings.options.shard_tokens:
+        raise UsageError(OptionName("shard_tokens"), " needs files in which each document is one sequence")
+    lengths, first = [], 0
+    with open_output(Part(folder).starts) as file:
+        for number, index in enumerate(filter(None, indexes)):
+            sequences = index.offsets if index.sequences is None else index.sequences
+            documents = np.arange(len(sequences)) if index.documents is None else index.documents
+            file.write((documents[number > 0 :] + first).astype("<i8").tobytes())
+            first += len(sequences) - 1
+            lengths.append(np.diff(sequences))
+    return lengths
 
 
 def _metadata(files: Sequence[TokenFile]) -> Metadata | None:

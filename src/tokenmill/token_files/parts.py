@@ -69,6 +69,11 @@ class Part:
     hashes: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     divided: bool = True
 
+    @property
+    def starts(self) -> Path:
+        """Of Megatron's documents the numbers of their first sequences, int64, and that of all; no file if each is one sequence."""
+        return self.folder / "starts"
+
     def lengths(self) -> Iterator[array[int]]:
         """Yield the number of ids of each document, in blocks of int64."""
         with open(self.folder / "lengths", "rb") as file:
