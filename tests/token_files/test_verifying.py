@@ -117,9 +117,10 @@ def test_other_sources_are_named_by_the_first_document_that_differs(tok, sources
     other.write_text("\n".join(lines))
     names = [*sources[0][:2], other, *sources[0][3:]]
     start = int(tokenmill.load_tokens(path).offsets[2 + 5])
-    with pytest.raises(FormatError, match=rf"from byte {2 * start:,}? on, in document 7, its ids differ") as error:
+    with pytest.raises(
+        FormatError, match=rf"from byte {2 * start:,}? on, in document 7, its ids differ from those of the sources"
+    ):
         tokenmill.verify(path, tok=tok, sources=names)
-    assert "sources give" in str(error.value)
     with pytest.raises(FormatError, match="its ids differ from those of the sources"):
         tokenmill.verify(path, tok=tok, sources=sources[0][:-1])
     with pytest.raises(UsageError, match="name the tokenizer"):
