@@ -119,3 +119,4 @@ def test_published_files_are_read_by_the_kernel(shared, name):
     path: Path = shared / "vocab" / f"{name}-tokenizer.json.zst"
     data = zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes())
     assert read_model(data) is not None
+    assert huggingface.parse_tokenizer_json(data, path.name).library is None

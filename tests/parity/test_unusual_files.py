@@ -78,6 +78,9 @@ FILES = {
         ["<unk>", *(text for text in ALPHABET if text not in "ab"), *BYTES], pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL,
         byte_fallback=True, unk_token="<unk>",
     ),
+    "several characters of one unknown token": document(
+        ["<unk>", "a", "b", " "], pre_tokenizer={"type": "FixedLength", "length": 3}, decoder=FUSE, unk_token="<unk>", fuse_unk=True,
+    ),
     "merges of the unknown token": document(["a", "b", "aa", " "], [("a", "a")], decoder=FUSE, unk_token="a"),
     "an id of two tokens": document({"a": 0, "b": 1, "c": 4, "é": 7, " ": 3}, added=[(5, "<x>"), (6, "<y>"), (7, "<z>")], decoder=FUSE, unk_token="b"),
     "numbers behind an added token of the vocabulary": document(

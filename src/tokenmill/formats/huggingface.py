@@ -366,8 +366,9 @@ def _check_combinations(
     elif of_bytes != {None}:
         if mark and tables.get(mark) is None:
             model["vocab"].unsupported(f"a space is {mark}, which has no token and becomes the tokens of its own bytes")
-        missing = map(tables.get, CHARACTERS) if splitting.byte_level else of_bytes if model["unk_token"].value else ()
-        if None in missing:
+        needed = [text for byte, text in enumerate(BYTE_TEXTS) if byte > 127 or tables.get(chr(byte)) is None]
+        needed = [*CHARACTERS] if splitting.byte_level else needed if model["unk_token"].value else []
+        if None in map(tables.get, needed):
             model["byte_fallback"].unsupported("tokenizers puts unknown tokens behind those of bytes")
     if mark and ("Replace", " ", mark) not in normalizers:
         for token, item in zip(added, root["added_tokens"], strict=True):

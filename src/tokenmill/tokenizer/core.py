@@ -6,6 +6,7 @@ It joins what is made from a vocabulary: the split pattern, the added tokens, th
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
@@ -164,6 +165,14 @@ class Core:
         """The ids that the template puts before a text, and those after it."""
         before, after = self.vocabulary.template.of_tokens(self.ids_by_spelling).affixes
         return [self.ids_by_spelling[token] for token in before], [self.ids_by_spelling[token] for token in after]
+
+    @lazy
+    def unknown_runs(self) -> re.Pattern[str]:
+        """Matches characters that have no token."""
+        apart = {*self.vocabulary.byte_tokens}
+        tokens = (token for id, token in enumerate(self.vocabulary.tokens) if token and id not in apart)
+        known = [text for token in tokens if len(text := token.decode(errors="ignore")) == 1]
+        return re.compile(f"[^{''.join(map(re.escape, known))}]+" if known else "(?s:.)+")
 
     @lazy
     def ordered_tokens(self) -> list[tuple[bytes, int]]:

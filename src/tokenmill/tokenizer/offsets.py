@@ -74,13 +74,26 @@ def encode_spans(
     if vocabulary.unknown is not None:
         unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
     by_character = vocabulary.alphabet == "characters"
-    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character)
+    sizes = _fused_sizes(core, data, rows, changes) if vocabulary.fuse_unknown else []
+    found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character, sizes)
     spans = memoryview(found).cast("q")
     if changes and normalized:
         data = _to_normalized(spans, memoryview(rows).cast("Q"), data, changes)
     elif changes:
         _to_original(spans, memoryview(rows).cast("Q"), data, changes, plan)
     return ids, spans, data
+
+
+def _fused_sizes(core: Core, data: bytes, rows: Memory, changes: list[bytes]) -> list[int]:
+    """The bytes of each run of characters without a token in a pretoken, which is one unknown id."""
+    sizes: list[int] = []
+    for _, kind, text in part_texts(data, rows, changes):
+        if kind != ADDED_TOKEN and core.unknown_runs.search(text.decode()):
+            for start, end in itertools.pairwise([0, *core.splitter.ends(text)]):
+                pretoken = text[start:end]
+                if not (core.vocabulary.whole_pretokens and pretoken in core.ids_by_token):
+                    sizes += [len(run.encode()) for run in core.unknown_runs.findall(pretoken.decode())]
+    return sizes
 
 
 def _table(rows: memoryview, n_ids: int) -> Iterator[tuple[list[int], int]]:

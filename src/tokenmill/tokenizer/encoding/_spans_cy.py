@@ -17,11 +17,12 @@ NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
 
 def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[uint8_t][::1], size_memory: bytes,
                 data: bytes, changes: list, unknown: int64_t, unknown_token: bytes,
-                by_character: cython.bint) -> bytearray:
+                by_character: cython.bint, fused_sizes: list) -> bytearray:
     """Return the start and the end of each id in a text, as rows of two int64; in its changed stretch, for a row IN_CHANGED.
 
     id_memory, row_memory: what Encoder.encode_parts returns. size_memory: the bytes of each token by id, uint32. unknown: an id
     that stands for one byte, or by_character for one character, unless the text there is unknown_token; -1 for none.
+    fused_sizes: how many bytes each unknown id stands for, in order, where it stands for several characters.
     """
     n: cython.Py_ssize_t = id_memory.shape[0] // 4
     ids: cython.pointer(cython.const[uint32_t]) = cython.NULL
@@ -37,6 +38,7 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
     i: cython.Py_ssize_t
     last: cython.Py_ssize_t
     stretch: cython.Py_ssize_t = -1
+    fused: cython.Py_ssize_t = 0
     kind: cython.size_t
     begin: int64_t
     at: int64_t
@@ -81,6 +83,9 @@ def token_spans(id_memory: cython.const[uint8_t][::1], row_memory: cython.const[
                 own and at + own <= length and memcmp(text + at, of_unknown, own) == 0
             ):
                 size = 1
+                if fused < len(fused_sizes):
+                    size = fused_sizes[fused]
+                    fused += 1
                 while by_character and at + size < length and text[at + size] & 0xC0 == 0x80:
                     size += 1
             spans[2 * i] = at if at > begin else begin
