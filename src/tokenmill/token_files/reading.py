@@ -75,7 +75,7 @@ class TokenFile:
     def offsets(self) -> np.ndarray | None:
         return self._offsets if self._divided else None
 
-    def offset_blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
+    def _offset_blocks(self, first: int, last: int) -> Iterator[np.ndarray]:
         """The offsets of the documents from `first` up to `last`, of some at a time: one number more than those."""
         return (self._offsets[start : min(start + BLOCK, last) + 1] for start in range(first, last, BLOCK))
 
@@ -111,7 +111,7 @@ class TokenFile:
 
         Raises FormatError after the last block if their hash is wrong.
         """
-        return self._hashed("lengths", map(np.diff, self.offset_blocks(0, len(self))))
+        return self._hashed("lengths", map(np.diff, self._offset_blocks(0, len(self))))
 
     def _hashed(self, name: str, blocks: Iterator[T]) -> Iterator[T]:
         """The blocks, hashed by another thread, some ahead of the caller."""
@@ -167,7 +167,7 @@ class TokenFile:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         """The ids of each document in order, without the tokens before and after."""
-        for block in self.offset_blocks(0, len(self)):
+        for block in self._offset_blocks(0, len(self)):
             for begin, end in itertools.pairwise(block.tolist()):
                 yield self._text_of(self.ids[begin:end])
 

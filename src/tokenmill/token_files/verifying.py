@@ -119,7 +119,7 @@ def _check_ends(tokens: TokenFile) -> list[str]:
         if id is None:
             continue
         start = first
-        for bounds in tokens.offset_blocks(first, last):
+        for bounds in tokens._offset_blocks(first, last):
             places = bounds[1:] - 1 if back else bounds[:-1]
             wrong = (np.diff(bounds) == 0) | (tokens.ids[np.minimum(places, len(tokens.ids) - 1)] != id)
             if wrong.any():
