@@ -1,9 +1,9 @@
 /* Where a chain of scanners stopped inside an outer pretoken.
  *
  * A chain runs a second pattern inside the pretokens of a first one. It may run out of room in the middle of an outer
- * pretoken. The next call continues there and needs the end of that outer pretoken, but the caller passes only an
- * offset. So each thread saves the end, and uses it only if its very next scan continues with the same scanner at the
- * same offset of the same text.
+ * pretoken. The next call continues there and needs the end of that outer pretoken, but the caller passes only a place.
+ * So each thread saves the end, and uses it only if its very next scan continues with the same scanner at the same place
+ * of the same text.
  */
 #ifndef TOKENMILL_CHAIN_STATE_H
 #define TOKENMILL_CHAIN_STATE_H
@@ -14,21 +14,22 @@
 
 typedef struct {
     const void *scanner;
-    const uint8_t *text;
-    size_t at, length;
-    size_t known[TM_CHAIN_MAX]; /* the end of the open outer pretoken at each level of the chain, or 0 */
+    const uint8_t *at, *end;
+    size_t known[TM_CHAIN_MAX]; /* how far the open outer pretoken at each level of the chain goes on, or 0 */
 } tm_chain_state;
 
 static TM_THREAD_LOCAL tm_chain_state tm_saved;
 
-/* The saved state if it is of this place, else one in which no outer pretoken is open. */
-static inline tm_chain_state tm_chain_take(const void *scanner, const uint8_t *text, size_t at, size_t length) {
-    tm_chain_state state = {scanner, text, at, length, {0}};
-    if (memcmp(&tm_saved, &state, offsetof(tm_chain_state, known)) == 0) state = tm_saved;
+/* Writes to `known` the end of the open outer pretoken at each level, or 0: what was saved if it is of this place. */
+static inline void tm_chain_take(const void *scanner, const uint8_t *text, size_t at, size_t length, size_t *known) {
+    int here = tm_saved.scanner == scanner && tm_saved.at == text + at && tm_saved.end == text + length;
+    for (int i = 0; i < TM_CHAIN_MAX; i++) known[i] = here && tm_saved.known[i] ? at + tm_saved.known[i] : 0;
     tm_saved.scanner = NULL;
-    return state;
 }
 
-static inline void tm_chain_save(const tm_chain_state *state) { tm_saved = *state; }
+static inline void tm_chain_save(const void *scanner, const uint8_t *text, size_t at, size_t length, const size_t *known) {
+    tm_saved = (tm_chain_state){scanner, text + at, text + length, {0}};
+    for (int i = 0; i < TM_CHAIN_MAX; i++) tm_saved.known[i] = known[i] > at ? known[i] - at : 0;
+}
 
 #endif

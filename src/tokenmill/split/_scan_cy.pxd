@@ -2,11 +2,9 @@ from libc.stdint cimport uint8_t, uint16_t, uint64_t
 
 
 cdef extern from "tokenmill/split/_chain_state.h" nogil:
-    ctypedef struct tm_chain_state:
-        size_t at
-        size_t* known
-    tm_chain_state tm_chain_take(const void* scanner, const uint8_t* text, size_t at, size_t length)
-    void tm_chain_save(const tm_chain_state* state)
+    enum: TM_CHAIN_MAX
+    void tm_chain_take(const void* scanner, const uint8_t* text, size_t at, size_t length, size_t* known)
+    void tm_chain_save(const void* scanner, const uint8_t* text, size_t at, size_t length, const size_t* known)
 
 
 cdef extern from "tokenmill/split/_simd_scan.h" nogil:

@@ -162,15 +162,15 @@ class Scanner:
     def scan_pretokens(self, text, start, length, ends, room):
         if self.inner is None:
             return self.scan_one(self, text, start, length, ends, room, cython.NULL)
-        state: tm_chain_state = tm_chain_take(cython.cast(cython.p_void, self), text, start, length)
+        known: cython.size_t[TM_CHAIN_MAX]
         n: cython.Py_ssize_t
+        tm_chain_take(cython.cast(cython.p_void, self), text, start, length, known)
         if self.composed is None:
-            n = self.scan_chain(text, start, length, ends, room, state.known)
+            n = self.scan_chain(text, start, length, ends, room, known)
         else:
-            n = self.scan_one(self.composed, text, start, length, ends, room, state.known)
+            n = self.scan_one(self.composed, text, start, length, ends, room, known)
         if n > 0 and ends[n - 1] < length:
-            state.at = ends[n - 1]
-            tm_chain_save(cython.address(state))
+            tm_chain_save(cython.cast(cython.p_void, self), text, ends[n - 1], length, known)
         return n
 
     def scan_chain(self, text, start, length, ends, room, known):

@@ -12,9 +12,9 @@ import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.object import PyObject
-from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
+from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
-from cython.cimports.libc.string import memcpy
+from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_text_units
@@ -22,21 +22,19 @@ from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import Sections
-from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import State
+from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import SLICE, Documents, State
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
 
 # Characters of a job: about a millisecond of work, so that the threads end together.
 JOB = cython.declare(cython.size_t, 1 << 18)
 JOB_TEXTS = cython.declare(cython.Py_ssize_t, 1 << 14)
 MIN_WORK = cython.declare(cython.size_t, 1 << 15)  # characters: with fewer, a thread takes longer to start than to work
-SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a text after which a thread looks whether it should stop
 PAUSE = cython.declare(cython.double, 1e-3)  # seconds after which a thread that has to wait looks again
-FALLBACK = cython.declare(cython.Py_ssize_t, -9)  # the text must be encoded in Python
 
 Job = cython.struct(
     first=cython.Py_ssize_t,  # texts[first:last]
     last=cython.Py_ssize_t,
-    code=cython.Py_ssize_t,  # negative where the job failed as a whole
+    code=cython.Py_ssize_t,  # negative where the job failed as a whole; then all its texts need the fallback
     done=cython.bint,
     ids=cython.pointer(uint32_t),
     used=cython.size_t,
@@ -67,6 +65,8 @@ class Batch:
     ends: bytearray
     # end[i + 1]: where the ids of text i end, counted from the first of its job; -1 for a text that needs the fallback
     end: cython.pointer(int64_t)
+    text_ends: bytearray
+    text_end: cython.pointer(uint64_t)  # where text i ends in the UTF-8 of its job
 
     lock: cython.pythread_type_lock  # for all that follows
     jobs: cython.pointer(Job)  # a ring: job k is jobs[k % room]
@@ -89,6 +89,8 @@ class Batch:
         self.ends = PyByteArray_FromStringAndSize(cython.NULL, (self.n + 1) * 8)
         self.end = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(self.ends))
         self.end[0] = 0
+        self.text_ends = PyByteArray_FromStringAndSize(cython.NULL, self.n * 8)
+        self.text_end = cython.cast(cython.pointer(uint64_t), PyByteArray_AS_STRING(self.text_ends))
         self._divide(threads)
         self.jobs = cython.cast(cython.pointer(Job), calloc(self.room, cython.sizeof(Job)))
         if self.jobs == cython.NULL:
@@ -112,7 +114,7 @@ class Batch:
             if total >= enough:
                 break
         self.threads = max(1, min(threads, self.n, cython.cast(cython.Py_ssize_t, total // MIN_WORK)))
-        self.most = JOB if total >= enough else total // (4 * self.threads) + 1
+        self.most = 1 if self.divided else JOB if total >= enough else total // (4 * self.threads) + 1
         self.room = 4 * self.threads if self.threads > 1 else 1
 
     def stop(self) -> None:
@@ -187,6 +189,8 @@ class Batch:
         job.first = self.next
         while self.next < self.n and size < self.most and self.next - job.first < JOB_TEXTS:
             size += self._length(self.next)
+            if size > 2 * self.most and self.next > job.first:
+                break  # a long text is a job of its own, and is not copied
             self.next += 1
         job.last = self.next
         self.taken += 1
@@ -198,22 +202,24 @@ class Batch:
     def _do(self, job: cython.pointer(Job), state: State) -> cython.void:
         """Encode the texts of a job."""
         i: cython.Py_ssize_t
-        before: cython.Py_ssize_t
-        code: cython.Py_ssize_t
+        work: Documents
         ids: cython.pointer(uint32_t)
         state.ids.used = 0
-        job.code = 0
-        for i in range(job.first, job.last):
-            before = state.ids.used
-            state.goes_on = self.divided and i > 0
-            code = self._encode(state, i)
-            if code == SIGNALLED:
-                job.code = code
-                break
-            if code < 0:
-                state.ids.used = before
-            self.end[i + 1] = state.ids.used if code >= 0 else -1
+        state.goes_on = self.divided and job.first > 0
+        memset(cython.address(work), 0, cython.sizeof(Documents))
+        work.n = job.last - job.first
+        work.ends = self.text_end + job.first
+        work.id_ends = self.end + job.first + 1
+        work.text = self._text(job, state)
+        job.code = 0 if work.text != cython.NULL else NO_MEMORY
+        while job.code == 0 and work.document < work.n:
+            job.code = self.encoder.documents(state, cython.address(work), work.at + SLICE, self.sections)
+            if job.code == 0 and work.document < work.n and (self.stopped or signalled()):
+                job.code = SIGNALLED
         state.goes_on = False
+        for i in range(job.first, job.last):
+            if self._length(i) > 0 and self.text_end[i] == (self.text_end[i - 1] if i > job.first else 0):
+                self.end[i + 1] = -1  # `_text` has left it out
         job.used = state.ids.used
         ids = cython.cast(cython.pointer(uint32_t), malloc(4 * job.used + 1))
         if ids == cython.NULL:
@@ -237,37 +243,38 @@ class Batch:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _encode(self, state: State, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Append the ids of text i to state.ids. Returns 0 or a negative number."""
+    def _text(self, job: cython.pointer(Job), state: State) -> cython.pointer(cython.const[uint8_t]):
+        """The UTF-8 of all texts of a job, without those that must be encoded in Python, and where each ends. NULL without memory."""
+        i: cython.Py_ssize_t
         data: cython.p_void = cython.NULL
-        size: cython.size_t = 0
-        text: cython.pointer(cython.const[uint8_t])
-        code: cython.Py_ssize_t
+        n: cython.size_t = 0
+        room: cython.size_t = 0
+        at: cython.size_t = 0
+        size: cython.Py_ssize_t
         which: cython.Py_ssize_t = 0
-        width: cython.int = tm_text_units(self.item[i], cython.address(data), cython.address(size))
-        if width < 0:
-            return FALLBACK
-        if width > 0:
-            if not self.encoder.reserve_text(state, size, width):
-                return NO_MEMORY
-            code = tm_utf8_encode(data, size, width, state.text)
-            if code < 0:
-                return FALLBACK
-            size = code
-            data = state.text
-        text = cython.cast(cython.pointer(cython.const[uint8_t]), data)
-        if self.refused is not None and self.refused.search(text, 0, size, cython.address(which)) < size:
-            return FALLBACK
-        state.at = 0
-        while state.at < size:
-            if self.stopped:
-                return SIGNALLED
-            code = self.encoder.sections(state, text, state.at, size, state.at + SLICE, self.sections)
-            if code < 0:
-                return code
-            if state.at < size and signalled():
-                return SIGNALLED
-        return 0
+        width: cython.int = 0
+        text: cython.pointer(cython.const[uint8_t])
+        for i in range(job.first, job.last):
+            width = tm_text_units(self.item[i], cython.address(data), cython.address(n))
+            room += n * (4 if width == 4 else width + 1)
+        alone: cython.bint = job.last - job.first == 1 and width == 0  # it is not copied
+        if not alone and not self.encoder.reserve_text(state, room, 0):
+            return cython.NULL
+        text = cython.cast(cython.pointer(cython.const[uint8_t]), data) if alone else state.text
+        for i in range(job.first, job.last):
+            size = -1
+            width = tm_text_units(self.item[i], cython.address(data), cython.address(n))
+            if width > 0:
+                size = tm_utf8_encode(data, n, width, state.text + at)
+            elif width == 0:
+                size = n
+                if not alone:
+                    memcpy(state.text + at, data, n)
+            if size > 0 and self.refused is not None and self.refused.search(text + at, 0, size, cython.address(which)) < cython.cast(cython.size_t, size):
+                size = -1
+            at += max(size, 0)
+            self.text_end[i] = at
+        return text
 
     # ------------------------------------------------------------------ results
 
@@ -300,7 +307,7 @@ class Batch:
                 # The array grows to what the texts so far suggest, and an eighth more.
                 expected = 0 if whole is None else 1.125 * (whole.used + job.used) / job.last * self.n
                 for i in range(job.first, job.last):
-                    if self.end[i + 1] < 0:
+                    if job.code < 0 or self.end[i + 1] < 0:
                         ids = self.fallback(self.texts[i])
                         if whole is None:
                             lists[i] = ids

@@ -1,7 +1,4 @@
-"""The block kernel: the documents of one buffer to ids, without a Python object for each.
-
-Short documents are encoded together: the pretokens of several go through the cache in one batch, which hides its misses.
-"""
+"""The block kernel: the documents of one buffer to ids, without a Python object for each."""
 
 from array import array
 
@@ -10,27 +7,13 @@ from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN
 from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import Sections
-from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import State
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY
+from cython.cimports.tokenmill.tokenizer.encoding._stages_cy import SLICE, Documents, State
 
-SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes between two checks for signals
 # The limit of a thread's cache. Documents are encoded once: a larger cache takes memory and more misses of the processor's
 # caches, and was no faster on 600 MB of English and 190 MB in sixteen languages (Intel Xeon, 2026-11-22).
 CACHE = cython.declare(cython.size_t, 32 << 20)
-
-# Documents in one buffer, and how far they are encoded.
-Work = cython.struct(
-    text=cython.pointer(cython.const[uint8_t]),
-    ends=cython.pointer(cython.const[uint64_t]),  # document i is text[ends[i - 1]:ends[i]]
-    n=cython.Py_ssize_t,
-    at=cython.size_t,  # the text before is encoded
-    document=cython.Py_ssize_t,  # the document at that place
-    id_ends=cython.pointer(int64_t),  # where the ids of each document end
-)
 
 
 def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
@@ -42,21 +25,14 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     goes_on: whether the last document does not end here. end_of_text: follows each document that ends; -1 for nothing.
     width: bytes of an id, 2 or 4. begin_of_text: precedes each document, but for the first if it is `continued`; -1 for nothing.
     """
-    work: Work
+    work: Documents
     code: cython.Py_ssize_t = 0
     found = array("q", bytes(8 * ends.shape[0]))
     id_ends: int64_t[::1] = found
     state: State = encoder.take()
     state.cache.set_limit(min(state.cache.limit, CACHE))
-    # Joined pretokens are cut again while they are encoded, and the cuts depend on where the document ends.
-    together: cython.bint = encoder.scanner.joined == cython.NULL
-    if sections is not None:  # a block of normalized documents needs only one check
-        size: cython.size_t = text.shape[0]
-        together = together and sections.only_check and (
-            sections.check is None or size == 0 or sections.check.passing(cython.address(text[0]), size) == size
-        )
     try:
-        memset(cython.address(work), 0, cython.sizeof(Work))
+        memset(cython.address(work), 0, cython.sizeof(Documents))
         work.n = ends.shape[0]
         if text.shape[0] > 0:
             work.text = cython.address(text[0])
@@ -65,10 +41,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
             work.id_ends = cython.address(id_ends[0])
         while work.document < work.n:
             with cython.nogil:
-                if together:
-                    code = _together(encoder, state, cython.address(work), work.at + SLICE)
-                else:
-                    code = _in_turn(encoder, state, cython.address(work), work.at + SLICE, sections)
+                code = encoder.documents(state, cython.address(work), work.at + SLICE, sections)
             if code < 0:
                 encoder._check(state, code, bytes(text))
             PyErr_CheckSignals()
@@ -76,87 +49,6 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
         return out, memoryview(found)[:work.n - goes_on]
     finally:
         encoder.give(state)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t,
-             sections: Sections | None) -> cython.Py_ssize_t:
-    """Encode one document after the other until `stop` or a little further. Returns 0, or a negative number."""
-    first: cython.size_t
-    size: cython.size_t
-    code: cython.Py_ssize_t
-    while work.document < work.n and work.at < stop:
-        first = work.ends[work.document - 1] if work.document > 0 else 0
-        size = work.ends[work.document] - first
-        code = encoder.sections(state, work.text + first, work.at - first, size, stop - first, sections)
-        if code < 0:
-            return code
-        work.at = first + state.at
-        if state.at == size:
-            work.id_ends[work.document] = state.ids.used
-            work.document += 1
-    return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t) -> cython.Py_ssize_t:
-    """The same for text without added tokens, with the pretokens of several documents in a batch."""
-    pretokens: cython.size_t[SCAN]
-    last: cython.Py_ssize_t[SCAN]  # how many of the pretokens there are up to the end of each document that ends
-    length: cython.size_t = work.ends[work.n - 1]
-    ended: cython.Py_ssize_t = 0
-    n: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    d: cython.Py_ssize_t
-    batch: cython.Py_ssize_t
-    count: cython.Py_ssize_t
-    while work.document < work.n and work.at < stop:
-        n = _scan(encoder, work, pretokens, last, cython.address(ended))
-        if n > 0 and not state.ids.reserve(pretokens[n - 1] - work.at + 4, state.ids.used + (length - work.at) // 2):
-            return NO_MEMORY
-        i = 0
-        d = 0
-        while d < ended and last[d] == 0:  # empty documents
-            work.id_ends[work.document + d] = state.ids.used
-            d += 1
-        while i < n:
-            batch = min(n - i, BATCH)
-            count = state.cache.encode(work.text, work.at, length, pretokens + i, batch, state.ids.data + state.ids.used)
-            if count < 0:
-                return count
-            while d < ended and last[d] <= i + batch:
-                work.id_ends[work.document + d] = state.ids.used + state.cache.places[last[d] - i - 1]
-                d += 1
-            state.ids.used += count
-            i += batch
-            work.at = pretokens[i - 1]
-        work.document += ended
-    return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointer(cython.size_t),
-          last: cython.pointer(cython.Py_ssize_t), ended: cython.pointer(cython.Py_ssize_t)) -> cython.Py_ssize_t:
-    """Return the ends of the next pretokens, those of the next documents too: up to SCAN of them. `ended` documents end there."""
-    document: cython.Py_ssize_t = work.document
-    at: cython.size_t = work.at
-    n: cython.Py_ssize_t = 0
-    ended[0] = 0
-    while document < work.n and n <= SCAN - 2 * TM_SIMD_ROOM and ended[0] < SCAN:
-        if at < work.ends[document]:
-            n += encoder.scanner.scan(work.text, at, work.ends[document], pretokens + n, SCAN - n)
-            at = pretokens[n - 1]
-        if at == work.ends[document]:
-            last[ended[0]] = n
-            ended[0] += 1
-            document += 1
-    return n
 
 
 def write_ids(ids: cython.const[uint32_t][::1], ends: int64_t[::1], goes_on: cython.bint, end_of_text: int64_t,

@@ -134,7 +134,7 @@ class Encoder(Stages):
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
         try:
             if end > 0:
-                self._check(state, self.encode_part(state, p, 0, end, end, cython.address(end), 1), pretoken)
+                self._check(state, self.pretokens(state, p, end, cython.address(end), 1), pretoken)
             return self.list_of(state.ids.data, state.ids.used)
         finally:
             self.give(state)
@@ -285,7 +285,7 @@ class Encoder(Stages):
             if length > 0:
                 given: cython.const[cython.size_t][::1] = ends
                 with cython.nogil:
-                    code = self.encode_part(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
+                    code = self.pretokens(state, p, length, cython.address(given[0]), given.shape[0])
                 return self._check(state, code, text)
             return 0
         if length <= HOLD:

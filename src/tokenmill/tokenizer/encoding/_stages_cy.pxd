@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tokenmill.split._scan_cy cimport Scanner
 from tokenmill.tokenizer.encoding._cache_cy cimport SCAN, PretokenCache
@@ -12,6 +12,16 @@ cdef enum:
     HOLD = 4096  # bytes up to which a text is encoded with the GIL held: releasing it takes as long as encoding the text
     SLICE = 4 << 20  # bytes between two checks for signals: a tenth of a second where every pretoken is new
     RAISED = -13  # State.error; beside the negative numbers of _merger_cy
+
+
+# Documents in one buffer, and how far they are encoded.
+cdef struct Documents:
+    const uint8_t* text
+    const uint64_t* ends  # document i is text[ends[i - 1]:ends[i]]
+    Py_ssize_t n
+    int64_t* id_ends  # where the ids of each document end, to be written
+    Py_ssize_t document  # the one at the position
+    size_t at  # the position in the text
 
 
 cdef class State:
@@ -35,13 +45,17 @@ cdef class State:
     cdef list changes  # with `parts`: the changed stretches
     cdef bint only_parts  # nothing is encoded
     cdef bint in_changed
-    # Pretokens and added tokens that are cut and wait to be looked up together: they cover waiting_text[waiting_from:waiting_end].
-    cdef bint may_wait  # at the end of a part
+    # Pretokens and added tokens that are cut and wait to be looked up together: they cover waiting_text[waiting_from:waiting_end],
+    # which continues to waiting_text[waiting_limit].
+    cdef const uint8_t* waiting_text
+    cdef size_t waiting_from, waiting_end, waiting_limit
     cdef size_t ends[SCAN]
     cdef uint32_t added[SCAN]  # the ids of the added tokens
     cdef Py_ssize_t n_waiting
-    cdef const uint8_t* waiting_text
-    cdef size_t waiting_from, waiting_end, waiting_limit
+    # The documents that end among them: how many of `ends` each has up to its end, and where the ends of their ids go.
+    cdef Py_ssize_t ended[SCAN]
+    cdef Py_ssize_t n_ended
+    cdef int64_t* id_ends
     cdef Py_ssize_t counted  # ids that were counted and dropped from `ids`
 
 
@@ -55,6 +69,11 @@ cdef class Stages:
     # where `at` is 0. Returns 0, or a negative number.
     cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                              Sections sections) noexcept nogil
+    # Encode documents until `stop` or a little further. Returns 0, or a negative number.
+    cdef Py_ssize_t documents(self, State state, Documents* work, size_t stop, Sections sections) noexcept nogil
+    # Encode text[0:length], n pretokens that end at `ends`. Returns 0, or a negative number.
+    cdef Py_ssize_t pretokens(self, State state, const uint8_t* text, size_t length, const size_t* ends, Py_ssize_t n) noexcept nogil
+    # The steps of `sections`. What is left waiting is in the text given.
     cdef Py_ssize_t stretches(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                               Sections sections) noexcept nogil
     # The same for text[at:length] inside a stretch.
@@ -75,11 +94,7 @@ cdef class Stages:
     # includes follows at once. Then `token` is the next one. Returns where the last one ends, or `at` without a token.
     cdef Py_ssize_t tokens(self, State state, Found* token, Finder finder, const uint8_t* text, size_t at, size_t length,
                             Sections sections) noexcept nogil
-    # Record a part, if parts are recorded. False if memory runs out.
-    cdef bint record(self, State state, size_t start, size_t end, size_t kind) noexcept nogil
-    # Let pretokens or an added token wait that begin at text[at], in a text that ends at text[length]. Returns 0, or a negative number.
-    cdef Py_ssize_t wait(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
-    # Append the ids of what waits.
+    # Append the ids of what waits. Returns 0, or a negative number.
     cdef Py_ssize_t flush(self, State state) noexcept nogil
-    cdef Py_ssize_t encode_part(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
-                            const size_t* given, Py_ssize_t n_given) noexcept nogil
+    # Let the pretokens of text[at:length] wait, from the start of one until `stop` or a little further; sets state.at to the end.
+    cdef Py_ssize_t encode_part(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop) noexcept nogil

@@ -1,8 +1,8 @@
 """The stages of encoding, one inside the other: added tokens, normalization, the space before a text, splitting, cache and merger.
 
 Text is encoded in steps, so that the caller can check for signals between them. What is known at the end of a step is in a State.
-Within a step, the pretokens of several parts wait, with the added tokens between them, and go to the cache in one batch, which hides
-its misses. In a text with an added token in each line, the batches of single parts would be short.
+Within a step, the pretokens of several parts and documents wait, with the added tokens between them, and go to the cache in one batch,
+which hides its misses. The batches of short documents, or of a text with an added token in each line, would be short.
 """
 
 import cython
@@ -50,13 +50,49 @@ class Stages:
         return self.scanner.cut(text, 0, length) if self.cutter is None else self.cutter.cut(text, 0, length)
 
     def sections(self, state, text, at, length, stop, sections):
-        code: cython.Py_ssize_t
-        state.may_wait = sections is not None and state.parts is None and state.cache.takes_added
-        code = self.stretches(state, text, at, length, stop, sections)
+        code: cython.Py_ssize_t = self.stretches(state, text, at, length, stop, sections)
         if code == 0:
             code = self.flush(state)
-        state.may_wait = False
         state.n_waiting = 0
+        return code
+
+    def documents(self, state, work, stop, sections):
+        code: cython.Py_ssize_t = 0
+        first: cython.size_t
+        size: cython.size_t
+        # Joined pretokens are cut again where they are encoded, and that depends on where the document ends.
+        joined: cython.bint = self.scanner is not None and self.scanner.joined != cython.NULL
+        state.id_ends = work.id_ends + work.document
+        while work.document < work.n and work.at < stop and code == 0:
+            first = work.ends[work.document - 1] if work.document > 0 else 0
+            size = work.ends[work.document] - first
+            code = self.stretches(state, work.text + first, work.at - first, size, stop - first, sections)
+            state.waiting_limit = work.text + work.ends[work.n - 1] - state.waiting_text
+            if code == 0 and (joined or state.n_ended == SCAN):
+                code = self.flush(state)
+            work.at = first + state.at
+            if state.at == size:
+                work.document += 1
+                state.ended[state.n_ended] = state.n_waiting
+                state.n_ended += 1
+        if code == 0:
+            code = self.flush(state)
+        state.n_waiting = state.n_ended = 0
+        return code
+
+    def pretokens(self, state, text, length, ends, n):
+        code: cython.Py_ssize_t = 0
+        at: cython.size_t = 0
+        batch: cython.Py_ssize_t
+        while n > 0 and code == 0:
+            batch = min(n, SCAN)
+            _wait(self, state, text, at, length)
+            memcpy(state.ends, ends, batch * cython.sizeof(cython.size_t))
+            state.n_waiting = batch
+            at = state.waiting_end = ends[batch - 1]
+            code = self.flush(state)
+            ends += batch
+            n -= batch
         return code
 
     def stretches(self, state, text, at, length, stop, sections):
@@ -64,9 +100,8 @@ class Stages:
         end: cython.size_t
         fail: cython.size_t
         if sections is None:
-            if at == 0 and not self.record(state, 0, length, PART):
-                return NO_MEMORY
-            return self.encode_part(state, text, at, length, stop, cython.NULL, 0)
+            code = _record(self, state, 0, length, PART) if at == 0 else 0
+            return self.encode_part(state, text, at, length, stop) if code == 0 else code
         if at == 0:
             state.in_stretch = False
             state.first = 0 if state.goes_on else 2
@@ -117,15 +152,14 @@ class Stages:
             if not state.in_part and (at < end or (sections.prefix == TEXT_START and state.first == 2)):
                 state.in_part = True
                 prefixed = sections.prefixed(text, at, state.first)
-                if not self.record(state, at, end, PREFIXED_PART if prefixed else PART):
-                    return NO_MEMORY
-                if prefixed:
+                code = _record(self, state, at, end, PREFIXED_PART if prefixed else PART)
+                if code == 0 and prefixed:
                     code = self.prefixed(state, text, at, end)
-                    if code < 0:
-                        return code
                     at = state.at
+                if code < 0:
+                    return code
             if at < end:
-                code = self.encode_part(state, text, at, end, stop, cython.NULL, 0)
+                code = self.encode_part(state, text, at, end, stop)
                 if code < 0:
                     return code
                 at = state.at
@@ -172,8 +206,9 @@ class Stages:
                     return SIGNALLED
             if begin < end:
                 state.in_stretch = False
-                if not self.record(state, begin, until, CHANGED_STRETCH):
-                    return NO_MEMORY
+                code = _record(self, state, begin, until, CHANGED_STRETCH)
+                if code < 0:
+                    return code
                 state.in_changed = True
                 code = self.changed(state, text + begin, until - begin, sections)
                 state.in_changed = state.in_stretch = False
@@ -245,7 +280,7 @@ class Stages:
             return NO_MEMORY
         state.prefixed.memory[0] = 32
         memcpy(state.prefixed.memory + 1, text + at, cut)
-        code = self.encode_part(state, state.prefixed.memory, 0, cut + 1, cut + 1, cython.NULL, 0)
+        code = self.encode_part(state, state.prefixed.memory, 0, cut + 1, cut + 1)
         if code == 0:
             code = self.flush(state)
         state.at = at + cut
@@ -256,16 +291,16 @@ class Stages:
         code: cython.Py_ssize_t
         while token.start < length:
             start = token.start if token.start > at else at
-            if not self.record(state, token.start, token.end, ADDED_TOKEN):
-                return NO_MEMORY
-            if state.may_wait:
-                code = self.wait(state, text, start, length)
-                if code < 0:
-                    return code
-                state.ends[state.n_waiting] = token.end | ADDED_END
+            code = _record(self, state, token.start, token.end, ADDED_TOKEN)
+            if code == 0:
+                code = _wait(self, state, text, start, length) if state.cache.takes_added else self.flush(state)
+            if code < 0:
+                return code
+            if state.cache.takes_added:
+                state.waiting_end = text + token.end - state.waiting_text
+                state.ends[state.n_waiting] = state.waiting_end | ADDED_END
                 state.added[state.n_waiting] = token.id
                 state.n_waiting += 1
-                state.waiting_end = token.end
             elif not state.ids.reserve(1, 0):
                 return NO_MEMORY
             else:
@@ -277,57 +312,33 @@ class Stages:
                 break  # else it begins in white space that the last one took in, and is a token all the same
         return at
 
-    def record(self, state, start, end, kind):
-        row: cython.pointer(cython.size_t)
-        if state.parts is not None:
-            if not state.parts.reserve(4 * cython.sizeof(cython.size_t) // 4, 0):
-                return False
-            row = cython.cast(cython.pointer(cython.size_t), state.parts.data + state.parts.used)
-            row[0] = state.ids.used
-            row[1] = start
-            row[2] = end
-            row[3] = kind | IN_CHANGED if state.in_changed else kind
-            state.parts.used += cython.sizeof(cython.size_t)
-        return True
-
-    def encode_part(self, state, text, at, length, stop, given, n_given):
-        """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
+    def encode_part(self, state, text, at, length, stop):
+        code: cython.Py_ssize_t
+        offset: cython.size_t
+        ends: cython.pointer(cython.size_t)
         n: cython.Py_ssize_t
-        code: cython.Py_ssize_t = 0
         if state.only_parts:
             at = length
-        if at < length and at < stop:
-            code = self.wait(state, text, at, length)
-        while at < length and at < stop and code == 0:
-            if given != cython.NULL:
-                n = min(n_given, SCAN)
-                memcpy(state.ends, given, n * cython.sizeof(cython.size_t))
-                given += n
-                n_given -= n
-            elif self.cutter is not None:
-                n = self.cutter.scan(text, at, length, state.ends + state.n_waiting, SCAN - state.n_waiting)
+        while at < length and at < stop:
+            code = _wait(self, state, text, at, length)
+            if code < 0:
+                return code
+            offset = text - state.waiting_text  # not 0 where documents before this one wait
+            ends = state.ends + state.n_waiting
+            if self.cutter is not None:
+                n = self.cutter.scan(state.waiting_text, at + offset, length + offset, ends, SCAN - state.n_waiting)
             else:
-                n = self.scanner.scan(text, at, length, state.ends + state.n_waiting, SCAN - state.n_waiting)
+                n = self.scanner.scan(state.waiting_text, at + offset, length + offset, ends, SCAN - state.n_waiting)
             state.n_waiting += n
-            at = state.waiting_end = state.ends[state.n_waiting - 1]
-            if state.n_waiting > MOST_WAITING or not state.may_wait:
-                code = self.flush(state)
+            state.waiting_end = ends[n - 1]
+            at = state.waiting_end - offset
         state.at = at
-        return code
-
-    def wait(self, state, text, at, length):
-        code: cython.Py_ssize_t = 0
-        if state.n_waiting > 0 and (text != state.waiting_text or at != state.waiting_end or state.n_waiting > MOST_WAITING):
-            code = self.flush(state)
-        if state.n_waiting == 0:
-            state.waiting_text = text
-            state.waiting_from = state.waiting_end = at
-        state.waiting_limit = length
-        return code
+        return 0
 
     def flush(self, state):
         i: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = state.n_waiting
+        d: cython.Py_ssize_t = 0
         batch: cython.Py_ssize_t
         count: cython.Py_ssize_t
         start: cython.size_t = state.waiting_from
@@ -336,6 +347,9 @@ class Stages:
         state.waiting_from = state.waiting_end
         if n > 0 and not state.ids.reserve(state.waiting_end - start + n + 4, state.ids.used + rest // 2 if rest > HOLD else 0):
             return NO_MEMORY
+        while d < state.n_ended and state.ended[d] == 0:  # empty documents
+            state.id_ends[d] = state.ids.used
+            d += 1
         while i < n:
             batch = min(n - i, BATCH)
             state.cache.added = state.added + i
@@ -344,7 +358,53 @@ class Stages:
             )
             if count < 0:
                 return count
+            while d < state.n_ended and state.ended[d] <= i + batch:
+                state.id_ends[d] = state.ids.used + state.cache.places[state.ended[d] - i - 1]
+                d += 1
             state.ids.used += count
             i += batch
             start = state.ends[i - 1] & ~ADDED_END
+        state.id_ends += state.n_ended
+        state.n_ended = 0
         return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _wait(self: Stages, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t,
+          length: cython.size_t) -> cython.Py_ssize_t:
+    """Let pretokens or an added token wait that begin at text[at], in a text that ends at text[length]. Returns 0, or a negative number."""
+    code: cython.Py_ssize_t = 0
+    if state.n_waiting > 0 and (text + at != state.waiting_text + state.waiting_end or state.n_waiting > MOST_WAITING):
+        code = self.flush(state)
+    if state.n_waiting == 0:
+        state.waiting_text = text
+        state.waiting_from = state.waiting_end = at
+    state.waiting_limit = text + length - state.waiting_text
+    return code
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _record(self: Stages, state: State, start: cython.size_t, end: cython.size_t, kind: cython.size_t) -> cython.Py_ssize_t:
+    """Record a part, if parts are recorded, after the ids before it. Returns 0, or a negative number."""
+    row: cython.pointer(cython.size_t)
+    code: cython.Py_ssize_t
+    if state.parts is None:
+        return 0
+    code = self.flush(state)
+    if code < 0:
+        return code
+    if not state.parts.reserve(4 * cython.sizeof(cython.size_t) // 4, 0):
+        return NO_MEMORY
+    row = cython.cast(cython.pointer(cython.size_t), state.parts.data + state.parts.used)
+    row[0] = state.ids.used
+    row[1] = start
+    row[2] = end
+    row[3] = kind | IN_CHANGED if state.in_changed else kind
+    state.parts.used += cython.sizeof(cython.size_t)
+    return 0
