@@ -67,9 +67,9 @@ class Stages:
             first = work.ends[work.document - 1] if work.document > 0 else 0
             size = work.ends[work.document] - first
             code = self.stretches(state, work.text + first, work.at - first, size, stop - first, sections)
-            state.waiting_limit = work.text + work.ends[work.n - 1] - state.waiting_text
             if code == 0 and (joined or state.n_ended == SCAN):
                 code = self.flush(state)
+            state.waiting_limit = work.text + work.ends[work.n - 1] - state.waiting_text  # that of the documents together
             work.at = first + state.at
             if state.at == size:
                 work.document += 1
