@@ -61,7 +61,6 @@ cdef class Sections:
     cdef Cutter inside  # which characters `normal` tokens have side by side; None where there are none, or with flags
     cdef bint always  # every stretch is normalized
     cdef int prefix
-    cdef readonly bint only_check  # nothing but `check`
 
     # Find the next added token of text[done:length] from found.at on, where the last one ended at `done`.
     cdef void next_token(self, Finder finder, const uint8_t* text, size_t done, size_t length, Found* found) noexcept nogil

@@ -296,8 +296,6 @@ class Sections:
         if normal is not None:
             normal.space = 0 if marks else 32
             self.inside = None if normal.flagged else Cutter(*pack_tokens(tuple(normal.contents)))
-        plain: cython.bint = normal is None and prefix == 0
-        self.only_check = plain and raw is None and not self.always
 
     def next_token(self, finder, text, done, length, found):
         which: cython.Py_ssize_t = 0
