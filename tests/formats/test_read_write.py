@@ -13,6 +13,7 @@ import zstandard
 from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import TikTokenConverter
 
+import tokenmill
 from tokenmill import Tokenizer, load
 from tokenmill.errors import ConversionError, FormatError, InputError, UsageError
 from tokenmill.formats import FORMATS, file_content, read, write
@@ -222,3 +223,23 @@ def test_a_folder_with_several_tokenizers_is_refused(tmp_path):
     tok.save(tmp_path / "a.tiktoken", format="tiktoken")
     with pytest.raises(FormatError, match=r"several tokenizers are in this folder: a.tiktoken, b.tiktoken, c.gguf"):
         load(tmp_path)
+
+
+def test_a_tokenizer_that_is_replaced_while_it_is_read_is_an_error(tmp_path, monkeypatch):
+    """Or the merges of one were completed by the events of another, and without them it was loaded with other ids."""
+    from tokenmill.formats import tokenmill_json
+
+    counts = tokenmill.WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
+    first, second = (tokenmill.train_from_counts(counts, size) for size in (258, 260))
+    first.save(tmp_path / "t")
+    read = tokenmill_json.read_companion
+
+    def late(*args):
+        second.save(tmp_path / "t", overwrite=True)
+        return read(*args)
+
+    monkeypatch.setattr(tokenmill_json, "read_companion", late)
+    with pytest.raises(InputError, match="another file took its place while it was read"):
+        tokenmill.load(tmp_path / "t")
+    monkeypatch.undo()
+    assert tokenmill.load(tmp_path / "t") == second

@@ -32,12 +32,13 @@ class Origin(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A file to read, with its content; or a published encoding, its name and the content of its files."""
+    """A file to read, with its content and its inode; or a published encoding, its name and the content of its files."""
 
     place: Path
     name: str | None
     contents: list[bytes]
     revision: str | None = None
+    inode: int | None = None
 
     def origin(self) -> Origin:
         digest = hashlib.sha256()
@@ -76,7 +77,16 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
             )
         place, revision = folder, folder.name
     place = _file_in(place) if place.is_dir() else place
-    return Found(place, None, [read_bytes(place)], revision)
+    inode = inode_of(place)  # before the content, so that a file that replaces it is noticed
+    return Found(place, None, [read_bytes(place)], revision, inode)
+
+
+def inode_of(path: Path) -> int | None:
+    """The inode of a file; None if it is not there."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
 
 
 _NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab, _ in PAIRS))

@@ -15,7 +15,7 @@ from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from . import published_encodings, tokenmill_json
 from .file_content import parse_json, read_beside, read_bytes, starts_object
-from .finding import PAIRS, Found, find
+from .finding import PAIRS, Found, find, inode_of
 
 # The reader of each format is imported where a file has it, because most programs load one tokenizer.
 
@@ -60,13 +60,15 @@ def parse(
     force: use `split` instead of the file's pattern, with a warning.
     drop_unknown: drop characters without a token where the file has no unknown token, as tokenizers does, with a warning.
     """
-    place, name, contents, _ = found
+    place, name, contents = found[:3]
     try:
         if name is not None:
             known = published_encodings.PUBLISHED[name]
             read = published_encodings.published_vocabulary(known, contents, name), True
         else:
             read = _read_file(place, contents[0])
+            if inode_of(place) != found.inode:  # the files beside it may be those of another tokenizer
+                raise InputError(f"{place}: another file took its place while it was read. Load it again.")
         vocabulary = _with_options(*read, split, special_tokens, place, force)
         return _dropping(vocabulary, place, contents[0]) if drop_unknown else vocabulary
     except VocabularyError as error:
