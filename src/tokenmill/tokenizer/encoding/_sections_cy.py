@@ -294,7 +294,7 @@ class Sections:
         self.always = change is not None and page_of is None
         self.prefix = prefix
         if normal is not None:
-            normal.space = 0 if marks else 32
+            normal.space = 255 if marks else 32
             self.inside = None if normal.flagged else Cutter(*pack_tokens(tuple(normal.contents)))
         plain: cython.bint = normal is None and prefix == 0
         self.only_check = plain and raw is None and not self.always
