@@ -81,6 +81,12 @@ FILES = {
     "several characters of one unknown token": document(
         ["<unk>", "a", "b", " "], pre_tokenizer={"type": "FixedLength", "length": 3}, decoder=FUSE, unk_token="<unk>", fuse_unk=True,
     ),
+    "NUL behind an added token": document(
+        ["a", "b", MARK, "\x00"], added=[(4, "<x>", "normalized", "rstrip")], normalizer=REPLACE, decoder=decoder(MARK), unk_token="a",
+    ),
+    "a decoder of another mark": document(
+        ["a", "b", "_", MARK], pre_tokenizer=metaspace() | {"replacement": "_"}, decoder=metaspace(), unk_token="a",
+    ),
     "merges of the unknown token": document(["a", "b", "aa", " "], [("a", "a")], decoder=FUSE, unk_token="a"),
     "an id of two tokens": document({"a": 0, "b": 1, "c": 4, "é": 7, " ": 3}, added=[(5, "<x>"), (6, "<y>"), (7, "<z>")], decoder=FUSE, unk_token="b"),
     "numbers behind an added token of the vocabulary": document(
@@ -126,7 +132,7 @@ FILES = {
 }  # fmt: skip
 TEXTS = (
     "", "a", "ab", " a", "a b", f"a{MARK}b", f"{MARK} {MARK}a", "a  <x>  b", f"<x>{MARK}{MARK}a", "ccd", "d", "é", "é\u3000b", "b<0x41>a",
-    "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40,
+    "b aaa é a", "a<x>", "c</w>", "</w>", "zz<x>", "<x> \n\n a", "<x>   \n", " aa a", "c_b", "a_b _", "<s>", "\x01a", '"b', "é ééa ", "x" * 40, "<x>\x00 a",
 )  # fmt: skip
 
 

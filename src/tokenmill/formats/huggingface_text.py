@@ -85,7 +85,7 @@ def read_decoder(node: Json, byte_level: bool, mark: str, byte_fallback: bool, n
     kinds = [step["type"].expect(str) for step in steps]
     if not mark and kinds == (["ByteLevel"] if byte_level else ["ByteFallback", "Fuse"] if byte_fallback else ["Fuse"]):
         return ""
-    if mark and kinds == ["Metaspace"] and not byte_fallback:
+    if mark and kinds == ["Metaspace"] and steps[0]["replacement"].value == mark and not byte_fallback:
         adds = steps[0].get("add_prefix_space", bool, True)
         return "token" if steps[0].get("prepend_scheme", str, "always" if adds else "never") != "never" else ""
     in_order = kinds == [kind for kind in ("Replace", "ByteFallback", "Fuse", "Strip") if kind in kinds]

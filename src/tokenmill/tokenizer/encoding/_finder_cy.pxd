@@ -42,7 +42,7 @@ cdef class Finder:
     cdef tm_byte_pairs pairs  # `begins`, and perhaps more pairs
     cdef bint uses_simd
     cdef readonly bint flagged  # any string has a flag
-    cdef uint8_t space  # which byte is a space to tokens that take in white space; 0 for none
+    cdef uint8_t space  # which byte is a space to tokens that take in white space; 255 for none
     cdef object is_word  # str -> bool: whether it has a word character
 
     # Find the leftmost of the strings in text[at:length], the longest where several begin there. Returns where it begins, or

@@ -294,7 +294,7 @@ class Sections:
         self.always = change is not None and page_of is None
         self.prefix = prefix
         if normal is not None:
-            normal.space = 0 if marks else 32
+            normal.space = 255 if marks else 32
             self.inside = None if normal.flagged else Cutter(*pack_tokens(tuple(normal.contents)))
 
     def next_token(self, finder, text, done, length, found):
