@@ -179,7 +179,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
     for saved in (False, True):
         result = run(folder, *"encode a.txt --tokenizer tok --no-end-of-text -o t.bin".split())
         assert result.exit_code == 130 and "stopped" in result.stderr
-        assert ("the same command goes on" in result.stderr) is saved
+        assert ("Run the same command to resume" in result.stderr) is saved
     assert not (folder / "t.bin").exists()
 
 

@@ -46,7 +46,7 @@ def json_file(loaders, layout, **members):
         ("gguf-nested", "it.gguf", "a value of the type 9"),
         ("gguf-texts", "it.gguf", "expected a string, found a list of 2 texts"),
         ("byte-id", "tokenizer.json", "the id 1.5 of"),
-        ("gguf-kinds", "it.gguf", "token types are whole numbers"),
+        ("gguf-kinds", "it.gguf", "token types must be whole numbers"),
         ("gguf-nan", "it.gguf", "piece 3: its score is not a number"),
         ("sentencepiece-nan", "it.model", "piece 3: its score is not a number"),
         ("affix", "tokenizer.json", r"at \$.model.end_of_word_suffix"),

@@ -61,7 +61,7 @@ def test_several_sizes_are_those_of_one_training(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"normalize": ["nfc"]}, "Train without normalizers"),
+        ({"normalize": ["nfc"]}, "Train without normalization"),
         ({"refine": 0.9}, "only tokenmill encodes by events"),
         ({"superwords": "boundless"}, "only tokenmill encodes by events"),
         ({"superwords": "superbpe", "stage1_size": 300}, "stores tokens with scores"),

@@ -134,8 +134,8 @@ def _cost_of_export(job: Convert, tok: Tokenizer, as_json: bool) -> dict[str, An
 
     if not job.sample:
         say(
-            "give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens. A Picky "
-            "tokenizer usually needs fewer tokens with --to longest-match --lossy than merged by rank"
+            "pass --sample SRC to measure how often exports return different ids, and how many more tokens they need. A Picky "
+            "tokenizer usually needs fewer tokens with --to longest-match --lossy than merged by rank."
         )
         return {}
     with progress_bar() as progress:

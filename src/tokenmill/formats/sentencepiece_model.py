@@ -180,7 +180,7 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
     space, and bytes that are not UTF-8. Of the merged tokens, the first are kept, so that there are at most `size` ids.
     """
     if trained.normalization.normalizers:
-        raise ConversionError("a SentencePiece model has its own normalizer. Train without --normalize.")
+        raise ConversionError("a SentencePiece model has its own normalizer. Train without normalization.")
     kinds: dict[str, int] = {}
     for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
         kind = UNKNOWN if token.id == trained.unknown else BYTE if token.content in BYTE_TEXTS else CONTROL
