@@ -167,6 +167,6 @@ def say_events(tok: Tokenizer) -> None:
     """Say what other programs need, if only tokenmill encodes as this tokenizer does."""
     if tok.vocabulary.order == "events":
         say(
-            "note: only tokenmill encodes by events; other programs give some texts other ids. How many, and for how many more "
-            "tokens: `tokenmill convert TOKENIZER OUT --to longest-match --lossy --sample SRC`."
+            "note: only tokenmill encodes by events. `tokenmill convert TOKENIZER OUT --to longest-match --lossy --sample SRC` "
+            "measures how often other programs return other ids, and how many more tokens they need."
         )

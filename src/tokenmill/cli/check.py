@@ -160,7 +160,7 @@ def extend(job: Extend, *, json: opt.Json = False) -> None:
         if job.vocab_size is not None and tok.n_vocab < job.vocab_size:
             say(f"The text ran out of pairs at {tok.n_vocab:,} ids, short of {job.vocab_size:,}.")
         return
-    left = int((changed.id_map < 0).sum()) - len(new_rows)
+    left = changed.dropped - len(new_rows)
     sizes = {"ids": tok.n_vocab, "replaced": len(new_rows), "ids_left_without_token": left}
     report({**rows, "new_rows": str(job.new_rows_path), **sizes}, json)
     if not job.reuse and not new_rows:

@@ -67,7 +67,7 @@ def parse(
             read = published_encodings.published_vocabulary(known, contents, name), True
         else:
             read = _read_file(place, contents[0])
-            if inode_of(place) != found.inode:  # the files beside it may be those of another tokenizer
+            if inode_of(place) != found.inode:  # the files beside it may belong to another tokenizer
                 raise InputError(f"{place}: another file took its place while it was read. Load it again.")
         vocabulary = _with_options(*read, split, special_tokens, place, force)
         return _dropping(vocabulary, place, contents[0]) if drop_unknown else vocabulary

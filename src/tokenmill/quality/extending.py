@@ -226,7 +226,8 @@ def _with_new(tok: Tokenizer, going: list[int], counts: WordCounts, progress: Pr
     kept[going] = -1
     parts = one_pretoken(tok.vocabulary)
     rows = {place: parts.encode_bytes(spelt[id] or b"") for id, place in places.items()}
-    return Changed(Tokenizer(better, name=tok.name), kept, new_rows=dict(sorted(rows.items())))
+    dropped = int((kept < 0).sum())
+    return Changed(Tokenizer(better, name=tok.name), kept, dropped, new_rows=dict(sorted(rows.items())))
 
 
 def _without(vocabulary: Vocabulary, going: list[int]) -> Vocabulary:

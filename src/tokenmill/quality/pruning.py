@@ -55,7 +55,7 @@ class Changed:
 
     tok: the new tokenizer.
     id_map: int32, for the `n_vocab` old ids the new id; -1 for a removed or replaced token.
-    dropped: the number of removed tokens.
+    dropped: the number of removed or replaced tokens.
     needed: the old ids that should have been removed, but that remaining tokens are built from; with `shrink` also those of the
         alphabet.
     new_rows: of `replace`, for each new token, by id, the old ids that its bytes are encoded to. The mean of their rows in an

@@ -114,8 +114,7 @@ class Subject:
         except UsageError:
             return None
         before, after = (measure_usage(tok, self.counts).tokens for tok in (self.tok, new.tok))
-        dropped = int((new.id_map < 0).sum()) if new.new_rows else new.dropped
-        return Change(dropped, after / max(1, before) - 1)
+        return Change(new.dropped, after / max(1, before) - 1)
 
 
 def percent(share: float | None) -> str:
@@ -174,7 +173,7 @@ class Standing:
 
     def criterion(self, words: str) -> str:
         """The criterion of the grade in words, after which peers are named."""
-        return f"{words} the published vocabularies of this size class{'' if self.peers else '; there is none'}"
+        return f"{words} the published vocabularies of this size class{'' if self.peers else '; there are none'}"
 
     @property
     def for_some_uses(self) -> Level:

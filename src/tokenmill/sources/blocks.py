@@ -115,6 +115,9 @@ class Drop:
     reason: str
 
 
+BY_FIELD = "with --field, or ReadOptions(field=...) in Python"  # how the text of a record is named
+
+
 class Damaged(Exception):
     """A record that cannot be read as a document; the message says why."""
 

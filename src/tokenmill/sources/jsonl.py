@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InputError
 from ._cut_cy import ArrayLines
 from ._json_cy import field_columns
-from .blocks import FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span
+from .blocks import BY_FIELD, FIELD_BREAK, Block, Damaged, Document, ReadOptions, Record, Span
 from .find import Source
 from .streams import Pause
 from .text import CutSource
@@ -54,9 +54,7 @@ def document(record: Record, options: ReadOptions) -> Document:
         if not isinstance(text, str):
             has = "is missing" if text is MISSING else f"is {JSON_KINDS[type(text)]}, not text"
             others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
-            raise Damaged(
-                f"the field {field!r} {has}; the fields are {others}. Name the field of the text with --field, or ReadOptions(field=...) in Python"
-            )
+            raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text {BY_FIELD}")
     text, replaced = without_surrogates(FIELD_BREAK.decode().join(filter(None, texts)))
     id, title = value.get("id"), value.get("title")
     id = without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, plural, reason_of, require
-from .blocks import BLOCK, FIELD_BREAK, Block, BlockSource, ReadOptions, Span, too_long
+from .blocks import BLOCK, BY_FIELD, FIELD_BREAK, Block, BlockSource, ReadOptions, Span, too_long
 from .find import STDIN, Skip, Source, can_read_again, is_url, size_of
 from .remote import RemoteFile, open_url
 from .streams import Pause
@@ -275,19 +275,17 @@ def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     if column not in schema.names:
         raise InputError(
             f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
-            "Name the column of the text with --field, or ReadOptions(field=...) in Python"
+            f"Name the column of the text {BY_FIELD}"
         )
     if schema.names.count(column) > 1:
         raise InputError(
-            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another with --field, or ReadOptions(field=...) in Python"
+            f"{source}: {schema.names.count(column)} columns are called {column!r}. Rename all but one, or name another {BY_FIELD}"
         )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind
     # null: no row of the file has a text
     if str(plain).removeprefix("large_").removesuffix("_view") not in ("string", "binary", "null"):
-        raise InputError(
-            f"{source}: the column {column!r} contains {kind}, not text. Name a column of text with --field, or ReadOptions(field=...) in Python"
-        )
+        raise InputError(f"{source}: the column {column!r} contains {kind}, not text. Name a column of text {BY_FIELD}")
 
 
 def _first_line(error: BaseException) -> str:

@@ -65,12 +65,12 @@ def canonical(pattern: str) -> str:
 
 
 def distinguishes(pattern: str, a: str, b: str) -> bool:
-    """Whether the pretokens of a text may change where `a` replaces the character `b`.
+    """Return whether a text may have other pretokens if each character `b` becomes `a`.
 
     >>> distinguishes(r"\\w+|\\W", " ", "_"), distinguishes(r"\\p{L}+", " ", "_")
     (True, False)
     """
-    try:
+    try:  # `leaves` raises NotRegular for a property that is not known
         return any((ord(a) in each) != (ord(b) in each) for each in all_sets(parse(pattern)) if [*each.leaves()])
     except (NotRegular, PatternError):
         return True

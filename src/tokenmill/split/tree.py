@@ -100,7 +100,7 @@ def all_sets(node: object) -> Iterator[CharSet]:
 
 
 def is_condition(node: Node) -> bool:
-    """Whether a node, or one of its alternatives, is nothing but conditions."""
+    """Return whether a node, or one of its alternatives, consists only of conditions."""
     if isinstance(node, Alternate):
         return any(map(is_condition, node.parts))
     if isinstance(node, Concat):

@@ -58,7 +58,7 @@ def train_boundless(job: passes.Job) -> Vocabulary:
         if taken is not None:
             n_events, n = taken
             return _vocabulary(job, first, (rows[:n], spelt, numbers[:n]), n_events)
-    raise AssertionError("no word is unknown with --superwords")
+    raise AssertionError("with all superwords, no word is unknown")
 
 
 def _take(

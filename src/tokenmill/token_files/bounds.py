@@ -6,7 +6,7 @@ import gzip
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def read_ends(path: Path) -> Bounds:
     return Bounds(offsets, {b"2": "uint16", b"4": "uint32"}.get(width))
 
 
-READERS: dict[str, Callable[[Path], Any]] = {  # by the suffix of the index
+READERS: dict[str, Callable[[Path], Bounds]] = {  # by the suffix of the index
     ".offsets.npy": read_offsets,
     ".csv.gz": read_spans,
     ".ds.index": read_ends,

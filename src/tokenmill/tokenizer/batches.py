@@ -59,9 +59,9 @@ def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_th
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
     """A list of ids for each text."""
     given, threads = _texts(texts), threads_for(num_threads)
-    with gc_paused(), _all_texts(given):
+    with gc_paused():
         if core.scanner is None:
-            return map_batch(lambda text: core.encode(text, plan), given, threads)
+            return map_batch(_one_of(given, core, plan), given, threads)
         return _encode_together(core, given, plan, threads, Batch.lists)
 
 
@@ -73,9 +73,7 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
         lists = encode_batch(core, texts, plan, num_threads)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
         return ids, np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    given = _texts(texts)
-    with _all_texts(given):
-        whole, ends = _encode_together(core, given, plan, threads_for(num_threads), Batch.flat)
+    whole, ends = _encode_together(core, _texts(texts), plan, threads_for(num_threads), Batch.flat)
     return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
 
 
@@ -145,16 +143,16 @@ def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(texts.to_pylist() if hasattr(texts, "to_pylist") else texts)
 
 
-@contextlib.contextmanager
-def _all_texts(texts: tuple[str | bytes, ...]) -> Iterator[None]:
-    """Say which of the texts is not one, if encoding fails because of that."""
-    try:
-        yield
-    except WrongTypeError:
-        for number, text in enumerate(texts):
-            if not isinstance(text, (str, bytes)):
-                raise WrongTypeError(f"texts[{number}] is {text!r:.40}; it must be str or bytes") from None
-        raise
+def _one_of(texts: tuple[str | bytes, ...], core: Core, plan: Plan) -> Callable[[str | bytes], list[int]]:
+    """A function that encodes one of the texts. WrongTypeError names the one that is not a text."""
+
+    def encode(text: str | bytes) -> list[int]:
+        if not isinstance(text, (str, bytes)):
+            number = next(number for number, each in enumerate(texts) if each is text)
+            raise WrongTypeError(f"texts[{number}] is {text!r:.40}; it must be str or bytes")
+        return core.encode(text, plan)
+
+    return encode
 
 
 def _encode_together(
@@ -167,11 +165,12 @@ def _encode_together(
 ) -> Result:
     """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
     finders, changes = (plan.refused_finder, plan.sections), core.vocabulary.normalization
+    encode_one = _one_of(texts, core, plan)
 
     def encode(text: str | bytes) -> list[int]:
         if divided and (changes.add_prefix_space or changes.prepends):
             raise _NotAlone
-        return core.encode(text, plan)
+        return encode_one(text)
 
     batch = Batch(core.kernel, texts, *finders, encode, threads, divided)
     if batch.threads == 1:

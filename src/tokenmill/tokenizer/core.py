@@ -160,6 +160,14 @@ class Core:
         """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
         return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
 
+    def id_of(self, token: str | bytes) -> int | None:
+        """The id of a token, by its bytes or as Hugging Face spells it; None if there is none. TypeError for anything else."""
+        if isinstance(token, bytes):
+            return self.ids_by_token.get(token)
+        if isinstance(token, str):
+            return self.ids_by_spelling.get(token)
+        raise TypeError
+
     @lazy
     def affixes(self) -> tuple[list[int], list[int]]:
         """The ids that the template puts before a text, and those after it."""

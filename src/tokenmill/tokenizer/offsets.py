@@ -74,7 +74,8 @@ def encode_spans(
     if vocabulary.unknown is not None:
         unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
     by_character = vocabulary.alphabet == "characters"
-    sizes = _fused_sizes(core, data, rows, changes) if vocabulary.fuse_unknown else []
+    occurs = vocabulary.fuse_unknown and unknown in memoryview(ids).cast("B").cast("I")
+    sizes = _fused_sizes(core, data, rows, changes) if occurs else []
     found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character, sizes)
     spans = memoryview(found).cast("q")
     if changes and normalized:

@@ -379,8 +379,7 @@ class Tokenizer:
         >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low")
         True
         """
-        ids: Mapping[Any, int] = self._core.ids_by_token if isinstance(token, bytes) else self._core.ids_by_spelling
-        return ids.get(token[:])  # a TypeError for a number or None, which `checks_methods` explains
+        return self._core.id_of(token)
 
     def id_to_token(self, id: int) -> str | None:
         """The token with this id, as `get_vocab` spells it; None if there is none."""
