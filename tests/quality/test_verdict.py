@@ -40,7 +40,7 @@ def test_three_to_five_findings_the_most_expensive_first(tok):
     assert "about this size" not in of.meaning and found.summary.startswith("Too far from the sizes")
     for key in ("languages", "density"):  # nothing to compare with is not "good"
         of = finding(found, key)
-        assert of.level == "ungraded" and of.threshold.endswith("; there is none") and not of.advice
+        assert of.level == "ungraded" and of.threshold.endswith("; there are none") and not of.advice
 
 
 def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at():
