@@ -9,6 +9,7 @@ from random_vocabularies import SWEEP
 
 from naive_encoder import NaiveEncoder
 from tokenmill.split import Splitter
+from tokenmill.tokenizer.batches import encode_batch
 from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from tokenmill.vocabulary import Vocabulary
@@ -47,10 +48,10 @@ def random_tokens(rng: Random) -> list[bytes]:
     return list(tokens)
 
 
-def random_vocabulary(rng: Random, order: str) -> Vocabulary:
+def random_vocabulary(rng: Random, order: str, patterns: tuple[str, ...] = ()) -> Vocabulary:
     whole = rng.random() < 0.5
     if order == "ranks":
-        return Vocabulary(tuple(random_tokens(rng)), (), whole_pretokens=whole)
+        return Vocabulary(tuple(random_tokens(rng)), patterns, whole_pretokens=whole)
     tokens = list(BYTES)
     id_of = {token: id for id, token in enumerate(tokens)}
     rows: dict[tuple[int, int], int] = {}
@@ -82,7 +83,7 @@ def random_vocabulary(rng: Random, order: str) -> Vocabulary:
         events.append((left, right, id_of[joined]))
     if order == "merges" and rng.random() < 0.3:
         rng.shuffle(events)
-    return Vocabulary(tuple(tokens), (), order, np.array(events, np.int32).reshape(-1, 3), (), whole)
+    return Vocabulary(tuple(tokens), patterns, order, np.array(events, np.int32).reshape(-1, 3), (), whole)
 
 
 @pytest.mark.parametrize("order", ["ranks", "merges", "events"])
@@ -100,6 +101,28 @@ def test_random_vocabularies(order):
             expected = naive.encode(data)
             for _ in range(2):  # the second time from the cache
                 assert core.encode_section(data) == expected, (seed, data)
+
+
+@pytest.mark.parametrize("order", ["ranks", "merges", "events"])
+def test_pretokens_of_many_segments(order):
+    """Runs of more segments than wait at once, between words, in one text, in batches and in blocks of documents."""
+    for seed in range(6 * SWEEP):
+        rng = Random(f"long {order} {seed}")
+        vocabulary = random_vocabulary(rng, order, (r" ?\w+|.",))
+        core = Core(vocabulary, rng.choice([1 << 18, 1 << 22]))
+        naive = NaiveEncoder(vocabulary, Splitter(*vocabulary.split_patterns).ends)
+        runs = ["".join(rng.choices("漢字孨かきกข", k=rng.choice([1, 4, 6, 30, 900]))) for _ in range(12)]
+        texts = ["a é".join(rng.sample(runs, 3)) for _ in range(8)]
+        expected = [naive.encode(text.encode()) for text in texts]
+        plan = core.plan()
+        for _ in range(3):  # the cutter is made after some text
+            assert [core.encode(text, plan) for text in texts] == expected
+        assert encode_batch(core, texts, plan, 1) == expected
+        blob = "".join(texts).encode()
+        ends = np.cumsum([len(text.encode()) for text in texts]).astype(np.uint64)
+        ids, id_ends = core.encode_documents(blob, ends, plan)
+        assert np.frombuffer(ids, np.uint32).tolist() == [id for row in expected for id in row]
+        assert id_ends.tolist() == np.cumsum([len(row) for row in expected]).tolist()
 
 
 def test_no_token_spans_a_certain_border():

@@ -114,9 +114,8 @@ class Core:
             apart = vocabulary.removed.union(vocabulary.byte_tokens) - {None}  # what no whole pretoken is
             cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, apart) if apart else vocabulary.packed))
         if vocabulary.alphabet == "bytes":
-            cache.set_cutter(
-                Cutter(*vocabulary.packed, vocabulary.event_numbers if vocabulary.order != "ranks" else None, True)
-            )
+            events = vocabulary.event_numbers if vocabulary.order != "ranks" else None
+            cache.set_cutter(Cutter(*vocabulary.packed, events, True, vocabulary.whole_pretokens))
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy

@@ -24,7 +24,7 @@ from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free, tm_page
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
 from cython.cimports.tokenmill.kernels._signals import signalled
-from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
+from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, lacks_spaces
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, Merger, release
 
 from ...kernels.random_seed import random_seed
@@ -203,7 +203,7 @@ class PretokenCache:
         if count == 0:
             if self.cutter is not None and length >= CUT_FROM and (pretoken[1] | pretoken[length - 1]) >= 0x80 and _cuts(self, length):
                 count = _by_segments(self, pretoken, length, end, out)
-                if count < 0 or (count > 0 and key.hi >> 56 == 0xFF and not _has_spaces(pretoken)):
+                if count < 0 or (count > 0 and key.hi >> 56 == 0xFF and lacks_spaces(pretoken + length)):
                     return count
             if count == 0:
                 count = self.merger.merge(pretoken, length, out, cython.address(self.work))
@@ -228,21 +228,6 @@ class PretokenCache:
     def insert(self, pretoken, length, end, ids, count):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
         return _put(self, pretoken, length, key, tm_random_hash(key, self.seed), ids, count)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _has_spaces(pretoken: cython.pointer(cython.const[uint8_t])) -> cython.bint:
-    """Whether the script of the first character has spaces between words. If it has, a long pretoken is a word, and occurs again."""
-    i: cython.int = 0 if pretoken[0] >= 0xC0 else 1
-    start: cython.int = pretoken[i] << 8 | pretoken[i + 1]
-    return not (
-        0xE0B8 <= start < 0xE183  # Thai, Lao, Tibetan, Myanmar
-        or 0xE19E <= start < 0xE1A0  # Khmer
-        or 0xE380 <= start < 0xEA00  # kana, Han
-    )
 
 
 @cython.cfunc

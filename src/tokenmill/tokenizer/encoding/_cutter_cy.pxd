@@ -4,15 +4,25 @@ from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.split._scan_cy cimport tm_byte_pairs
 
 
+# Whether a text of three bytes or more ends, at `end`, in a script without spaces between words: Thai, Lao, Tibetan, Myanmar; Khmer;
+# kana, Han. Long pretokens of other scripts are words, which occur again.
+cdef inline bint lacks_spaces(const uint8_t* end) noexcept nogil:
+    cdef int start = (end - 3)[0] << 8 | (end - 2)[0]
+    return 0xE0B8 <= start < 0xE183 or 0xE19E <= start < 0xE1A0 or 0xE381 <= start < 0xEA00
+
+
 cdef class Cutter:
     cdef uint64_t ascii[128][2]  # by the first of two ASCII characters: a bit for each second one that joins it
     cdef tm_byte_pairs pairs  # the same
     cdef bint uses_simd
     cdef uint64_t stray[1024]  # a Bloom filter of the pairs with a stray
+    cdef uint64_t edges[64]  # by the last six bits of one character: a bit for those of the first byte of the next, if there may be such a pair
     cdef uint64_t* wide  # a Bloom filter of the other pairs that join
     cdef size_t wide_size  # in bytes
     cdef int shift
-    cdef bint ready, has_strays
+    cdef bint ready
+    cdef bint whole  # whether a pretoken is looked up among the tokens before it is merged
+    cdef bint early  # whether it is built, and pretokens may be cut before they are looked up
     cdef readonly bint joins_newlines  # whether a newline joins another character
     cdef object source  # what it is built from
 

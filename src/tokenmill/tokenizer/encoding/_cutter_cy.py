@@ -53,13 +53,15 @@ class Cutter:
 
     blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used. None for all tokens.
     lazy: for pretokens that are not ASCII; the caller calls `build` before the first cut.
+    whole: whether a pretoken is looked up among the tokens before it is merged.
 
     >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).ends(b" low lower")
     array('Q', [4, 8, 10])
     """
 
-    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False):
+    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events=None, lazy: cython.bint = False, whole: cython.bint = False):
         self.source = (blob, sizes, events)
+        self.whole = whole
         self.wide_size = 512
         self.shift = 52
         if not lazy:
@@ -72,6 +74,7 @@ class Cutter:
                 self.learn_all(self.source[0], self.source[1], self.source[2])
                 self.source = None
                 self.ready = True
+                self.early = not self.whole
         return 0
 
     def learn_all(self, blob, sizes, events):
@@ -123,7 +126,8 @@ class Cutter:
                 self.ascii[first][second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
             elif first & STRAY_MASK == STRAY or second & STRAY_MASK == STRAY:
                 _bit(self.stray, first, second)[0] |= cython.cast(uint64_t, 1) << (tm_pair_hash(0, first, second) & 63)
-                self.has_strays = True
+                if not (STRAY | 0xC0 <= first <= STRAY | 0xFF or STRAY | 0x80 <= second <= STRAY | 0xBF):
+                    self.edges[first & 63] |= cython.cast(uint64_t, 1) << (_lead(second) & 63)  # of characters
             elif not tm_pair_map_reserve(pairs, 1):
                 raise MemoryError
             else:
@@ -159,20 +163,7 @@ class Cutter:
         return found[:count]
 
     def joins(self, first, second):
-        if first < 128 and second < 128:
-            return self.ascii[first][second >> 6] >> (second & 63) & 1
-        hash: uint64_t = tm_pair_hash(0, first, second) >> self.shift
-        joined: cython.bint = self.wide[hash >> 6] >> (hash & 63) & 1
-        if not self.has_strays:
-            return joined
-        last: uint32_t = STRAY | (first & 0xFF if first & STRAY_MASK == STRAY else 0x80 | first & 0x3F)
-        lead: uint32_t = STRAY | (
-            second & 0xFF if second & STRAY_MASK == STRAY
-            else 0xC0 | second >> 6 if second < 0x800
-            else 0xE0 | second >> 12 if second < 0x10000
-            else 0xF0 | second >> 18
-        )
-        return joined | _has(self.stray, last, second) | _has(self.stray, first, lead) | _has(self.stray, last, lead)
+        return _joins(self, first, second)
 
     def scan(self, text, start, length, ends, room):
         first: uint32_t = 0
@@ -198,7 +189,7 @@ class Cutter:
                 continue
             size = _read(text + at, length - at, cython.address(second))
             ends[n] = at
-            n += 1 - cython.cast(cython.Py_ssize_t, self.joins(first, second))
+            n += 1 - cython.cast(cython.Py_ssize_t, _joins(self, first, second))
             first = second
             at += size
         if at >= length:
@@ -225,9 +216,38 @@ class Cutter:
             before = at - 1
             while before > start and at - before < 4 and text[before] & 0xC0 == 0x80:
                 before -= 1
-            if tm_utf8_read(text + before, at - before, cython.address(first)) == at - before and not self.joins(first, second):
+            if tm_utf8_read(text + before, at - before, cython.address(first)) == at - before and not _joins(self, first, second):
                 return at
         return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _joins(self: Cutter, first: uint32_t, second: uint32_t) -> cython.bint:
+    if first < 128 and second < 128:
+        return self.ascii[first][second >> 6] >> (second & 63) & 1
+    hash: uint64_t = tm_pair_hash(0, first, second) >> self.shift
+    joined: cython.bint = self.wide[hash >> 6] >> (hash & 63) & 1
+    lead: uint32_t = _lead(second)
+    if self.edges[first & 63] >> (lead & 63) & 1 or first & STRAY_MASK == STRAY or second & STRAY_MASK == STRAY:
+        last: uint32_t = first if first & STRAY_MASK == STRAY else STRAY | 0x80 | first & 0x3F
+        joined |= _has(self.stray, last, second) | _has(self.stray, first, lead) | _has(self.stray, last, lead)
+    return joined
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _lead(point: uint32_t) -> uint32_t:
+    """The first byte of a unit as a stray."""
+    if point < 0x800:
+        return STRAY | 0xC0 | point >> 6
+    if point & STRAY_MASK == STRAY:
+        return point
+    return STRAY | 0xE0 | point >> 12 if point < 0x10000 else STRAY | 0xF0 | point >> 18
 
 
 @cython.cfunc

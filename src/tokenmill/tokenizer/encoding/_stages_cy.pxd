@@ -98,3 +98,5 @@ cdef class Stages:
     cdef Py_ssize_t flush(self, State state) noexcept nogil
     # Let the pretokens of text[at:length] wait, from the start of one until `stop` or a little further; sets state.at to the end.
     cdef Py_ssize_t encode_part(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop) noexcept nogil
+    # Let the n pretokens wait whose ends follow those that wait; the long ones of a script without spaces by their segments.
+    cdef Py_ssize_t cut_long(self, State state, Cutter cutter, Py_ssize_t n) noexcept nogil

@@ -13,6 +13,7 @@ from cython.cimports.tokenmill.kernels._memory import tm_pages_free
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import ADDED_END, BATCH, SCAN, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, lacks_spaces
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     ADDED_TOKEN,
@@ -26,6 +27,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, NO_TOKEN, SIGNALLED, release, reserve
 
 MOST_WAITING = cython.declare(cython.Py_ssize_t, SCAN - 2 * TM_SIMD_ROOM)  # pretokens that wait; more leave the scanner no room
+LONG = cython.declare(cython.size_t, 16)  # bytes of a pretoken that is not its own key in the cache
 SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
 
 
@@ -329,10 +331,52 @@ class Stages:
                 n = self.cutter.scan(state.waiting_text, at + offset, length + offset, ends, SCAN - state.n_waiting)
             else:
                 n = self.scanner.scan(state.waiting_text, at + offset, length + offset, ends, SCAN - state.n_waiting)
-            state.n_waiting += n
-            state.waiting_end = ends[n - 1]
-            at = state.waiting_end - offset
+            at = ends[n - 1] - offset
+            if state.cache.cutter is not None and state.cache.cutter.early:
+                code = self.cut_long(state, state.cache.cutter, n)
+                if code < 0:
+                    return code
+            else:
+                state.n_waiting += n
+                state.waiting_end = ends[n - 1]
         state.at = at
+        return 0
+
+    def cut_long(self, state, cutter, n):
+        ends: cython.size_t[SCAN]
+        code: cython.Py_ssize_t
+        i: cython.Py_ssize_t = 0
+        count: cython.Py_ssize_t
+        at: cython.size_t = state.waiting_end
+        check: cython.size_t = at + SLICE
+        cut: cython.bint = False
+        found: cython.pointer(cython.size_t) = state.ends + state.n_waiting
+        while i < n and not _is_long(state.waiting_text, at, found[i]):
+            at = found[i]
+            i += 1
+        state.n_waiting += i
+        state.waiting_end = at
+        memcpy(ends, found + i, (n - i) * cython.sizeof(cython.size_t))
+        for i in range(n - i):
+            cut = _is_long(state.waiting_text, at, ends[i])
+            while at < ends[i]:
+                if state.n_waiting >= SCAN - 1:
+                    code = self.flush(state)
+                    if code < 0:
+                        return code
+                    if at >= check:
+                        check = at + SLICE
+                        if signalled():
+                            return SIGNALLED
+                found = state.ends + state.n_waiting
+                if cut:
+                    count = cutter.scan(state.waiting_text, at, ends[i], found, SCAN - state.n_waiting)
+                    at = found[count - 1]
+                else:
+                    count = 1
+                    at = found[0] = ends[i]
+                state.n_waiting += count
+                state.waiting_end = at
         return 0
 
     def flush(self, state):
@@ -367,6 +411,15 @@ class Stages:
         state.id_ends += state.n_ended
         state.n_ended = 0
         return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _is_long(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, end: cython.size_t) -> cython.bint:
+    """Whether a pretoken is not worth a look-up: a long one of a script without spaces hardly ever occurs twice."""
+    return end - start >= LONG and lacks_spaces(text + end)
 
 
 @cython.cfunc
