@@ -117,7 +117,7 @@ def matrix(results: dict) -> list[str]:
         f"The speed relative to the fastest of {', '.join(means)}. A peer that cannot open a file is left out:",
         table(["", *results], [[text, *narrow(shown.get((model, text), "") for model in results)] for text in texts]),
         f"Geometric mean of these ratios: {statistics.geometric_mean(gains):.2f}x. Behind a peer in {behind or 'none'} of {len(gains)} cells, level in "
-        f"{ties}. Geometric means by peer: {'; '.join(f'{peer} {mean:.2f}x ({n} cells)' for peer, (mean, n) in means.items())}.",
+        f"{ties or 'none'}. Geometric means by peer: {'; '.join(f'{peer} {mean:.2f}x ({n} cells)' for peer, (mean, n) in means.items())}.",
         f"Every library with {first}, MB per second of CPU time:",
         table(
             ["", *peers],
