@@ -79,13 +79,9 @@ class Field(NamedTuple):
     default: Any
 
 
+@functools.cache
 def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     """The options that a class or a function defines, and the classes of options that it takes, by name."""
-    return _fields_of(definition)
-
-
-@functools.cache
-def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     fields: dict[str, Field | type[Options]] = {}
     for name, hint in get_type_hints(definition, include_extras=True).items():
         if isinstance(hint, type) and issubclass(hint, Options):
@@ -224,6 +220,11 @@ def checked(field: Field, value: Any) -> Any:
     if option.max is not None and value > option.max:
         raise UsageError(name, f" is {value}; it must be at most {option.max}")
     return value
+
+
+def listed_names(text: str) -> tuple[str, ...]:
+    """Names with commas between, such as "nfkc,lowercase"."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def whole_number(text: str | int) -> int:
