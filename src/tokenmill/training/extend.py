@@ -16,7 +16,6 @@ from . import loops
 from .alphabet import Alphabet
 from .options import Options
 from .trainer import limits_of
-from .watching import Watch
 
 
 def extend_vocabulary(
@@ -66,7 +65,7 @@ def extend_vocabulary(
         if right >= 0:
             pairs.setdefault(new, (int(inside[left]), int(inside[right])))
     recalled = [(vocabulary.tokens[id] or b"", *pairs[id]) for id in gone]
-    watch = Watch(progress, [*tokens, *(token for token, _, _ in recalled)])
+    watch = loops.Watch(progress, [*tokens, *(token for token, _, _ in recalled)])
     events, numbers, known, removed = loops.refine(
         corpus, tokens, wanted, progress, spans=start.spans, gone=recalled, watch=watch
     )

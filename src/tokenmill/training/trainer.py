@@ -15,7 +15,6 @@ from ..vocabulary.surgery import arranged
 from . import loops
 from .alphabet import byte_alphabet, character_alphabet
 from .options import Options
-from .watching import Watch
 
 
 class Training:
@@ -52,7 +51,7 @@ class Training:
     def run(self) -> Vocabulary:
         """Train. In Picky BPE the removed tokens get the highest ids, after the special tokens."""
         options, tokens = self.options, list(self.first_tokens)
-        watch = Watch(self.progress, tokens)
+        watch = loops.Watch(self.progress, tokens)
         if options.refine is None:
             trained = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
         else:
