@@ -79,9 +79,13 @@ class Field(NamedTuple):
     default: Any
 
 
-@functools.cache
 def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     """The options that a class or a function defines, and the classes of options that it takes, by name."""
+    return _fields_of(definition)
+
+
+@functools.cache
+def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     fields: dict[str, Field | type[Options]] = {}
     for name, hint in get_type_hints(definition, include_extras=True).items():
         if isinstance(hint, type) and issubclass(hint, Options):
