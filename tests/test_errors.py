@@ -1,5 +1,8 @@
 """The tree of exceptions, and the error that names the extra to install."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from tokenmill import errors
@@ -212,6 +215,55 @@ def test_methods_refuse_unknown_options_and_wrong_types():
     ):
         with pytest.raises(errors.WrongTypeError):
             call()
+
+
+def test_what_goes_wrong_is_said_in_words(tmp_path, monkeypatch):
+    """Wrong arguments of the Python interface, each with a part of its message."""
+    import tokenmill
+    from tokenmill import Tokenizer, Vocabulary, WordCounts, train
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("low lower lowest")
+    counts = WordCounts.from_mapping({b"low": 2})
+    tok = tokenmill.train_from_counts(counts, 258)
+    mine = tok.vocabulary
+    twice = Tokenizer(Vocabulary(mine.tokens, ("a", "b"), "merges", mine.events, whole_pretokens=False))
+    normalizing = tokenmill.train_from_counts(counts, 258, split="gpt2", normalize=["nfkc"])
+    said = {
+        "the texts must be strings or bytes, but one is int: 5": lambda: tokenmill.count_iterator(["a", 5]),
+        "the pretoken b'a' is there twice": lambda: WordCounts.from_mapping({b"a": 1, "a": 2}),
+        "pretokens are bytes or str, but 5 is int": lambda: WordCounts.from_mapping({5: 1}),
+        "has a lone surrogate, which no UTF-8 spells": lambda: WordCounts.from_mapping({"\ud800": 1}),
+        "documents must be an int of 0 or more, not -1": lambda: replace(counts, documents=-1),
+        "counts add up to 2**63 tokens or more": lambda: tokenmill.train_from_counts(
+            {b"low": 2**62, b"ow": 2**62}, 260
+        ),
+        "longest match would change ids": lambda: tok.save("made", format="longest-match"),
+        "this vocabulary normalizes text, which GGUF cannot": lambda: normalizing.save("made.gguf", format="gguf"),
+        "a SentencePiece model has its own normalizer": lambda: train(
+            "a.txt", 300, target="sentencepiece", normalize=["nfkc"]
+        ),
+        "output is empty: name a path": lambda: train("a.txt", 260, output=""),
+        "superwords are trained on bytes": lambda: train("a.txt", 300, superwords="boundless", alphabet="characters"),
+        "special tokens are always cut out; leave out special_tokens_as_text": lambda: train(
+            "a.txt", 300, superwords="boundless", special_tokens_as_text=True
+        ),
+        "the language de has no ratio": lambda: tokenmill.train_parity(
+            {"en": "a.txt", "de": "a.txt"}, vocab_size=300, ratios={"en": 1}
+        ),
+        "give either ids, or ios with counts": lambda: tokenmill.prune(tok),
+        "give a text, scripts, or both": lambda: tokenmill.shrink(tok),
+        "mergeable_ranks is empty": lambda: Tokenizer.from_ranks({}, split="gpt2"),
+        "mergeable_ranks has a negative id": lambda: Tokenizer.from_ranks({b"a": -1}, split="gpt2"),
+        "splits by 2 patterns; see tok.vocabulary.split_patterns": lambda: twice.split_pattern,
+        "cache_bytes is -1; give 0 (no cache) or more": lambda: Tokenizer(mine, cache_bytes=-1),
+        "wrong at character 2: a ')' without its '('": lambda: tokenmill.Splitter("a)"),
+        "there are 9 split patterns; at most 8": lambda: tokenmill.Splitter(*"abcdefghi"),
+    }
+    for message, call in said.items():
+        with pytest.raises(errors.TokenmillError, match=re.escape(message)):
+            call()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_an_annotation_that_cannot_be_read_hides_no_error():

@@ -74,8 +74,8 @@ from .train_job import train as train
 from .train_job import train_from_counts as train_from_counts
 from .train_job import train_from_iterator as train_from_iterator
 from .train_job import train_parity as train_parity
+from .training.loops import TrainingEvent as TrainingEvent
 from .training.parity import LanguageReport as LanguageReport
-from .training.watching import TrainingEvent as TrainingEvent
 from .vocabulary import AddedToken as AddedToken
 from .vocabulary import Normalization as Normalization
 from .vocabulary import Vocabulary as Vocabulary

@@ -232,7 +232,7 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
             continue
         if not _fits(value, hint):
             found = f" is {reprlib.repr(value)}, of the type {type(value).__name__}"
-            raise WrongTypeError(OptionName(name), f"{found}; it must be {_words(hint)}")
+            raise WrongTypeError(OptionName(name), f"{found}; it must be {in_words(hint)}")
 
 
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None", bytes: "bytes",
@@ -240,30 +240,30 @@ _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or 
 _PLURALS = {str: "texts", int: "whole numbers", float: "numbers", os.PathLike: "paths", tuple: "tuples"}
 
 
-def _words(hint: Any, several: bool = False) -> str:
+def in_words(hint: Any, several: bool = False) -> str:
     """A type in words.
 
-    >>> _words(str | os.PathLike[str] | Iterable[int] | None)
+    >>> in_words(str | os.PathLike[str] | Iterable[int] | None)
     'text, a path, a list of whole numbers or None'
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin in UNIONS:
-        words = dict.fromkeys(_words(each, several).replace("True or False", "True, False") for each in inner)
+        words = dict.fromkeys(in_words(each, several).replace("True or False", "True, False") for each in inner)
         *first, last = words
         return f"{', '.join(first)} or {last}" if first else last
     if origin is Annotated:
-        return _words(inner[0], several)
+        return in_words(inner[0], several)
     if origin is Literal:
         return " or ".join(map(repr, inner))
     kind = origin or hint
     if several and inner and kind not in _PLURALS:
-        return f"lists of {_words(inner[0], True)}"
+        return f"lists of {in_words(inner[0], True)}"
     if several:
-        return _PLURALS.get(kind) or _words(hint)
+        return _PLURALS.get(kind) or in_words(hint)
     if kind in _WORDS:
         return _WORDS[kind]
     if inner and isinstance(kind, type) and issubclass(kind, Iterable):
-        return f"a list of {_words(inner[0], True)}"
+        return f"a list of {in_words(inner[0], True)}"
     name = getattr(kind, "__name__", str(kind))
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 

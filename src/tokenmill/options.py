@@ -21,7 +21,7 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from .errors import UNIONS, OptionName, UsageError, refuse_unknown, refuse_wrong_types
+from .errors import UNIONS, OptionName, UsageError, in_words, refuse_unknown, refuse_wrong_types
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
@@ -210,8 +210,7 @@ def checked(field: Field, value: Any) -> Any:
             raise UsageError(name, " is empty: name a path")
         return Path(value)
     elif float not in field.kinds or isinstance(value, bool) or not isinstance(value, int | float):
-        kinds = {int: "a whole number", float: "a number", str: "text", bool: "True or False", Path: "a path"}
-        wanted = " or ".join(kinds.get(kind, str(kind)) for kind in field.kinds)
+        wanted = " or ".join("a path" if kind is Path else in_words(kind) for kind in field.kinds)
         if option.share:
             wanted = "a share, above 0 and at most 1"
         raise UsageError(name, f" is {value!r}; it must be {wanted}")
@@ -224,6 +223,11 @@ def checked(field: Field, value: Any) -> Any:
     if option.max is not None and value > option.max:
         raise UsageError(name, f" is {value}; it must be at most {option.max}")
     return value
+
+
+def listed_names(text: str) -> tuple[str, ...]:
+    """Names with commas between, such as "nfkc,lowercase"."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def whole_number(text: str | int) -> int:

@@ -316,3 +316,42 @@ def test_a_full_disk_is_one_error_and_the_older_counts_stay(full_disk):
         large.save(folder, overwrite=True)
     assert dict(WordCounts.load(folder).items()) == {b"a": 1}
     assert [path.name for path in full_disk.iterdir()] == ["counts"]
+
+
+def test_files_that_do_not_belong_together(tmp_path):
+    for name, split in (("a", "gpt2"), ("b", "cl100k")):
+        tokenmill.count_iterator([name], split=split).save(tmp_path / name)
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    for number, name in enumerate("ab"):
+        (part,) = (tmp_path / name).iterdir()
+        (mixed / storage.name_of_file(number, 2)).write_bytes(part.read_bytes())
+    with pytest.raises(FormatError, match=r"00001-of-00002\.parquet does not belong with the other files in .*mixed"):
+        WordCounts.load(mixed)
+
+
+@pytest.mark.parametrize(("name", "saved"), [("counts-00000-of-00001.parquet", True), ("other.parquet", False)])
+def test_a_damaged_file_is_word_counts_by_its_name(tmp_path, name, saved):
+    (tmp_path / name).write_bytes(b"PAR1 and no more")
+    assert WordCounts.is_saved(tmp_path) == saved
+    with pytest.raises(FormatError, match="is not a readable Parquet file"):
+        WordCounts.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"version": 1, "split_patterns": [3], "documents": 1, "bytes": 1}, "its values have the wrong kinds"),
+        ({"version": 1, "split_patterns": [], "documents": 1}, "metadata that cannot be read: 'bytes'"),
+        (None, "is damaged: part of its metadata is missing"),
+    ],
+)
+def test_metadata_that_another_program_changed(tmp_path, about, said):
+    tokenmill.count_iterator(["low"]).save(tmp_path / "counts")
+    (path,) = (tmp_path / "counts").iterdir()
+    table = pq.read_table(path).replace_schema_metadata(about and {storage.KEY: json.dumps(about)})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({storage.ROWS_KEY: "1 00000000"})
+    with pytest.raises(FormatError, match=said):
+        WordCounts.load(tmp_path / "counts")

@@ -41,6 +41,16 @@ def test_the_threshold_comes_back(picky, tmp_path, wrong):
         read(tmp_path)
 
 
+@pytest.mark.parametrize("line", ["x", "1 -2", "9" * 20, "1 2 3"])
+def test_event_counts_that_are_damaged_are_not_known(picky, tmp_path, line):
+    counts = [[number, 0] for number in range(len(picky.events))]
+    write(picky.replace(event_counts=counts), tmp_path)
+    assert read(tmp_path).event_counts.tolist() == counts
+    lines = (tmp_path / "event_counts.txt").read_text().splitlines()
+    (tmp_path / "event_counts.txt").write_text("\n".join([*lines[:-1], line, ""]))
+    assert not len(read(tmp_path).event_counts)
+
+
 def test_tokenizer_json_beside_holds_the_present_tokens_by_rank(picky, tmp_path):
     write(picky, tmp_path)
     hf = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))

@@ -68,10 +68,35 @@ def test_picky_model(tmp_path, picky_model):
     for line in [*LINES[:3], "  a  b ", "lowest Zebra", "thethe owowow", "quickest<PAD>"]:
         assert tok.encode(line, disallowed_special=()) == encoded_by_picky(picky_model, line)
     assert tok.decode(tok.encode("low lower\nlowest")) == "low lower lowest"
-    picky_model["tokens"][-1]["left"] = 999
-    path.write_text(json.dumps(picky_model))
-    with pytest.raises(tokenmill.errors.FormatError, match=r"tokens\[\d+\]: a part"):
-        tokenmill.load(path)
+    tokens, ids = picky_model["tokens"], picky_model["id2int"]
+    for change, said in (
+        ({"tokens": [*tokens[:-1], {**tokens[-1], "left": 999}]}, r"tokens\[\d+\]: a part"),
+        ({"tokens": [{**tokens[0], "str": "<U>"}, {**tokens[1], "str": "<V>"}, *tokens[2:]]}, "has no token <UNK>"),
+        ({"id2int": dict.fromkeys(ids, 0)}, r"id2int: its ids are not 0 to \d+, one for each present token"),
+    ):
+        path.write_text(json.dumps(picky_model | change))
+        with pytest.raises(tokenmill.errors.FormatError, match=said):
+            tokenmill.load(path)
+
+
+def test_a_removed_word_that_may_get_other_ids_is_told(tmp_path):
+    """picky_bpe takes a word that is a token at once, and cuts it up if it is removed; the merges by id never make " ab"."""
+    texts = [
+        ("<UNK>", None),
+        (MARK, None),
+        ("a", None),
+        ("b", None),
+        ("ab", (2, 3)),
+        (f"{MARK}a", (1, 2)),
+        (f"{MARK}ab", (5, 3)),
+    ]
+    tokens = [
+        {"id": id, "str": text, "special": id == 0, "present": id < 6, "left": (pair or [None])[0], "right": (pair or [None])[-1]}
+        for id, (text, pair) in enumerate(texts)
+    ]  # fmt: skip
+    (tmp_path / "model.json").write_text(json.dumps({"tokens": tokens, "id2int": {str(id): id for id in range(6)}}))
+    (note,) = tokenmill.load(tmp_path / "model.json").vocabulary.notes
+    assert note == "1 removed words may get other ids than picky_bpe gives, such as ' ab'"
 
 
 def test_merges_of_clip(tmp_path):
@@ -121,6 +146,9 @@ def test_no_warning_where_every_text_has_tokens(tmp_path, recwarn):
     tok.save(tmp_path / "bytes")
     assert tokenmill.load(tmp_path / "bytes", drop_unknown=True) == tok
     assert not recwarn.list
+    (tmp_path / "few.tiktoken").write_text("YQ== 0\n")
+    with pytest.raises(UsageError, match=r"few\.tiktoken: only a tokenizer\.json drops characters without a token"):
+        tokenmill.load(tmp_path / "few.tiktoken", split="gpt2", drop_unknown=True)
 
 
 @pytest.mark.parametrize("options", [{}, {"normalization_rule_name": "identity"}])

@@ -108,7 +108,9 @@ def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (gguf(**GPT2)[:300], "byte .*: the file ends inside"),
+        (gguf(**GPT2)[:300], "byte .*: the file ends inside a text"),
+        (gguf(**SPM)[:-5], "byte .*: the file ends inside its metadata"),
+        (gguf(**GPT2 | {"tokens": [*GPT2["tokens"][:-1], "lo"]}), "at tokenizer.ggml.tokens: a token occurs twice"),
         (gguf(**GPT2 | {"model": "rwkv"}), "tokenizer.ggml.model: 'rwkv' is not one that tokenmill reads: gpt2, llama"),
         (gguf(**GPT2 | {"merges": ["l x q"]}), r"tokenizer.ggml.merges\[0\]: the right part 'x q'"),
         (gguf(**{name: value for name, value in GPT2.items() if name != "merges"}), "tokenizer.ggml.merges is missing"),
@@ -203,6 +205,8 @@ def test_ranks_in_json(tmp_path):
     assert tok.encode("lo low") == [258, 34, 259] and tok.special_tokens_set == {"<unk>", "<SPECIAL_1>"}
     assert tok.n_vocab == 260
     lines = {key: value for key, value in TEKKEN.items() if key != "vocab"} | {"bpe_ranks": NPM["bpe_ranks"]}
+    assert load(tmp_path, lines, "tekken.json").vocabulary.fingerprint() == tok.vocabulary.fingerprint()
+    lines["bpe_ranks"] += "\n\n"
     assert load(tmp_path, lines, "tekken.json").vocabulary.fingerprint() == tok.vocabulary.fingerprint()
 
 

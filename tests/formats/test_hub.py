@@ -52,6 +52,13 @@ def test_the_cache_is_read_offline(hub):
     assert result.exit_code == 0 and "ordinary tokens" in result.stdout
 
 
+def test_the_cache_is_in_the_folder_that_the_hub_has_it_in(hub, tmp_path, monkeypatch):
+    hub(COMMIT, ["main"], "ab")
+    monkeypatch.delenv("HF_HUB_CACHE")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    assert tokenmill.load("org/name").source.revision == COMMIT
+
+
 def test_what_is_not_there_is_an_error_that_names_the_way_out(hub):
     hub(COMMIT, ["main"], "low")
     for name in ("org/other", "org/name@v3"):

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 import tokenmill
 from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
-from tokenmill.errors import ConversionError
+from tokenmill.errors import ConversionError, FormatError
 from tokenmill.formats import read, to_hf, write
 from tokenmill.split.patterns import PATTERNS
 
@@ -88,6 +88,14 @@ def test_a_changed_tokenizer_json_is_believed_instead_of_the_companion(plain, tm
     path = tmp_path / "tokenizer.json"
     path.write_text(path.read_text().replace('"single_word": false', '"single_word": true', 1))
     assert read(tmp_path).added_tokens[0].single_word
+
+
+def test_a_companion_of_a_later_version_is_refused(plain, tmp_path):
+    write(plain, tmp_path)
+    path = tmp_path / "tokenmill.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+    with pytest.raises(FormatError, match=r"tokenmill.json: at \$.version: version 2; this tokenmill reads version 1"):
+        read(tmp_path)
 
 
 def test_cl100k_as_tokenizer_json_gives_tiktokens_ids(cl100k, corpus_bytes):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tokenizers import ByteLevelBPETokenizer
 
-from tokenmill import AddedToken, Tokenizer
+from tokenmill import AddedToken, Normalization, Tokenizer
 from tokenmill.errors import ConversionError, FormatError, InputError, UsageError
 from tokenmill.formats import read, write
 from tokenmill.split.patterns import PATTERNS
@@ -86,6 +86,16 @@ def test_the_files_beside_tell_added_tokens_and_the_class_tells_the_pattern(plai
     (tmp_path / "added_tokens.json").write_text(json.dumps({"low": 900}))
     with pytest.raises(FormatError, match=rf"the added token 'low' has the id {low} here and 900 in another file"):
         read(tmp_path)
+    config["added_tokens_decoder"] = {"\u0663": {"content": "<end>"}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    with pytest.raises(FormatError, match=r"added_tokens_decoder\.\u0663: the key '\u0663' is not an id"):
+        read(tmp_path)
+
+
+def test_a_space_before_a_text_comes_back_by_the_companion(plain, form, tmp_path):
+    prefixed = plain.replace(normalization=Normalization((), True))
+    assert "that a space is put before a text is not in the files" in write(prefixed, tmp_path, form)
+    assert read(tmp_path).normalization == prefixed.normalization
 
 
 def test_ddtok_is_written_as_ddtokens_writes_it(plain, tmp_path):

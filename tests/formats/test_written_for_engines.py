@@ -1,12 +1,14 @@
 """GGUF files and SentencePiece models that tokenmill writes, read back by tokenmill and by the libraries that they are for."""
 
 import io
+import re
 
 import pytest
-from test_files_of_engines import GPT2, gguf
+from test_files_of_engines import GPT2, SPM, gguf
 
 import tokenmill
-from tokenmill.errors import ConversionError, OutputError
+from tokenmill.errors import ConversionError, FormatError, OutputError
+from tokenmill.vocabulary import Normalization
 
 CORPUS = ["the low lower lowest, the newest and the widest row", "été 漢字 123 the  low"] * 9
 TEXTS = [*CORPUS[:2], "", " a  b", "<s> the </s>", "\u2581x \n\n 😀", "the<|endoftext|>low", "e\u0301 it's 1234567"]
@@ -105,6 +107,29 @@ def test_sentencepiece_models(tmp_path, model, name):
     engine = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "second.model"))
     assert all(engine.encode(text) == first.encode_ordinary(text) for text in TEXTS)
     assert tokenmill.load(tmp_path / "second.model") == first
+
+
+@pytest.mark.parametrize(
+    ("message", "changed"),
+    [
+        ("needs an unknown token", lambda tokens: {"unknown": None}),
+        ("the normalizer of this vocabulary", lambda tokens: {"normalization": Normalization(("NFC",))}),
+        ("the token b'\\xff' is not UTF-8", lambda tokens: {"tokens": (*tokens, b"\xff")}),
+    ],
+)
+def test_what_a_sentencepiece_model_cannot_hold(tmp_path, message, changed):
+    pytest.importorskip("google.protobuf")
+    (tmp_path / "it.gguf").write_bytes(gguf(**SPM))
+    vocabulary = tokenmill.load(tmp_path / "it.gguf").vocabulary
+    tok = tokenmill.Tokenizer(vocabulary.replace(**changed(vocabulary.tokens)))
+    with pytest.raises(ConversionError, match=re.escape(message)):
+        tok.save(tmp_path / "it.model", format="sentencepiece")
+
+
+def test_a_sentencepiece_model_of_another_algorithm(tmp_path, model):
+    (tmp_path / "it.model").write_bytes(model() + b"\x12\x02\x18\x09")  # one more block of settings: model_type = 9
+    with pytest.raises(FormatError, match="unknown algorithm 9"):
+        tokenmill.load(tmp_path / "it.model")
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -61,6 +61,10 @@ def test_what_cannot_be_extended():
     letters = tokenmill.train_from_counts(counts_of(TEXT), 30, alphabet="characters")
     with pytest.raises(UsageError, match="characters cannot be extended"):
         extend(letters, counts_of(TEXT), 300)
+    boundless = tokenmill.train_from_iterator([TEXT], 290, superwords="boundless")
+    assert boundless.vocabulary.has_superwords
+    with pytest.raises(UsageError, match="with superwords of whole pretokens"):
+        extend(boundless, counts_of(OTHER), 300)
 
 
 def test_picky_goes_on(tmp_path):

@@ -173,6 +173,12 @@ def test_prune_of_picky(folder):
         (("compare", "large", "large", "--on", "a.txt"), "have the same name"),
         (("prune", "large", "-o", "no"), "what to remove (--ids"),
         (("compare", "--on", "a.txt"), "Missing TOKENIZERS"),
+        (
+            ("convert", "large", "no", "--to", "tiktoken", "--special-token", "<x>"),
+            "expected TEXT=ID, such as '<|endoftext|>=50256'",
+        ),
+        (("extend", "large", "-o", "no"), "without text, give --special-token and no --vocab-size"),
+        (("extend", "large", "a.txt", "-o", "no"), "give --vocab-size, the number of ids to train to, or --reuse"),
     ],
 )
 def test_wrong_calls(folder, arguments, message):

@@ -12,6 +12,7 @@ from quality_examples import BYTES, make_vocabulary, random_text
 
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, WordCounts, train_from_iterator
+from tokenmill.errors import UsageError
 from tokenmill.quality import charts, reporting
 from tokenmill.quality.judging import compare, inspect
 from tokenmill.quality.page import _explained
@@ -116,6 +117,13 @@ def test_inspection_without_text(hostile):
     check(found.to_html())
     assert {chart.key for chart in found.charts} == {"parity", "references"}
     assert {finding.key for finding in found.findings} == {"languages", "density", "unreachable"}
+
+
+def test_what_no_report_can_be_made_of(hostile, counts):
+    with pytest.raises(UsageError, match="no tokenizer to compare"):
+        compare([], counts)
+    with pytest.raises(UsageError, match="no text to compare on: give text="):
+        tokenmill.report([hostile, hostile])
 
 
 def test_comparison(hostile, counts):

@@ -227,6 +227,10 @@ def test_files_without_documents(tmp_path):
     summary = tokenmill.Join(files=files, output=tmp_path / "c.bin", dtype="uint16").run()
     assert np.fromfile(tmp_path / "c.bin", np.uint16).tolist() == [1, 2, 97, 1, 2, 98]
     assert [path.name for path in sorted(tmp_path.glob("c*"))] == ["c.bin"] and summary.tokens == 6
+    np.save(tmp_path / "b.raw.offsets.npy", np.array([0, 3]))
+    with pytest.raises(UsageError, match=r"where the documents of .*a\.raw end, but they are known for .*b\.raw"):
+        tokenmill.Join(files=files, output=tmp_path / "e.bin", dtype="uint16").run()
+    (tmp_path / "b.raw.offsets.npy").unlink()
     for name in ("a", "b"):
         head = struct.pack("<3i", 20240520, 1, 3).ljust(1024, b"\0")
         (tmp_path / f"{name}.bin").write_bytes(head + (tmp_path / f"{name}.raw").read_bytes())

@@ -1,5 +1,6 @@
 """What `load_tokens` gives: slices, pickles, and the types of ids that it takes."""
 
+import json
 import os
 import pickle
 import subprocess
@@ -111,3 +112,83 @@ def test_a_file_without_metadata_does_not_ask_for_another_tokenizer(tok, tmp_pat
     np.arange(10, dtype="<u2").tofile(tmp_path / "t.bin")
     with pytest.raises(FormatError, match=r"does not record its tokenizer. To use this one, pass any_tokenizer=True"):
         tokenmill.load_tokens(tmp_path / "t.bin", tok=tok, dtype="uint16")
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"text": ["a"], "id": ["b"]}, "no column 'ids'; the columns are text, id"),
+        ({"ids": ["a"]}, "the column 'ids' contains string"),
+        ({"ids": [[1, 2], None]}, "damaged: a row or an id is missing"),
+        ({"ids": [[1, None]]}, "damaged: a row or an id is missing"),
+        (None, "not a Parquet file of ids"),
+    ],
+)
+def test_parquet_of_another_program(tmp_path, columns, said):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 and no more")
+    if columns is not None:
+        pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(FormatError, match=said):
+        tokenmill.load_tokens(tmp_path / "t.parquet")
+
+
+def test_metadata_that_does_not_fit(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("low")
+    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.parquet", format="parquet").path
+    values = json.loads((tmp_path / "t.parquet.json").read_text())
+    for changed, said in (
+        ({"documents": 2}, "1 rows; its metadata says 2 documents"),
+        ({"version": "1"}, "version '1' of the metadata; this tokenmill reads 1"),
+        ({"version": 2}, "made by a newer version of tokenmill"),
+    ):
+        (tmp_path / "t.parquet.json").write_text(json.dumps(values | changed))
+        with pytest.raises(FormatError, match=said):
+            tokenmill.load_tokens(path)
+
+
+def test_arrays_that_are_not_a_row_of_ids(tmp_path):
+    (tmp_path / "t.npy").write_bytes(b"\x93NUMPY and no more")
+    with pytest.raises(FormatError, match=r"not a readable \.npy file"):
+        tokenmill.load_tokens(tmp_path / "t.npy")
+    np.save(tmp_path / "t.npy", np.zeros((2, 2), np.uint16))
+    with pytest.raises(FormatError, match=r"an array of uint16 with shape \(2, 2\); expected a row of ids"):
+        tokenmill.load_tokens(tmp_path / "t.npy")
+    np.save(tmp_path / "t.npy", np.zeros(4, np.uint16))
+    np.save(tmp_path / "t.npy.offsets.npy", np.array([0, 4], np.uint32))
+    with pytest.raises(FormatError, match="offsets of uint32; expected int64"):
+        tokenmill.load_tokens(tmp_path / "t.npy")
+
+
+def test_an_index_stands_for_its_ids_and_records_their_type(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("low lower")
+    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t", format="megatron").path
+    (tmp_path / "t.bin.json").unlink()
+    tokens = tokenmill.load_tokens(path.with_suffix(".idx"))
+    assert tokens.path == path and len(tokens) == 1 and repr(tokens) == f"<TokenFile {str(path)!r}, 1 document>"
+    with pytest.raises(UsageError, match="its ids are uint16, as it records: leave out dtype"):
+        tokenmill.load_tokens(path, dtype="uint32")
+
+
+def test_what_an_encoding_needs(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("low lower")
+    with pytest.raises(UsageError, match=r"the token file format 'nano' is not known; known are bin, npy, "):
+        tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t", format="nano")
+    with pytest.raises(UsageError, match=r"a token file \(npy\) needs sources, and output with its name"):
+        tokenmill.Encode(tokenizer="gpt2", format="npy").check()
+    made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.idx", format="megatron")
+    assert made.path == tmp_path / "t.bin" and (tmp_path / "t.idx").exists()
+
+
+def test_a_device_gets_the_ids_and_nothing_beside_it(tok, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("low lower")
+    result = tokenmill.encode_files(tok, tmp_path / "a.txt", "/dev/null")
+    assert str(result.path) == "/dev/null" and result.documents == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_ids_of_sixty_four_bits_are_not_joined(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros(4, np.int64))
+    with pytest.raises(UsageError, match="ids of int64 are not joined, only uint16 and uint32"):
+        tokenmill.Join(files=[tmp_path / "a.npy"], output=tmp_path / "t.npy").run()

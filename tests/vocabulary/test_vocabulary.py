@@ -81,6 +81,13 @@ def test_a_field_that_there_is_not():
 
 
 AB = (*BYTES, b"ab", b"abc", None)
+SUPERWORDS = {
+    "tokens": (*BYTES, b"ab", b"abc", b"bc", b"abcc"),
+    "split_patterns": (".",),
+    "order": "events",
+    "events": [(97, 98, 256), (98, 99, 258)],
+    "whole_pretokens": False,
+}
 BAD = {
     "events of ranks": ("has 1 events", {"events": [(97, 98, 256)]}),
     "no such order": ("order is 'rank'", {"order": "rank"}),
@@ -136,6 +143,26 @@ BAD = {
         {"order": "events", "events": [(97, 98, 256), (256, 99, 257), (256, -1, -1), (256, -1, -1)]},
     ),
     "no event makes it": ("no event makes the token b'abc'", {"order": "events", "events": [(97, 98, 256)]}),
+    "a byte without a token": ("byte_tokens has 255 ids", {"byte_tokens": range(255)}),
+    "the token of another byte": ("the byte 0x00 has the id 1", {"byte_tokens": (1, *range(1, 256))}),
+    "text to decode only": ("decode_only contains (300, 'a')", {"decode_only": [(300, "a")]}),
+    "an ordinary token to decode only": ("is that of b'ab' too", {"decode_only": [(256, b"x")]}),
+    "superwords of merges": (
+        'superwords are for order "events"',
+        {"order": "merges", "events": [(97, 98, 256)], "superwords": [(256, 99, 257)]},
+    ),
+    "a superword twice": (
+        "superwords is made twice",
+        SUPERWORDS | {"superwords": [(256, 99, 257), (97, 258, 257)]},
+    ),
+    "a superword that an event makes": (
+        "superwords is made twice",
+        SUPERWORDS | {"superwords": [(97, 98, 256)]},
+    ),
+    "a part of a superword after it": (
+        "event 2: a part of this superword",
+        SUPERWORDS | {"superwords": [(257, 99, 259), (256, 99, 257)]},
+    ),
 }
 
 

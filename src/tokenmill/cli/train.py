@@ -22,8 +22,8 @@ from ._console import progress_bar, report, say, say_events, say_long_documents,
 
 if TYPE_CHECKING:
     from ..playground.server import LiveTraining
+    from ..training.loops import TrainingEvent
     from ..training.parity import LanguageReport
-    from ..training.watching import TrainingEvent
 
 # fmt: off
 HeldOut = Annotated[Sequence[str], Option("Text to measure bytes per token on, at each size.", metavar="SRC...", section="Output")]

@@ -8,16 +8,12 @@ from typing import Annotated, Literal
 
 from ..errors import OptionName, UsageError
 from ..jobs.work import EXECUTION, OUTPUT
-from ..options import Option, Options
+from ..options import Option, Options, listed_names
 from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 from .filters import chosen_filters
 
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "parquet": ".parquet", "text": ".txt"}
 FILES = ReadOptions(max_document_bytes=MAX_DOCUMENT_BYTES)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class CleanOptions(Options):
 
     # fmt: off
     format: Annotated[Literal["jsonl", "parquet", "text"], Option("jsonl: shards of JSON lines (.jsonl.zst); parquet: of rows; text: of plain text, two blank lines after each document.")] = "jsonl"
-    filters: Annotated[tuple[str, ...] | None, Option("Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published recipe. [default: careful for wikipedia and stackexchange, else minimal]", metavar="NAME[,...]", parse=_names)] = None
+    filters: Annotated[tuple[str, ...] | None, Option("Filters and sets of filters, with commas between; '' for none. ddtokens is the stricter set of a published recipe. [default: careful for wikipedia and stackexchange, else minimal]", metavar="NAME[,...]", parse=listed_names)] = None
     min_chars: Annotated[int | None, Option("Drop shorter documents. [default: 100 for wikipedia, stackexchange and the filters ddtokens, else 1]", min=0)] = None
     keep_code: Annotated[bool, Option("Keep code blocks, exactly as they are.")] = True
     time_limit: Annotated[float, Option("Seconds of processor time for one document.", section=EXECUTION)] = 30.0

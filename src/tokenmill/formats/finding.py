@@ -65,9 +65,9 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
                 f"{place}: no such file or folder, and not one of the published encodings ({known})."
                 f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
             )
-        folder = hub.cached(on_hub)
+        folder = hub.cached(*on_hub)
         if download and (folder is None or not _files_in(folder)):
-            folder = hub.download(on_hub)
+            folder = hub.download(*on_hub)
         if folder is None:
             raise InputError(
                 f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, "

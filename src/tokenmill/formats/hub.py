@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import InputError, require
 
@@ -26,21 +26,14 @@ _ADVICE = {  # by the exceptions of huggingface_hub
 }
 
 
-class HubName(NamedTuple):
-    """A repository of the hub, and the revision to read."""
-
-    repository: str
-    revision: str
-
-
-def hub_name(path: str | os.PathLike) -> HubName | None:
-    """The name on the hub that `path` may be, or None.
+def hub_name(path: str | os.PathLike) -> tuple[str, str] | None:
+    """The repository on the hub and the revision that `path` may name, or None.
 
     >>> hub_name("org/name@v1.0"), hub_name("/org/name")
-    (HubName(repository='org/name', revision='v1.0'), None)
+    (('org/name', 'v1.0'), None)
     """
     found = _NAME.fullmatch(os.fspath(path))
-    return HubName(found[1], found[2] or "main") if found else None
+    return (found[1], found[2] or "main") if found else None
 
 
 def cache_folder() -> Path:
@@ -51,23 +44,23 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface" / "hub"
 
 
-def cached(name: HubName) -> Path | None:
+def cached(repository: str, revision: str) -> Path | None:
     """The folder of a revision in the cache; its name is the commit. None if it is not there."""
-    folder = cache_folder() / f"models--{name.repository.replace('/', '--')}"
-    ref = folder / "refs" / name.revision
-    commit = ref.read_text().strip() if ref.is_file() else name.revision
+    folder = cache_folder() / f"models--{repository.replace('/', '--')}"
+    ref = folder / "refs" / revision
+    commit = ref.read_text().strip() if ref.is_file() else revision
     found = folder / "snapshots" / commit
     return found if _COMMIT.fullmatch(commit) and found.is_dir() else None
 
 
-def download(name: HubName) -> Path:
+def download(repository: str, revision: str) -> Path:
     """Download the tokenizer files of a repository into the cache. The folder of the revision."""
-    hub: Any = require("huggingface_hub", "hub", f"downloading {name.repository}")
+    hub: Any = require("huggingface_hub", "hub", f"downloading {repository}")
     try:
-        return Path(hub.snapshot_download(name.repository, revision=name.revision, allow_patterns=list(FILES)))
+        return Path(hub.snapshot_download(repository, revision=revision, allow_patterns=list(FILES)))
     except Exception as error:  # of the network, of the hub, of its cache: many classes, whose common base is Exception
         reason = " ".join(str(error).split()).rstrip(".")
         advice = _ADVICE.get(
             type(error).__name__, "Check the name, the revision, the network, and whether the repository needs a token."
         )
-        raise InputError(f"cannot download {name.repository} at {name.revision}: {reason}. {advice}") from error
+        raise InputError(f"cannot download {repository} at {revision}: {reason}. {advice}") from error

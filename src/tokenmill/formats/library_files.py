@@ -7,7 +7,6 @@ sentencepiece   tokenizer.model with Unigram, words, characters, or BPE of a rar
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 from ..errors import FormatError
@@ -18,9 +17,8 @@ from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import to_token
 from .file_content import MAX_ID, Json, show
 from .huggingface_text import steps_of
-from .pieces import BYTE, MARK, NORMAL, USER_DEFINED, Pieces, added_tokens, byte_of, text_or_none
+from .pieces import BYTE, BYTE_TEXT, MARK, NORMAL, USER_DEFINED, Pieces, added_tokens, byte_of, text_or_none
 
-_BYTE_TOKEN = re.compile("<0x[0-9A-Fa-f]{2}>")
 _MOST_GROWTH = 1_000
 
 
@@ -125,7 +123,7 @@ def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | N
     def bytes_of(stem: str) -> bytes:
         if byte_level:
             return to_token(stem) or stem.encode()
-        if has_bytes and _BYTE_TOKEN.fullmatch(stem):
+        if has_bytes and BYTE_TEXT.fullmatch(stem):
             return bytes([int(stem[3:5], 16)])
         return stem.replace(mark or " ", " ").encode()
 

@@ -11,7 +11,7 @@ from .file_content import fail, show
 
 MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
-_BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")
+BYTE_TEXT = re.compile("<0x[0-9A-Fa-f]{2}>")
 BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]  # of the tokens that stand for bytes
 
 
@@ -48,7 +48,7 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
 
 
 def byte_of(text: str, id: int, file: str) -> int:
-    if not _BYTE.fullmatch(text):
+    if not BYTE_TEXT.fullmatch(text):
         fail(file, f"piece {id}", f"{show(text)} is marked as a byte; expected <0x00> to <0xFF>")
     return int(text[3:5], 16)
 

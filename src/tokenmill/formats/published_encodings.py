@@ -29,19 +29,15 @@ _MOST_BYTES = 1 << 26  # of a published file
 class Published(NamedTuple):
     """A published encoding: its files (address below the host -> SHA-256), split pattern and special tokens.
 
-    make_special: makes the special tokens, text -> id, which can be thousands.
+    special_tokens: makes them, text -> id, which can be thousands.
     empty: the id of an empty token at the end of the file, which no text gets.
     """
 
     files: dict[str, str]
     split: str
-    make_special: Callable[[], dict[str, int]] = dict
+    special_tokens: Callable[[], dict[str, int]] = dict
     normalizers: tuple[str, ...] = ()
     empty: int | None = None
-
-    @property
-    def special_tokens(self) -> dict[str, int]:
-        return self.make_special()
 
 
 _R50K = {"encodings/r50k_base.tiktoken": "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"}
@@ -143,7 +139,7 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
     from .merges_txt import parse_pair  # late: to find a file, nothing is parsed
     from .tiktoken_file import parse_tiktoken
 
-    added = tuple(AddedToken(content, id) for content, id in known.special_tokens.items())
+    added = tuple(AddedToken(content, id) for content, id in known.special_tokens().items())
     if len(contents) == 2:
         packed = parse_pair(contents[0], contents[1], file, file, added).packed
     else:

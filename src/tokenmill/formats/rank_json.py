@@ -27,10 +27,8 @@ _TEKKEN_SPECIAL = (
 
 
 def parse_rank_json(data: bytes, file: str) -> Vocabulary | None:
-    """The vocabulary of a file of ranks in JSON, or None for other JSON. FormatError names the JSON path."""
+    """The vocabulary of a file of ranks in JSON, or None for another object. FormatError names the JSON path."""
     root = parse_json(data, file)
-    if not isinstance(root.value, dict):
-        return None
     if not root["pat_str"].absent and not root["bpe_ranks"].absent:
         special = {text: item.expect(int) for text, item in root["special_tokens"].items()}
         added = [AddedToken(text, id) for text, id in special.items()]

@@ -82,8 +82,6 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     except ValueError as error:
         where = f"piece {error}" if str(error) else ""
         fail(file, where, "not a SentencePiece model, cut short, or with text that is not UTF-8")
-    if not texts:
-        fail(file, "", "contains no pieces")
     algorithm = training.get(3, UNIGRAM)
     if algorithm not in _ALGORITHMS:
         fail(file, "", f"this is a SentencePiece model of the unknown algorithm {algorithm}")

@@ -31,7 +31,7 @@ from ..vocabulary import Vocabulary
 from .pack import Shown, pack
 
 if TYPE_CHECKING:
-    from ..training.watching import TrainingEvent
+    from ..training.loops import TrainingEvent
 
 STATIC = Path(__file__).parent / "static"
 STARTER = Path(__file__).parent / "starter.tiktoken"

@@ -215,7 +215,6 @@ class Extend(MergeOptions, Change):
         tok = self.opening.load(self.tokenizer)
         if self.reuse is not None:
             return self._reuse(tok, progress)
-        counts = None
         if self.vocab_size is None:
             larger = tok.add_special_tokens(self.special_tokens)
         else:

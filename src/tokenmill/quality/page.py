@@ -239,7 +239,8 @@ def _head(column: Column) -> str:
 
 def _cell(value: object, column: Column, best: bool) -> str:
     if isinstance(value, Token):
-        return f'<td class="text" data-value="{value.id:010d}">{_token(value)}</td>'
+        token = f'<span class="token">{_signs(value.content)}</span><span class="id">{value.id}</span>'
+        return f'<td class="text" data-value="{value.id:010d}">{token}</td>'
     if column.kind == "sample" and isinstance(value, str):
         return f'<td class="text sample"><span class="token">{_signs(value.encode())}</span></td>'
     if column.kind in NUMERIC:
@@ -249,10 +250,6 @@ def _cell(value: object, column: Column, best: bool) -> str:
         return f'<td class="{kind}" data-value="{value}">{escape(cell_text(value, column))}</td>'
     shown = cell_text(value, column)
     return f'<td class="text{" short" if len(shown) <= SHORT else ""}">{_breakable(shown)}</td>'
-
-
-def _token(token: Token) -> str:
-    return f'<span class="token">{_signs(token.content)}</span><span class="id">{token.id}</span>'
 
 
 def _signs(content: bytes) -> str:

@@ -98,11 +98,10 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
 
 @lru_cache(maxsize=1)  # it takes 200 bytes for each token
 def parts_by_token(vocabulary: Vocabulary) -> dict[int, set[int]]:
-    """For each token the parts of all merges that make it."""
+    """For each token the parts of all merges that make it, in a vocabulary without removals."""
     parts: dict[int, set[int]] = defaultdict(set)
     for left, right, new in events_of(vocabulary).tolist():
-        if right >= 0:
-            parts[new] |= {left, right}
+        parts[new] |= {left, right}
     return parts
 
 

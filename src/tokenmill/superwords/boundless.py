@@ -27,7 +27,7 @@ from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.encoding.parts import pretoken_cache
 from ..training import Training
-from ..training.watching import Watch
+from ..training.loops import Watch
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import arranged
 from . import passes

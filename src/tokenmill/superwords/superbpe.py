@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import words_cache
 from ..training import Training
-from ..training.watching import Watch
+from ..training.loops import Watch
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import arranged
 from . import passes

@@ -216,7 +216,7 @@ class Tokenizer:
         >>> tok.encode_with_unstable("low lowe")
         ([258], [[262], [265]])
         """
-        from .unstable import encode_with_unstable
+        from .streams import encode_with_unstable
 
         return encode_with_unstable(self._core, text, self._plan(special))
 

@@ -10,7 +10,7 @@ from ..counting.options import TRAINING, MinCount, SpecialTokens
 from ..counting.weights import Weight, exact_number
 from ..errors import OptionName, UsageError
 from ..jobs.work import Threads
-from ..options import Option
+from ..options import Option, listed_names
 from ..options import Options as AnyOptions
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ NORMALIZERS = {
     "strip-accents": "StripAccents",
 }
 ROLES = ("bos", "eos", "pad", "unk", "sep", "cls", "mask")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +65,7 @@ class Options(MergeOptions):
 
     # fmt: off
     vocab_size: Annotated[int, Option("Number of ids, with bytes and special tokens; 32k is 32,000.", min=1, section=TRAINING)] = field(kw_only=False)
-    normalize: Annotated[tuple[str, ...], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=_names, section=TRAINING)] = ()
+    normalize: Annotated[tuple[str, ...], Option(f"Change text first, in training and encoding: {', '.join(NORMALIZERS)}.", metavar="NAME[,...]", parse=listed_names, section=TRAINING)] = ()
     characters: Annotated[str | None, Option("The characters to keep, instead of all in the text.", only=("alphabet", "characters"), section=TRAINING)] = None
     alphabet: Annotated[Literal["bytes", "characters"], Option("The initial tokens: bytes (default) or characters.", section=TRAINING)] = "bytes"
     coverage: Annotated[float, Option("The share of all characters to keep.", share=True, only=("alphabet", "characters"), section=TRAINING)] = 1.0
@@ -105,7 +101,7 @@ class Options(MergeOptions):
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
         object.__setattr__(self, "special_tokens", special_tokens)
         if isinstance(self.normalize, str):
-            object.__setattr__(self, "normalize", _names(self.normalize))
+            object.__setattr__(self, "normalize", listed_names(self.normalize))
         for name in self.normalize:
             if name not in NORMALIZERS:
                 raise UsageError(OptionName("normalize"), f" is {name!r}; known are {', '.join(NORMALIZERS)}")

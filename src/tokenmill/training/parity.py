@@ -41,7 +41,6 @@ from . import loops
 from .alphabet import byte_alphabet
 from .options import Options, Parity
 from .trainer import Training, estimate_memory
-from .watching import Watch
 
 if TYPE_CHECKING:
     from ._merge_cy import MergeLoop
@@ -113,7 +112,7 @@ class ParityTraining:
         judged = texts if self._judged is None else self._loops(self._judged, known)
         sizes = [loop.corpus.n_tokens for loop in judged]
         choice = _Choice(sizes, self.parity, self._names)
-        watch = Watch(self.progress, tokens)
+        watch = loops.Watch(self.progress, tokens)
         numbers = np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
             pair = first[done] if done < len(first) else choice.next_pair(texts, judged, options.min_pair_count)

@@ -1,21 +1,21 @@
-"""From word counts to a vocabulary."""
+"""From word counts to a vocabulary, and from a vocabulary to a larger one: old ids stay, new tokens follow."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..counting import WordCounts
 from ..counting.weights import scaled
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
 from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.surgery import arranged
 from . import loops
-from .alphabet import byte_alphabet, character_alphabet
+from .alphabet import Alphabet, byte_alphabet, character_alphabet
 from .options import Options
-from .watching import Watch
 
 
 class Training:
@@ -52,7 +52,7 @@ class Training:
     def run(self) -> Vocabulary:
         """Train. In Picky BPE the removed tokens get the highest ids, after the special tokens."""
         options, tokens = self.options, list(self.first_tokens)
-        watch = Watch(self.progress, tokens)
+        watch = loops.Watch(self.progress, tokens)
         if options.refine is None:
             trained = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
         else:
@@ -110,3 +110,126 @@ def limits_of(options: Options, counts: WordCounts) -> Options:
     """The options with min_count and min_pair_count as they are compared with weighted counts."""
     least, pair = (scaled(each, counts.scale) for each in (options.min_count, options.min_pair_count))
     return replace(options, min_count=least, min_pair_count=pair)
+
+
+def extend_vocabulary(
+    counts: WordCounts,
+    vocab_size: int,
+    vocabulary: Vocabulary,
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Vocabulary:
+    """Continue the training of `vocabulary` on the pretokens of `counts` as it encodes them.
+
+    vocab_size: the `n_vocab` of the result. New tokens get the ids from the old `n_vocab` on, new special tokens the last
+        ones.
+    ids, offsets: pretoken i of `counts`, encoded, is ids[offsets[i]:offsets[i + 1]].
+    options: special_tokens (the new ones), min_count, min_pair_count, max_token_bytes and refine of `Options`. For a
+        vocabulary of events, refine defaults to the threshold it was trained with.
+    A pair that spells an old token becomes that token and takes no id. In plain BPE, 300 tokens extended to 400 on the same
+    counts are the 400 tokens of one training.
+
+    In Picky BPE the new events follow the old ones. Tokens that were present are never removed, whatever their IoS,
+    because models have rows for them. Removed tokens may come back, as new tokens with new ids. The ids of removed tokens,
+    which encoding never gives, change: they are the highest ones again.
+
+    Raises UsageError for a vocabulary of characters.
+    """
+    progress = progress or (lambda stage, done, total: None)
+    wanted = limits_of(Options(vocab_size=vocab_size, **options), counts)
+    wanted = replace(wanted, refine=_threshold(vocabulary, wanted.refine))
+    _check(counts, vocabulary, wanted)
+    old, gone = vocabulary.n_vocab, sorted(vocabulary.removed)
+    tokens = [
+        b"" if token is None or id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens[:old])
+    ]
+    tokens += [b""] * (old - len(tokens))
+    start = _encoded_pretokens(
+        counts, tokens, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
+    )
+    corpus, _ = loops.load_corpus(start, counts.counts, wanted.min_count, progress)
+    # During training, the removed tokens have the ids from `old` on, and new ones follow. The last row is for -1.
+    inside = np.arange(len(vocabulary.tokens) + 1, dtype=np.int32)
+    inside[gone], inside[-1] = np.arange(old, old + len(gone)), -1
+    pairs: dict[int, tuple[int, int]] = {}  # which a removed token was first made from
+    for left, right, new in vocabulary.events.tolist() if gone else ():
+        if right >= 0:
+            pairs.setdefault(new, (int(inside[left]), int(inside[right])))
+    recalled = [(vocabulary.tokens[id] or b"", *pairs[id]) for id in gone]
+    watch = loops.Watch(progress, [*tokens, *(token for token, _, _ in recalled)])
+    events, numbers, known, removed = loops.refine(
+        corpus, tokens, wanted, progress, spans=start.spans, gone=recalled, watch=watch
+    )
+    every: Any = ()
+    if vocabulary.order != "ranks":
+        if len(vocabulary.event_counts) == len(vocabulary.events):
+            every = np.concatenate([vocabulary.event_counts, numbers])
+        events = np.concatenate([inside[vocabulary.events], events])
+    spelt, added, final = arranged(known, removed, wanted.special_tokens)
+    return vocabulary.replace(
+        tokens=spelt,
+        events=() if vocabulary.order == "ranks" else final[events],
+        added_tokens=(*vocabulary.added_tokens, *added),
+        refine=wanted.refine,
+        event_counts=every,
+    )
+
+
+def _check(counts: WordCounts, vocabulary: Vocabulary, options: Options) -> None:
+    """Raise UsageError for what cannot be extended."""
+    if vocabulary.alphabet != "bytes":
+        raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
+    if options.alphabet != "bytes":
+        raise UsageError('a vocabulary is extended with alphabet="bytes"; leave this option out')
+    if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
+        raise UsageError(
+            f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "
+            "count the corpus with the pattern of the vocabulary"
+        )
+    old, special = vocabulary.n_vocab, tuple(options.special_tokens)
+    if options.n_ordinary < old:
+        raise UsageError(
+            OptionName("vocab_size"),
+            f" is {options.vocab_size}, but the {old} old ids and {len(special)} special tokens need {old + len(special)}",
+        )
+    known = {token.content for token in vocabulary.added_tokens}
+    clash = next((text for text in special if text in known), None)
+    if clash is not None:
+        raise UsageError(f"the vocabulary has a special token {clash!r} already")
+
+
+def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
+    """T, or None for plain BPE. Raises UsageError if it is not known, or given for plain BPE."""
+    if vocabulary.order != "events":
+        if refine is not None:
+            raise UsageError(
+                f"refine is {refine}, but this vocabulary is of order {vocabulary.order!r}; only one of events can be refined"
+            )
+        return None
+    if refine is None:
+        refine = vocabulary.refine
+    if refine is None:
+        raise UsageError(
+            "the files of this Picky tokenizer do not say with which threshold it was trained; give refine, such as 0.9"
+        )
+    return refine
+
+
+def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:
+    """The old tokens as an alphabet, with the pretokens written in it; UsageError if they do not spell the pretokens."""
+    spans = [len(token) for token in spelt]
+    if len(offsets) != len(counts) + 1 or (len(offsets) and int(offsets[-1]) != len(ids)):
+        raise UsageError(f"{len(offsets) - 1} encoded pretokens were given with word counts of {len(counts)}")
+    if len(ids) and int(ids.max()) >= len(spelt):
+        raise UsageError(f"an encoded pretoken contains the id {int(ids.max())}; the vocabulary has {len(spelt)}")
+    ends = np.zeros(len(ids) + 1, np.uint64)
+    np.cumsum(np.asarray(spans, np.uint64)[ids], out=ends[1:])
+    wrong = np.flatnonzero(ends[offsets] != counts.offsets)
+    if len(wrong):
+        raise UsageError(
+            f"the encoded pretokens are not those of the word counts: pretoken {int(wrong[0]) - 1} is of another length"
+        )
+    return Alphabet(tuple(spelt), ids, offsets, spans=spans)
