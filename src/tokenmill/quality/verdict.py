@@ -238,6 +238,8 @@ def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int])
 
 
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
+    if judged.swallowed is None:
+        return None
     swallowed = [token for token in judged.swallowed if token.ios >= JUNK]
     sure = sum(token.before >= ENOUGH for token in swallowed)
     standing = standing_of(of.figures, attrgetter("swallowed_share"))
@@ -259,7 +261,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         level,
         statement,
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
-        f"They are intermediate steps to longer tokens, and a model rarely sees them alone. On the public sample, the share is "
+        f"Such tokens are intermediate steps to longer ones, and a model rarely sees them alone. On the public sample, the share is "
         f"{percent(of.figures.swallowed_share)}{standing or ''}.",
         against_swallowed(of) if level in CALLS else "",
         share,
@@ -372,7 +374,7 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
         f"{plural(len(unreachable), 'token')} {'is' if len(unreachable) == 1 else 'are'} unreachable"
         f"{of_alphabet if unreachable else ''}.",
         f"{percent(UNREACHABLE)} of the vocabulary, without the alphabet: the single bytes or characters",
-        "No text produces them, so their rows of the embedding table are never trained, but a model may still output them.",
+        "No text produces such tokens, so their rows of the embedding table are never trained, but a model may still output them.",
         advice,
         spare / max(1, len(tokens)),
     )
@@ -380,12 +382,13 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
 
 def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
     """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: of.junk_share(JUNK) or 0 for name, of in judged.items()}
+    swallowed = {name: share for name, of in judged.items() if (share := of.junk_share(JUNK)) is not None}
     unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
     sizes = [of.size for of in judged.values()]
     alike = max(sizes) <= ALIKE_SIZES * min(sizes)
-    found = [_least("swallowed", swallowed, alike), _least("unused", unused, alike)]
+    found = [_least("swallowed", swallowed, alike)] if swallowed else []
+    found.append(_least("unused", unused, alike))
     if len(judged) > 1:
         found.append(_fewest(judged, differences, alike))
     if len(ginis) > 1:
