@@ -1,5 +1,7 @@
 """Bytes per token has one definition: raw bytes of the text divided by the tokens of its encoding, for every tokenizer."""
 
+import re
+
 import pytest
 import tokenizers
 from quality_examples import random_text
@@ -92,3 +94,18 @@ def test_a_vocabulary_without_merges_has_no_ios(tmp_path, kind):
     assert [series.name for series in chart.series] == ["plain"]
     assert [column.name for column in both.table("scripts").columns] == ["script", "plain"]
     assert both.to_html() and both.to_markdown() and both.to_json()
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_an_unknown_token_is_no_encoding(tmp_path, kind):
+    """One unknown token for a word would make the languages cheapest that a vocabulary does not know."""
+    plain, other = tokenmill.train_from_iterator([TEXT], 300), of_library(tmp_path, kind)
+    (tmp_path / "text.txt").write_text("low\n" + "ქართული ენა, " * 300, encoding="utf-8")
+    both = tokenmill.compare({"plain": plain, "other": other}, tmp_path / "text.txt")
+    assert both.table("references").column("Gini of 20 languages")[1] is None
+    assert "no token for some of" in both.table("references").column("costs most")[1]
+    assert "languages" not in {finding.key for finding in both.findings}
+    density = next(finding for finding in both.findings if finding.key == "density")
+    assert density.statement.startswith("other needs the fewest tokens") and density.level == "look"
+    assert re.search(r"other uses its unknown token [\d,]+ times", density.advice)
+    assert "without some characters of" in tokenmill.inspect(other).summary

@@ -20,7 +20,7 @@ from .evaluation_text import count_texts
 from .metrics import gini, ratio
 from .replay import replay, swallowed_tokens
 from .tables import Column, Table
-from .usage import ordinary_tokens
+from .usage import ordinary_tokens, unknown_ids
 
 JUNK = 0.9  # the IoS from which a token counts as junk, here and in the verdict
 PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
@@ -79,11 +79,13 @@ def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[st
     text = sample() if text is None else text
     tokens: dict[str, int | None] = dict.fromkeys(text)
     used: set[int] = set()
+    unknown = unknown_ids(tok.vocabulary)
     for number, (name, of) in enumerate(text.items(), 1):
         with contextlib.suppress(UsageError):  # a character without a token
             ids = tok.encode(of, disallowed_special=())
-            tokens[name] = len(ids)
-            used.update(ids)
+            if unknown.isdisjoint(ids):
+                tokens[name] = len(ids)
+                used.update(ids)
         if progress is not None:
             progress("sample", number, len(text))
     junk, ordinary = None, ordinary_tokens(tok.vocabulary)

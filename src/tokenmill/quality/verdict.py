@@ -29,7 +29,7 @@ from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
-from .usage import measure_usage, ordinary_tokens
+from .usage import measure_usage, ordinary_tokens, unknown_ids
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
@@ -424,15 +424,24 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
     if not alike:
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
     unsure = not saved or interval is None or interval.low <= 1 <= interval.high
+    advice = (
+        "Compare on more documents: this text does not tell them apart."
+        if unsure
+        else f"Use {best} for text like this."
+    )
+    usage = judged[best].usage
+    if unknown := int(usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum()):
+        unsure, advice = (
+            True,
+            f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text.",
+        )
     return Finding(
         "density",
         "look" if unsure or best != base else "good",
         statement + ".",
         "an interval that does not contain 0%, by bootstrap over documents",
         meaning,
-        "Compare on more documents: this text does not tell them apart."
-        if unsure
-        else f"Use {best} for text like this.",
+        advice,
         saved,
     )
 
