@@ -29,7 +29,7 @@ from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
-from .usage import measure_usage, ordinary_tokens, unknown_ids
+from .usage import measure_usage, ordinary_tokens, texts_of_tokens, unknown_ids
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
@@ -354,16 +354,16 @@ def _loss(standing: Standing) -> float:
 
 def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok.vocabulary)
-    removable = can_lose_tokens(vocabulary)
-    alphabet = lasting_tokens(vocabulary) if removable else {id for id, token in tokens.items() if len(token) == 1}
-    spare = len(set(unreachable) - alphabet)
+    texts = texts_of_tokens(vocabulary)
+    spare = sum(len(tokens[id]) > 1 and len(texts.get(id, "")) != 1 for id in unreachable)
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
-    dropped = prune(of.tok, ids=set(unreachable) - alphabet).dropped if over and removable else 0
+    loose = set(unreachable) - lasting_tokens(vocabulary) if can_lose_tokens(vocabulary) else set()
+    dropped = prune(of.tok, ids=loose).dropped if over and loose else 0
     if dropped:
         text = "" if of.text is None else f" {of.sources}"
         advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` removes {plural(dropped, 'token')}."
-    elif over and removable:
+    elif over and loose:
         advice = "They stay, since other tokens are built from them."
     elif over:
         advice = "Reuse their ids, for example for added tokens."
