@@ -46,6 +46,7 @@ def test_an_unknown_option_names_the_nearest():
 
 def test_a_printable_path_has_no_surrogates():
     assert errors.printable("a\udcff/é") == "a\ufffd/é"
+    assert errors.printable("a\x1b[31m\x9b") == "a\\x1b[31m\\x9b"
 
 
 def test_web_addresses_need_an_extra(monkeypatch):

@@ -149,7 +149,16 @@ def plural(number: int, word: str) -> str:
 
 def printable(path: str | os.PathLike[str]) -> str:
     """A path as text that can be printed and written as UTF-8: other bytes of a file name become U+FFFD."""
-    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return escaped(os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def escaped(text: str) -> str:
+    r"""The text with control characters as escapes, so that no name changes a terminal; line ends and tabs stay.
+
+    >>> print(escaped("a\x1b[31m.txt"))
+    a\x1b[31m.txt
+    """
+    return text.translate({code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))})
 
 
 def refuse_unknown(function: str, options: Iterable[str], known: Collection[str]) -> None:

@@ -60,6 +60,15 @@ def test_a_link_that_needs_another_tokenizer_says_so(open_page, local):
     assert "made with mine, which this page does not have" in missing.inner_text("#link-note")
 
 
+def test_a_link_that_was_cut_off_says_so(open_page, local):
+    page = open_page(local.address)
+    set_text(page, "The text of a link, which a program for messages cut off. " * 4)
+    link = re.sub(r"&set\..*", "", copied(page, "#link"))
+    page = open_page(local.address, "#" + link.split("#")[1][:-20])
+    page.wait_for_selector("#link-note:visible")
+    assert "is damaged or cut off" in page.inner_text("#link-note")
+
+
 def test_an_export_as_one_file_opens_as_a_file(open_page, small_tokenizers, tmp_path):
     from tokenmill.playground.export import export
 

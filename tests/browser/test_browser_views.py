@@ -383,14 +383,19 @@ def test_a_page_without_a_server_opens_tokenizer_files(open_page, site, small_to
     page.click("#split-dialog button[value=open]")
     page.wait_for_selector("#message:has-text('Opened mine from')")
     assert page.evaluate("text => tokenmill.encode(text)", text) == ranks.encode_ordinary(text)
+    drop(page, {"other.json": b'{"model": {"type": "Unigram", "vocab": []}}'})
+    page.wait_for_selector("#message.problem:has-text('only BPE, and the model of the file is Unigram')")
     for content, reason in (
-        (b'{"model": {"type": "Unigram", "vocab": []}}', "its model is Unigram"),
         (b'{"model": {"vocab": {}, "merges": []}, "normalizer": {"type": "Lowercase"}}', "its normalizer is Lowercase"),
         (b"\x00", "is neither JSON nor"),
     ):
         drop(page, {"other.json": content})
         page.wait_for_selector(f"#message.problem:has-text('{reason}')")
         assert "run: tokenmill play FILE" in page.inner_text("#message")
+    # Without its events, a Picky tokenizer would have other ids.
+    formats.write(dict(small_tokenizers)["picky"], tmp_path / "picky", "huggingface")
+    drop(page, {path.name: path.read_bytes() for path in (tmp_path / "picky").iterdir()})
+    page.wait_for_selector("#message.problem:has-text('events.txt')")
 
 
 def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks, serve):

@@ -1,6 +1,8 @@
 """Errors on the command line name its options, not Python arguments."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import pytest
 
 import tokenmill
 from command_line import CliRunner
+from tokenmill import Tokenizer, Vocabulary
 from tokenmill.cli._commands import spelled
 from tokenmill.cli.main import app, verb_of
 from tokenmill.errors import FormatError, InputError, OptionName, UsageError
@@ -223,3 +226,16 @@ def test_a_reader_that_has_seen_enough_of_the_help_is_no_traceback():
         assert process.stderr.read() == b""
         process.stderr.close()
         process.wait()
+
+
+def test_no_control_character_of_a_name_or_a_token_is_printed_as_it_is(tmp_path):
+    """They could change the terminal."""
+    name = "a\x1b[31m\x9b"
+    (tmp_path / f"{name}.txt").write_text("low lower lowest " * 9, encoding="utf-8")
+    Tokenizer(Vocabulary((*(bytes([i]) for i in range(256)), "\x9b".encode()), ())).save(tmp_path / "tok")
+    inspect = ["inspect", str(tmp_path / "tok"), str(tmp_path / f"{name}.txt")]
+    for words in ([*inspect, "--all"], [*inspect, "--json"], ["inspect", name], ["inspect", "tok", f"--{name}"]):
+        result = CliRunner().invoke(app, words)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", result.output), words
+        assert "[31m" in result.output
+    assert json.loads(CliRunner().invoke(app, [*inspect, "--json"]).stdout)

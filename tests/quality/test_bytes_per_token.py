@@ -1,5 +1,7 @@
 """Bytes per token has one definition: raw bytes of the text divided by the tokens of its encoding, for every tokenizer."""
 
+import re
+
 import pytest
 import tokenizers
 from quality_examples import random_text
@@ -72,3 +74,38 @@ def test_rare_pretokens_that_were_left_out_have_neither_bytes_nor_tokens(tmp_pat
     assert usage.bytes == sum(len(pretoken) * n for pretoken, n in counts.items()) < counts.total_bytes
     assert usage.tokens == sum(len(tok._core.encode_pretoken(pretoken)) * n for pretoken, n in counts.items())
     assert isinstance(counts, WordCounts)
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_a_vocabulary_without_merges_has_no_ios(tmp_path, kind):
+    """Nothing is said of its swallowed tokens: 0% would be the best of all."""
+    plain, other = tokenmill.train_from_iterator([TEXT], 400), of_library(tmp_path, kind)
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8", newline="")
+    one = tokenmill.inspect(other, text=tmp_path / "text.txt")
+    assert "swallowed" not in {finding.key for finding in one.findings}
+    assert not {table.key for table in one.tables} & {"thresholds", "junk"}
+    assert "IoS" not in str(one.tiles) and one.table("references").column("IoS ≥ 0.9")[0] is None
+    both = tokenmill.compare({"plain": plain, "other": other}, tmp_path / "text.txt")
+    assert both.table("vocabularies").column("IoS ≥ 0.9")[1] is None
+    (found,) = (finding for finding in both.findings if finding.key == "swallowed")
+    assert "other" not in found.statement
+    assert next(tile[1] for tile in both.tiles if "IoS" in tile[0])[1][1:] == ("–", False)
+    (chart,) = (chart for chart in both.charts if chart.key == "ios")
+    assert [series.name for series in chart.series] == ["plain"]
+    assert [column.name for column in both.table("scripts").columns] == ["script", "plain"]
+    assert both.to_html() and both.to_markdown() and both.to_json()
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_an_unknown_token_is_no_encoding(tmp_path, kind):
+    """One unknown token for a word would make the languages cheapest that a vocabulary does not know."""
+    plain, other = tokenmill.train_from_iterator([TEXT], 300), of_library(tmp_path, kind)
+    (tmp_path / "text.txt").write_text("low\n" + "ქართული ენა, " * 300, encoding="utf-8")
+    both = tokenmill.compare({"plain": plain, "other": other}, tmp_path / "text.txt")
+    assert both.table("references").column("Gini of 20 languages")[1] is None
+    assert "no token for some of" in both.table("references").column("costs most")[1]
+    assert "languages" not in {finding.key for finding in both.findings}
+    density = next(finding for finding in both.findings if finding.key == "density")
+    assert density.statement.startswith("other needs the fewest tokens") and density.level == "look"
+    assert re.search(r"other uses its unknown token [\d,]+ times", density.advice)
+    assert "without some characters of" in tokenmill.inspect(other).summary

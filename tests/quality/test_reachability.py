@@ -91,6 +91,13 @@ def test_not_utf8_and_no_witness():
     assert {row[0].id for row in partial_table(tok, reach_of_tokens(tok)).rows} == {256, 258, 259}
 
 
+def test_the_tried_characters_are_of_all_planes():
+    """Assigned characters that begin with F0 90, F0 91 or F0 92 are more than are tried."""
+    tokens = [*BYTES, b"\xf0\x90", b"\xf0\x91", b"\xf0\x92"]
+    tok = Tokenizer(make_vocabulary(tokens, [(0xF0, 0x90 + i, 256 + i) for i in range(3)]))
+    assert reasons(tok) == NOT_UTF8 and 0xF0 in tok.encode(reach_of_tokens(tok)[0xF0].witness)
+
+
 def test_characters_that_normalization_changes_are_utf8():
     """All characters of U+F900 to U+FAFF that begin with these bytes become others: texts were tried, none has the token."""
     tok = Tokenizer(make_vocabulary([*BYTES, b"\xef\xa6"], [(0xEF, 0xA6, 256)], normalization=Normalization(("NFC",))))

@@ -133,6 +133,11 @@ def test_unreachable_tokens():
     more = finding(tokenmill.inspect(Tokenizer(vocabulary)), "unreachable")
     assert more.level == "look" and more.statement.startswith("14 tokens") and "1 of them not in" in more.statement
     assert more.advice == "`tokenmill prune TOKENIZER --unreachable -o smaller` removes 1 token."
+    # Where training began with characters, a token of several that no merge makes stays, and is no part of the alphabet.
+    tokens = [b"a", "é".encode(), b"<|user|>"]
+    vocabulary = make_vocabulary(tokens, [], alphabet="characters", whole_pretokens=False)
+    kept = finding(tokenmill.inspect(Tokenizer(vocabulary)), "unreachable")
+    assert kept.level == "look" and "1 of them not in" in kept.statement and kept.advice.startswith("Reuse their ids")
 
 
 def test_prune_unreachable(tmp_path):

@@ -134,14 +134,16 @@ function takePlace(place: Place): void {
   showView(place.view, false);
 }
 
-/** Say so if a link was made with other tokenizers than those of this page. */
+/** Say so if a link is damaged, or was made with other tokenizers than those of this page. */
 async function checkTokenizer(place: Place, names: string[]): Promise<void> {
   const note = byId("link-note");
   const missing = [...new Set([place.tokenizer, ...place.tokenizers])].filter(
     (name) => name !== "" && !names.includes(name),
   );
-  note.hidden = missing.length === 0;
-  note.textContent = `This link was made with ${missing.map(nameOfKey).join(" and ")}, which this page does not have: open it to see what the link shows.`;
+  note.hidden = missing.length === 0 && !place.damaged;
+  note.textContent = place.damaged
+    ? "The text of this link is damaged or cut off, so the page shows another text."
+    : `This link was made with ${missing.map(nameOfKey).join(" and ")}, which this page does not have: open it to see what the link shows.`;
   if (place.fingerprint === "" || !names.includes(place.tokenizer)) return;
   const { fingerprint } = await session.ready(place.tokenizer);
   if (fingerprint.startsWith(place.fingerprint)) return;
@@ -163,6 +165,7 @@ function place(longest: number): Place {
     tokenizers: session.compared,
     merges: session.merges,
     text: session.text.length <= longest ? session.text : null,
+    damaged: false,
     words: session.words === "" ? null : session.words,
     controls: { ...changedControls(), ...token },
   };

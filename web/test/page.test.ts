@@ -118,6 +118,7 @@ test("a link gives back what it was made of, and refuses what is damaged", async
     controls: { search: "a&b", picky: "1" },
     tokenizers: ["a b", "c&d=#"],
     text: "Gr\u00fc\u00dfe \u{1f44d} #&=%\n".repeat(50),
+    damaged: false,
     words: "low x5, \u65e5 x2",
   };
   const fragment = await toFragment(place);
@@ -130,6 +131,7 @@ test("a link gives back what it was made of, and refuses what is damaged", async
     merges: null,
     tokenizers: [],
     text: null,
+    damaged: true,
     words: null,
     controls: {},
   });

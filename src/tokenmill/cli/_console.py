@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import escaped
 from ..jobs.progress import Progress, bars
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def console() -> Console:
 
 def say(message: str) -> None:
     """Print one line for the user, unless --quiet."""
+    message = escaped(message)
     if verbosity.live is not None and not verbosity.quiet:
         verbosity.live.print(message, markup=False, soft_wrap=True)
     elif not verbosity.quiet:
@@ -53,7 +55,7 @@ def say(message: str) -> None:
 def fail(message: str) -> None:
     """Print an error."""
     console().print("[bold red]error:[/] ", end="")
-    console().print(message, markup=False, soft_wrap=True)
+    console().print(escaped(message), markup=False, soft_wrap=True)
 
 
 def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") -> None:
@@ -124,15 +126,21 @@ def progress_bar(below: Any = None) -> Iterator[Progress | None]:
             verbosity.live = None
 
 
+def print_json(value: Any, indent: int | None = None) -> None:
+    """Print JSON on stdout, with the control characters that JSON may contain as escapes of JSON."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    print(text.translate({code: f"\\u{code:04x}" for code in range(127, 160)}))
+
+
 def report(rows: dict[str, Any], as_json: bool, always: Collection[str] = ()) -> None:
     """Print a summary: a table on stderr without rows that are empty or 0, except `always`, or JSON on stdout for a program to read.
 
     The keys are in snake_case with their units, such as "peak_memory_mib".
     """
     if as_json:
-        import json
-
-        print(json.dumps(rows, ensure_ascii=False))
+        print_json(rows)
         return
     shown = {}
     for key, value in rows.items():

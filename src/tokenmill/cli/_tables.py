@@ -13,7 +13,7 @@ from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import OUTPUT, Overwrite
 from ..options import Option, Options
 from . import _commands as opt
-from ._console import say
+from ._console import print_json, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,9 +50,7 @@ class Forms(Options):
                 file.write(report.to_html(top=(200 if top is None else top) or None))
             say(f"wrote {self.html}")
         if self.json:
-            import json
-
-            print(json.dumps(report.to_json(top=length), ensure_ascii=False, indent=1))
+            print_json(report.to_json(top=length), indent=1)
         elif self.markdown:
             print(report.to_markdown(top=length), end="")
         elif self.html is None:

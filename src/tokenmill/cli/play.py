@@ -98,6 +98,6 @@ def _usage(tok: Tokenizer, counts: Path) -> TokenCounts:
     with progress_bar() as progress:
         judged = judge(tok, EvaluationText(WordCounts.load(counts)), progress)
     ios = np.full(len(tok.vocabulary.tokens), np.nan)
-    for token in judged.swallowed:
+    for token in judged.swallowed or ():
         ios[token.id] = token.ios
     return TokenCounts(judged.usage.by_id, ios, printable(counts.name))

@@ -287,6 +287,7 @@ class Convert(Options):
         opening, output, specials = self.opening, self.output, dict(self.special_tokens)
         sources = [*files_read(self.tokenizer), *self.sample]
         formats.check_output(output, self.to, overwrite=self.overwrite, sources=sources)
+        document_texts(self.sample, self.read)  # raises for a sample that does not exist, before the output is written
         vocabulary = formats.read(self.tokenizer, opening.split, special_tokens=specials, download=opening.download)
         options: dict[str, Any] = {"lossy": self.lossy, "overwrite": self.overwrite, "tokenizer": Tokenizer}
         notes = formats.write(vocabulary, output, self.to, **options)

@@ -173,6 +173,8 @@ def _ios(judged: Judgements) -> Chart:
     marks = [int(np.searchsorted(thresholds, at - 1e-9)) for at in (0.6, 0.7, 0.8, 0.9, 1.0)]
     series = []
     for name, of in judged.items():
+        if of.swallowed is None:
+            continue
         values = np.sort([token.ios for token in of.swallowed])
         reached = len(values) - np.searchsorted(values, thresholds - 1e-12)
         series.append(Series(name, thresholds.tolist(), (reached / max(1, of.size)).tolist(), marks))

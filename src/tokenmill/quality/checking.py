@@ -22,7 +22,7 @@ from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress, drawn
 from ..sources.blocks import ReadOptions
 from ..sources.documents import refuse_text
-from ..sources.find import find_sources, report_skips
+from ..sources.find import OnSkip, Source, find_sources, report_skips
 from ..vocabulary import Vocabulary
 from .documents import text_blocks
 from .names import expect_tokenizers
@@ -171,12 +171,18 @@ def check(
 def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | None = None) -> Iterator[tuple[str, str]]:
     """The text of sources in parts of about 64 kB, each with the place where it begins.
 
-    A file that is one document is cut between lines, so that a difference in it can be made short.
+    A file that is one document is cut between lines, so that a difference in it can be made short. Raises an error at once
+    for a source that does not exist.
     """
-    read, line = read or ReadOptions(), 1
+    read = read or ReadOptions()
     on_skip = read.skipper(None)
     found = find_sources(sources, on_skip) if sources else []
     refuse_text(found, read)
+    return _parts_of(found, read, on_skip)
+
+
+def _parts_of(found: Sequence[Source], read: ReadOptions, on_skip: OnSkip | None) -> Iterator[tuple[str, str]]:
+    line = 1
     for block in text_blocks(found, read, ids=True):
         report_skips(block.skips, on_skip)
         texts = ((block.name(i), text.decode()) for i, text in enumerate(block.texts()))

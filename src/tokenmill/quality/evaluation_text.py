@@ -268,7 +268,7 @@ class Judgement:
     """The figures of one tokenizer on one text.
 
     size: the number of ordinary tokens. usages: the figures of each domain. usage: those of all text.
-    scripts: the figures by script. swallowed: each token with its highest IoS.
+    scripts: the figures by script. swallowed: each token with its highest IoS; None without merges (WordPiece, Unigram).
     """
 
     tok: Tokenizer
@@ -276,11 +276,12 @@ class Judgement:
     usages: dict[str, Usage] = field(repr=False)
     usage: Usage
     scripts: Table
-    swallowed: list[Swallowed] = field(repr=False)
+    swallowed: list[Swallowed] | None = field(repr=False)
 
     def junk_share(self, ios: float) -> float | None:
-        """The share of the tokens with an IoS of at least `ios`."""
-        return ratio(sum(token.ios >= ios for token in self.swallowed), self.size)
+        """The share of the tokens with an IoS of at least `ios`; None without merges."""
+        found = self.swallowed
+        return None if found is None else ratio(sum(token.ios >= ios for token in found), self.size)
 
     def density(self) -> dict[str, float | None]:
         """Bytes per token by domain."""
@@ -298,7 +299,7 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
     """Encode the text with `tok`, and find how often each of its merges happens."""
     # Tokenizers that other libraries run (WordPiece, Unigram) have no pretokens and no merges to replay.
     counts = text.counts(tok, progress) if tok.vocabulary.library is None else []
-    swallowed: list[Swallowed] = []
+    swallowed: list[Swallowed] | None = None
     if counts:
         replayed = replay_events(tok.vocabulary, text.together(tok, progress), progress)
         swallowed = swallowed_tokens(tok.vocabulary, replayed)

@@ -108,11 +108,10 @@ def inspect(
             lead = f"Judged on {', '.join(domains.names)}: {sizes}."
             tables += [metrics.text_table(judged), metrics.domains_table(judged)]
             tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 and domains.named else []
-            tables += [
-                judged.scripts,
-                thresholds_table(judged.swallowed, judged.size, options.thresholds),
-                junk_table(tok.vocabulary, judged.swallowed, options.junk_at),
-            ]
+            tables.append(judged.scripts)
+            if judged.swallowed is not None:
+                tables.append(thresholds_table(judged.swallowed, judged.size, options.thresholds))
+                tables.append(junk_table(tok.vocabulary, judged.swallowed, options.junk_at))
         figures = on_sample(tok, show)
         reach = reach_of_tokens(tok, usage, show)
         unreachable = {id for id, of in reach.items() if of.reason}
@@ -253,7 +252,8 @@ def _tiles(of: Inspection) -> list[Tile]:
         text = of.table("text").pairs("what", "value")
         values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
         values["of the vocabulary used"] = str(text["vocabulary used"])
-        values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in of.judgement.swallowed):,}"
+        if (swallowed := of.judgement.swallowed) is not None:
+            values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in swallowed):,}"
     values["tokens that no text produces"] = f"{len(of.table('unreachable').rows):,}"
     values["tokens that are not whole UTF-8"] = f"{len(of.table('partial').rows):,}"
     return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
@@ -265,7 +265,8 @@ def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
     column = replace(table.columns[place], best=table.columns[place].best or "max")
     own = Table("", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[:tokenizers]])
     best = own.best()
-    return heading, [(str(name), cell_text(value, column), (i, 1) in best) for i, (name, value) in enumerate(own.rows)]
+    figures = [(str(name), cell_text(value, column) or "–") for name, value in own.rows]
+    return heading, [(name, figure, (i, 1) in best) for i, (name, figure) in enumerate(figures)]
 
 
 def _differences_table(base: str, differences: Differences, documents: int) -> Table:

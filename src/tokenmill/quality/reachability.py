@@ -152,13 +152,16 @@ def _characters_with(part: bytes, at_end: bool = False) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _characters() -> bytes:
-    """All characters of more than one byte, those that Unicode assigns before the others and those for private use."""
+    """All characters of more than one byte, those that Unicode assigns before the others and those for private use.
+
+    Those of four bytes are in an order in which the first bytes change soonest.
+    """
     pages, categories = category_pages()
     codes = np.arange(0x80, 0x110000)
     codes = codes[(codes < 0xD800) | (codes >= 0xE000)]
     category = np.frombuffer(categories, np.uint8)[np.asarray(pages)[codes >> 7].astype(np.int64) * 128 + (codes & 127)]
     later = np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])
-    codes = codes[np.argsort(later, kind="stable")]
+    codes = codes[np.lexsort((np.where(codes < 0x10000, 0, codes & 0xFFF), codes >= 0x10000, later))]
     return codes.astype("<u4").tobytes().decode("utf-32-le").encode() + b"\n"
 
 

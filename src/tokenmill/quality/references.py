@@ -18,9 +18,9 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import count_texts
 from .metrics import gini, ratio
-from .replay import Swallowed, replay, swallowed_tokens
+from .replay import replay, swallowed_tokens
 from .tables import Column, Table
-from .usage import ordinary_tokens
+from .usage import ordinary_tokens, unknown_ids
 
 JUNK = 0.9  # the IoS from which a token counts as junk, here and in the verdict
 PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
@@ -32,13 +32,13 @@ class Figures:
 
     ids: the size of its vocabulary. ordinary: its tokens that text can produce. tokens: by domain of the sample.
     None for a domain with a character that has no token.
-    used: ordinary tokens that occur. swallowed: tokens with an IoS of 0.9 or more.
+    used: ordinary tokens that occur. swallowed: tokens with an IoS of 0.9 or more; None without merges.
     """
 
     ids: int
     ordinary: int
     used: int
-    swallowed: int
+    swallowed: int | None
     tokens: Mapping[str, int | None]
 
     @property
@@ -79,18 +79,20 @@ def on_sample(tok: Tokenizer, progress: Progress | None = None, text: Mapping[st
     text = sample() if text is None else text
     tokens: dict[str, int | None] = dict.fromkeys(text)
     used: set[int] = set()
+    unknown = unknown_ids(tok.vocabulary)
     for number, (name, of) in enumerate(text.items(), 1):
         with contextlib.suppress(UsageError):  # a character without a token
             ids = tok.encode(of, disallowed_special=())
-            tokens[name] = len(ids)
-            used.update(ids)
+            if unknown.isdisjoint(ids):
+                tokens[name] = len(ids)
+                used.update(ids)
         if progress is not None:
             progress("sample", number, len(text))
-    swallowed: list[Swallowed] = []
+    junk, ordinary = None, ordinary_tokens(tok.vocabulary)
     if tok.vocabulary.library is None:
         counted = count_texts(tok, [text[name] for name, known in tokens.items() if known is not None], num_threads=1)
         swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted.counts))
-    junk, ordinary = sum(token.ios >= JUNK for token in swallowed), ordinary_tokens(tok.vocabulary)
+        junk = sum(token.ios >= JUNK for token in swallowed)
     return Figures(tok.n_vocab, len(ordinary), len(used & ordinary.keys()), junk, tokens)
 
 

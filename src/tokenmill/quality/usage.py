@@ -164,6 +164,11 @@ def ordinary_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
     return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
 
 
+def unknown_ids(vocabulary: Vocabulary) -> set[int]:
+    """The ids that stand for text without a token, where special tokens in text are ordinary text."""
+    return {token.id for token in vocabulary.added_tokens if token.special or token.id == vocabulary.unknown}
+
+
 @lru_cache(maxsize=4)
 def token_cells(vocabulary: Vocabulary) -> list[Token]:
     """The ordinary tokens as cells of a table, by id."""

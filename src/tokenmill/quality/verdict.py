@@ -29,7 +29,7 @@ from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
-from .usage import measure_usage, ordinary_tokens
+from .usage import measure_usage, ordinary_tokens, texts_of_tokens, unknown_ids
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
@@ -238,6 +238,8 @@ def verdict(of: Subject, judged: Judgement | None, unreachable: Collection[int])
 
 
 def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
+    if judged.swallowed is None:
+        return None
     swallowed = [token for token in judged.swallowed if token.ios >= JUNK]
     sure = sum(token.before >= ENOUGH for token in swallowed)
     standing = standing_of(of.figures, attrgetter("swallowed_share"))
@@ -259,7 +261,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         level,
         statement,
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
-        f"They are intermediate steps to longer tokens, and a model rarely sees them alone. On the public sample, the share is "
+        f"Such tokens are intermediate steps to longer ones, and a model rarely sees them alone. On the public sample, the share is "
         f"{percent(of.figures.swallowed_share)}{standing or ''}.",
         against_swallowed(of) if level in CALLS else "",
         share,
@@ -352,16 +354,16 @@ def _loss(standing: Standing) -> float:
 
 def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
     vocabulary, tokens = of.tok.vocabulary, ordinary_tokens(of.tok.vocabulary)
-    removable = can_lose_tokens(vocabulary)
-    alphabet = lasting_tokens(vocabulary) if removable else {id for id, token in tokens.items() if len(token) == 1}
-    spare = len(set(unreachable) - alphabet)
+    texts = texts_of_tokens(vocabulary)
+    spare = sum(len(tokens[id]) > 1 and len(texts.get(id, "")) != 1 for id in unreachable)
     over = spare > UNREACHABLE * len(tokens)
     advice = ""
-    dropped = prune(of.tok, ids=set(unreachable) - alphabet).dropped if over and removable else 0
+    loose = set(unreachable) - lasting_tokens(vocabulary) if can_lose_tokens(vocabulary) else set()
+    dropped = prune(of.tok, ids=loose).dropped if over and loose else 0
     if dropped:
         text = "" if of.text is None else f" {of.sources}"
         advice = f"`tokenmill prune {of.path}{text} --unreachable -o smaller` removes {plural(dropped, 'token')}."
-    elif over and removable:
+    elif over and loose:
         advice = "They stay, since other tokens are built from them."
     elif over:
         advice = "Reuse their ids, for example for added tokens."
@@ -372,7 +374,7 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
         f"{plural(len(unreachable), 'token')} {'is' if len(unreachable) == 1 else 'are'} unreachable"
         f"{of_alphabet if unreachable else ''}.",
         f"{percent(UNREACHABLE)} of the vocabulary, without the alphabet: the single bytes or characters",
-        "No text produces them, so their rows of the embedding table are never trained, but a model may still output them.",
+        "No text produces such tokens, so their rows of the embedding table are never trained, but a model may still output them.",
         advice,
         spare / max(1, len(tokens)),
     )
@@ -380,12 +382,13 @@ def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
 
 def compared(judged: Judgements, figures: Samples, differences: Differences) -> list[Finding]:
     """The findings on several tokenizers. differences: tokens relative to the first, with their intervals."""
-    swallowed = {name: of.junk_share(JUNK) or 0 for name, of in judged.items()}
+    swallowed = {name: share for name, of in judged.items() if (share := of.junk_share(JUNK)) is not None}
     unused = {name: 1 - (USED.of(of) or 0) for name, of in judged.items()}
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
     sizes = [of.size for of in judged.values()]
     alike = max(sizes) <= ALIKE_SIZES * min(sizes)
-    found = [_least("swallowed", swallowed, alike), _least("unused", unused, alike)]
+    found = [_least("swallowed", swallowed, alike)] if swallowed else []
+    found.append(_least("unused", unused, alike))
     if len(judged) > 1:
         found.append(_fewest(judged, differences, alike))
     if len(ginis) > 1:
@@ -421,15 +424,24 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
     if not alike:
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
     unsure = not saved or interval is None or interval.low <= 1 <= interval.high
+    advice = (
+        "Compare on more documents: this text does not tell them apart."
+        if unsure
+        else f"Use {best} for text like this."
+    )
+    usage = judged[best].usage
+    if unknown := int(usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum()):
+        unsure, advice = (
+            True,
+            f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text.",
+        )
     return Finding(
         "density",
         "look" if unsure or best != base else "good",
         statement + ".",
         "an interval that does not contain 0%, by bootstrap over documents",
         meaning,
-        "Compare on more documents: this text does not tell them apart."
-        if unsure
-        else f"Use {best} for text like this.",
+        advice,
         saved,
     )
 

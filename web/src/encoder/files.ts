@@ -53,7 +53,7 @@ function toText(file: Uint8Array): string {
 }
 
 function refusal(what: string): PackError {
-  return new PackError(`This page cannot open the file: ${what}. To open it, run: tokenmill play FILE`);
+  return new PackError(`This page cannot open the file: ${what}. For more formats, run: tokenmill play FILE`);
 }
 
 /** The tokens by id; some ids have none. */
@@ -71,7 +71,7 @@ function readRanks(text: string, name: string, patterns: string[], splits: Secti
 function readJson(root: Json, name: string, splits: Sections<Splits>): Pack {
   const { model } = root;
   if ((model.type ?? "BPE") !== "BPE" || model.merges === undefined)
-    throw refusal(`its model is ${model.type}, not BPE`);
+    throw new PackError(`The playground shows only BPE, and the model of the file is ${model.type ?? "not named"}.`);
   for (const rule of ["continuing_subword_prefix", "end_of_word_suffix", "dropout"])
     if (model[rule]) throw refusal(`its model has a ${rule}`);
   const normalizers = normalizersOf(root.normalizer);

@@ -11,6 +11,8 @@ export interface Place {
   /** How many merges are used; null for all. */
   merges: number | null;
   text: string | null;
+  /** Whether a link has a text that cannot be read. */
+  damaged: boolean;
   words: string | null;
   /** The switches, choices and fields that differ from a fresh page, by element id. */
   controls: Record<string, string>;
@@ -34,7 +36,8 @@ export async function toFragment(place: Place): Promise<string> {
 
 export async function fromFragment(fragment: string): Promise<Place> {
   const parts = new URLSearchParams(fragment.replace(/^#/, ""));
-  const text = parts.get("text");
+  const code = parts.get("text") ?? "";
+  const text = code === "" ? null : await unpacked(code);
   const controls: Record<string, string> = {};
   for (const [name, value] of parts) if (name.startsWith("set.")) controls[name.slice(4)] = value;
   return {
@@ -44,7 +47,8 @@ export async function fromFragment(fragment: string): Promise<Place> {
     controls,
     tokenizers: (parts.get("with") ?? "").split(",").filter((name) => name !== ""),
     merges: parts.has("merges") ? Math.max(0, Number(parts.get("merges")) || 0) : null,
-    text: text === null ? null : await unpacked(text),
+    text,
+    damaged: code !== "" && text === null,
     words: parts.get("words"),
   };
 }

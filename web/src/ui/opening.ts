@@ -118,9 +118,10 @@ export class Opening {
   private async readHere(files: File[], folder: string): Promise<void> {
     const { splits } = this.catalog;
     const file = files.find(({ name }) => name === "tokenizer.json") ?? files[0]!;
-    if (splits === undefined || (files.length > 1 && file.name !== "tokenizer.json")) {
+    const needsServer = file.name !== "tokenizer.json" || files.some(({ name }) => name === "events.txt");
+    if (splits === undefined || (files.length > 1 && needsServer)) {
       throw new Error(
-        "This page has no server, so it opens a tokenizer.json, a .tiktoken file, a packed vocabulary (.tmpack) or a text. For any other tokenizer, run: tokenmill play FILE",
+        "This page has no server, so it opens a tokenizer.json (without events.txt), a .tiktoken file, a packed vocabulary (.tmpack) or a text. For any other tokenizer, run: tokenmill play FILE",
       );
     }
     const bytes = new Uint8Array(await file.arrayBuffer());
