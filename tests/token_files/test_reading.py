@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from token_file_examples import corpus
 
@@ -111,3 +113,11 @@ def test_a_file_without_metadata_does_not_ask_for_another_tokenizer(tok, tmp_pat
     np.arange(10, dtype="<u2").tofile(tmp_path / "t.bin")
     with pytest.raises(FormatError, match=r"does not record its tokenizer. To use this one, pass any_tokenizer=True"):
         tokenmill.load_tokens(tmp_path / "t.bin", tok=tok, dtype="uint16")
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.large_list(pa.int64())], ids=str)
+def test_parquet_of_other_programs(tmp_path, kind):
+    """Polars writes large lists."""
+    rows = [[1, 2, 3], [], [4]]
+    pq.write_table(pa.table({"ids": pa.array(rows, kind)}), tmp_path / "x.parquet", row_group_size=2)
+    assert [ids.tolist() for ids in tokenmill.load_tokens(tmp_path / "x.parquet")] == rows
