@@ -17,6 +17,7 @@ from .errors import OptionName, UsageError
 from .jobs.outputs import named, refuse_existing, refuse_same
 from .jobs.progress import Progress, drawn
 from .jobs.work import Overwrite
+from .jobs.working_folder import alone
 from .options import Argument, Option, checked, fields_of, takes_options, whole_number
 from .sources.blocks import ReadOptions
 from .training.options import PARITY, TRAINING, Options, Parity, by_name
@@ -235,9 +236,13 @@ class Train(Options, Parity):
 
     def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
         """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
+        self.check()
+        with alone(self.output):
+            return self._run(progress, note, keep_counts)
+
+    def _run(self, progress: Progress | None, note: Note | None, keep_counts: bool) -> Trained:
         from .formats.merges_txt import roles_of
 
-        self.check()
         options = self._options
         start = self._start(progress)  # raises for text that can be read only once
         seconds: dict[str, float] = {}

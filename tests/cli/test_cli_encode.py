@@ -85,9 +85,10 @@ def test_special_tokens_only_where_asked_for(folder):
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        (["encode"], b"\xff", b"not UTF-8: the byte 0xff at 0"),
+        (["encode"], b"text\xff", b"not UTF-8: the byte 0xff at 4"),
         (["encode", "missing.txt"], b"", b"missing.txt"),
         (["decode"], b"1 2\n3 x", b"line 2: 'x' is not a token id"),
+        (["decode"], b"\xef\xbb\xbf1\n\xff 2", b"line 2: '\xef\xbf\xbd' is not a token id"),
         (["decode"], b"9" * 5000, b"line 1: token 999"),
         (["decode"], b"280", b"token 280 does not exist"),
         (["decode", "missing.txt"], b"", b"cannot read missing.txt"),

@@ -15,7 +15,7 @@ from tokenmill.cli.main import app
 from tokenmill.errors import OutputError
 from tokenmill.jobs.outputs import refuse_existing, refuse_folder
 from tokenmill.jobs.work import JobOptions
-from tokenmill.jobs.working_folder import path_beside, working_folder
+from tokenmill.jobs.working_folder import alone, path_beside, working_folder
 
 TEXT = "low lower lowest, new newer newest\n" * 40
 
@@ -422,3 +422,30 @@ def test_a_source_that_cannot_be_read_is_not_called_an_output(folder):
         assert result.exit_code == 1 and "cannot write" not in result.stderr and str(mem) in result.stderr, (
             result.output
         )
+
+
+def test_an_output_that_another_process_writes_is_refused_before_the_work(folder, monkeypatch):
+    """Those that appear in one step at the end, too."""
+    monkeypatch.setattr("tokenmill.sources.documents.open_source", lambda *_, **options: pytest.fail("text was read"))
+    commands = (
+        "train a.txt --vocab-size 260 -o out",
+        "prune tok a.txt -o out",
+        "extend tok a.txt --vocab-size 260 -o out",
+        "encode a.txt --tokenizer tok -o out",
+        "encode a.txt --tokenizer tok --no-end-of-text --format bin -o out",
+        "decode ids.txt --tokenizer tok -o out",
+    )
+    (folder / "ids.txt").write_text("1 2")
+    for command in commands:
+        with alone(folder / "out"):
+            result = run(folder, *command.split(), "--force")
+        assert result.exit_code == 2 and "another process is writing out" in result.stderr, command
+        assert not list(folder.glob("*out*")), command
+
+
+def test_a_lock_needs_no_place_beside_a_folder_that_stays(folder):
+    """Such as the root of a disk. The folders that were made for a lock are deleted with it."""
+    for output in (None, "/", "/dev/stdout", folder / "new" / "below" / "out"):
+        with alone(output):
+            pass
+    assert not (folder / "new").exists()

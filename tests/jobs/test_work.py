@@ -1,5 +1,6 @@
 """Jobs in parts: each part is done once, however often the job is interrupted; and nobody else's job is resumed."""
 
+import errno
 import fcntl
 import os
 import signal
@@ -12,7 +13,7 @@ import pytest
 import tokenmill
 from tokenmill.errors import InputError, OutputError, UsageError
 from tokenmill.jobs.work import JobOptions, do_parts, group_by_size
-from tokenmill.jobs.working_folder import fingerprint, path_beside, working_folder
+from tokenmill.jobs.working_folder import alone, fingerprint, path_beside, working_folder
 from tokenmill.kernels import machine
 from tokenmill.sources.find import Skip
 
@@ -105,6 +106,17 @@ def test_a_job_that_another_process_does_is_left_alone(tmp_path):
         with pytest.raises(UsageError, match="another process is writing"):
             run(tmp_path / "out", Letters())
     run(tmp_path / "out", Letters())
+
+
+def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    run(tmp_path / "out", Letters())
+    with alone(tmp_path / "out"):
+        pass
+    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_the_rest_of_a_job_that_was_killed_at_its_end_is_deleted(tmp_path):

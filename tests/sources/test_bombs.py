@@ -27,7 +27,8 @@ from tokenmill.sources.blocks import Block, ReadOptions
 from tokenmill.sources.documents import open_source
 path, unit, limit = sys.argv[1:]
 decompress.THREADS_FROM = 0
-source = open_source(path, ReadOptions(unit, max_document_bytes=int(limit)), cut=lambda buffer, start, end: end)
+options = ReadOptions(unit, max_document_bytes=int(limit))
+source = open_source(path, options, cut=lambda buffer, start, end: end, binary="count")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 block, total = Block(), 0
 while source.draw(block):

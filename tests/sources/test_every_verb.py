@@ -432,6 +432,7 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     [
         ("bad.jsonl", JSONL + "no json\n", "line 5: not JSON"),
         ("bad.txt", b"good\n" * 50 + "\u5b57".encode()[:2], "bad.txt: not UTF-8: the byte 0xe5 at 250"),
+        ("bad.txt", "no mark\n".encode("utf-16-le"), "bad.txt: looks binary: a NUL byte at offset 1; if it is text"),
     ],
 )
 def test_skip_damaged_in_every_command(tmp_path, tok, file, content, message, monkeypatch):

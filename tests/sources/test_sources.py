@@ -150,6 +150,17 @@ def test_a_program_that_leaves_a_compressed_file_open_ends(tmp_path, suffix):
     assert (done.returncode, done.stdout, done.stderr) == (0, "9\n", "")
 
 
+def test_a_file_that_is_cut_off_while_it_is_read_is_damaged(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"text\n" * 20_000)
+    with ByteStream(path) as stream:
+        assert len(stream.read(10)) == 10
+        os.truncate(path, 1000)
+        assert len(stream.read(2000)) == 990
+        with pytest.raises(InputError, match=r"a.txt: cut off while it was read, after 1,000 of 100,000 bytes"):
+            stream.read(1)
+
+
 def test_a_7z_archive_is_refused_with_what_to_do(tmp_path):
     (tmp_path / "Posts.7z").write_bytes(b"7z\xbc\xaf\x27\x1c")
     with pytest.raises(InputError, match="a 7z archive"):

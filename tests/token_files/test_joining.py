@@ -102,6 +102,8 @@ def test_missing_double_and_strange_parts_are_named(tok, sources, tmp_path):
         (tmp_path / path.name.replace(parts[0].name, "copy.bin")).write_bytes(path.read_bytes())
     with pytest.raises(UsageError, match="contain the same part"):
         join(files=[*parts, copy], output=output).run()
+    with pytest.raises(UsageError, match="contain the same part"):
+        join(files=[*parts, parts[0]], output=output).run()
     others = encode_parts(tok, sources[0][:3], tmp_path / "u.bin", "bin")
     with pytest.raises(UsageError, match="not parts of one encoding: they have different sources"):
         join(files=[*parts[:4], others[4]], output=output).run()
@@ -144,13 +146,13 @@ def test_damage_of_a_joined_file_is_found_in_the_blocks_of_its_parts(tok, source
 
 
 def test_files_in_any_order_without_metadata(tok, sources, tmp_path, block):
-    """As Megatron's merge_datasets.py does it: ids and lengths in the order given, documents counted on."""
+    """As Megatron's merge_datasets.py does it: ids and lengths in the order given, documents counted on. A file may come twice."""
     for name, paths in (("a", sources[0][:3]), ("b", sources[0][3:])):
         tokenmill.encode_files(tok, paths, tmp_path / name, format="megatron")
         (tmp_path / f"{name}.bin.json").unlink()
-    tokenmill.Join(files=[tmp_path / "b.bin", tmp_path / "a.bin"], output=tmp_path / "c.bin").run()
+    tokenmill.Join(files=[tmp_path / f"{name}.bin" for name in "bab"], output=tmp_path / "c.bin").run()
     assert not (tmp_path / "c.bin.json").exists()
-    tokenmill.encode_files(tok, [*sources[0][3:], *sources[0][:3]], tmp_path / "d", format="megatron")
+    tokenmill.encode_files(tok, [*sources[0][3:], *sources[0]], tmp_path / "d", format="megatron")
     for suffix in (".bin", ".idx"):
         assert (tmp_path / f"c{suffix}").read_bytes() == (tmp_path / f"d{suffix}").read_bytes()
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from token_file_examples import corpus
 
@@ -192,3 +194,11 @@ def test_ids_of_sixty_four_bits_are_not_joined(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros(4, np.int64))
     with pytest.raises(UsageError, match="ids of int64 are not joined, only uint16 and uint32"):
         tokenmill.Join(files=[tmp_path / "a.npy"], output=tmp_path / "t.npy").run()
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.large_list(pa.int64())], ids=str)
+def test_parquet_of_other_programs(tmp_path, kind):
+    """Polars writes large lists."""
+    rows = [[1, 2, 3], [], [4]]
+    pq.write_table(pa.table({"ids": pa.array(rows, kind)}), tmp_path / "x.parquet", row_group_size=2)
+    assert [ids.tolist() for ids in tokenmill.load_tokens(tmp_path / "x.parquet")] == rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plural
 from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import Overwrite
+from ..jobs.working_folder import alone
 from ..options import Argument, Option
 from ..token_files.job import Encode
 from ..token_files.settings import IdType, output_path
@@ -83,13 +85,14 @@ def decode(
     tok = opening.load(tokenizer)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
+        open_files.enter_context(alone(output))
         documents: Iterable[Any]
         if source is not None and is_token_file(source):
             documents = load_tokens(source, tok=tok, any_tokenizer=any_tokenizer, dtype=dtype)
         elif dtype is not None:
             raise UsageError(OptionName("dtype"), " is not used by decoding lines of ids: leave it out")
         else:
-            lines = open_files.enter_context(_opened(source)) if source else sys.stdin
+            lines = open_files.enter_context(_opened(source))
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
         out = open_files.enter_context(atomic_file(output, overwrite=overwrite)) if output else sys.stdout.buffer
         for number, ids in enumerate(documents):
@@ -137,8 +140,9 @@ def _ids(line: str, where: str, n_vocab: int) -> list[int]:
     return ids
 
 
-def _opened(path: Path):
+def _opened(path: Path | None) -> io.TextIOWrapper:
+    """The lines of a file, or of standard input. What is not UTF-8 is no id."""
     try:
-        return open(path, encoding="utf-8", errors="replace")
+        return io.TextIOWrapper(open(path, "rb") if path else sys.stdin.buffer, "utf-8-sig", "replace")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error

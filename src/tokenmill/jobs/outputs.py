@@ -30,7 +30,7 @@ def output_errors(path: StrPath) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        name = re.sub(r"\.([^/]*)\.[0-9a-f]{16}\.part\b", r"\1", os.fspath(path))
+        name = re.sub(r"\.([^/]*)\.([0-9a-f]{16}\.part\b|unfinished\b.*)", r"\1", os.fspath(path))
         reason = error.strerror or str(error)
         raise OutputError(f"cannot write {name}: {reason}. Nothing was left half-written there.") from error
 

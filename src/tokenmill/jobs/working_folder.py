@@ -23,7 +23,7 @@ from typing import IO, Any
 from ..errors import InputError, OptionName, OutputError, UsageError
 from ..kernels.machine import lock_file
 from ..sources.find import Skip, refuse_nothing, size_of
-from .outputs import atomic_file, make_folder, output_errors, publish, remove, sync
+from .outputs import StrPath, atomic_file, is_device, make_folder, output_errors, publish, remove, sync
 
 MANIFEST = "manifest"
 VERSION = 2
@@ -129,13 +129,29 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
 
 
 @contextlib.contextmanager
+def alone(output: StrPath | None) -> Iterator[None]:
+    """Lock an output that appears after long work: a second process that writes it fails at its start, not at its end.
+
+    A device is not locked, and neither is a folder that stays where nothing can be written beside it.
+    """
+    with contextlib.ExitStack() as lock:
+        if output is not None and not is_device(output):
+            path = Path(output)
+            with contextlib.suppress(*[OutputError, ValueError] if path.is_dir() else ()):
+                lock.enter_context(_locked(path_beside(path), path))
+        yield
+
+
+@contextlib.contextmanager
 def _locked(path: Path, output: Path) -> Iterator[None]:
-    """Hold the lock in the folder `path`, which is made, and deleted at the end if nothing but the lock is left in it.
+    """Hold the lock in the folder `path`. It is made, and deleted at the end if nothing but the lock is left in it, with the
+    folders above that were made and are empty.
 
     The last holder of the lock may delete it before it is locked here, so it must still be the file of that name.
     """
     lock: IO[bytes] | None = None
     held = False
+    made = [path, *(folder for folder in path.parents if not folder.exists())]
     try:
         while not held:
             if lock is not None:
@@ -159,7 +175,8 @@ def _locked(path: Path, output: Path) -> Iterator[None]:
                 lock.close()
             if lock is not None and os.listdir(path) == ["lock"]:
                 (path / "lock").unlink()
-            path.rmdir()
+            for folder in made:
+                folder.rmdir()
 
 
 def path_beside(output: Path) -> Path:

@@ -80,11 +80,18 @@ def peak_memory() -> int:
 
 
 def lock_file(file: IO[bytes]) -> None:
-    """Lock an open file for this process until it is closed; raises OSError if another process has locked it."""
+    """Lock an open file for this process until it is closed; raises OSError if another process has locked it.
+
+    Some file systems of clusters have no locks: there nothing is locked.
+    """
     if sys.platform == "win32":
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
+        return
+    try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+            raise
 
 
 def sync_path(path: str | os.PathLike[str]) -> None:

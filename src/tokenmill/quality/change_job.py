@@ -16,6 +16,7 @@ from ..counting.options import TRAINING
 from ..errors import InputError, OptionName, UsageError, reason_of
 from ..jobs.outputs import refuse_existing
 from ..jobs.work import Overwrite, Threads
+from ..jobs.working_folder import alone
 from ..options import Argument, Option, Options, fields_of
 from ..sources.blocks import ReadOptions
 from ..tokenizer.opening import Opening
@@ -67,6 +68,15 @@ class Change(Options):
         sources = [*files_read(self.tokenizer), *self.sources, *also_read]
         check_output(self.output, overwrite=self.overwrite, sources=sources)
         refuse_existing(*self._side_files(), overwrite=self.overwrite, sources=sources)
+
+    def run(self, *, progress: Progress | None = None) -> Changed:
+        """Change the tokenizer and save it. Certify it too, except after an extension that keeps all tokens."""
+        self.check()
+        with alone(self.output):
+            return self._changed(self.opening.load(self.tokenizer), progress)
+
+    def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
+        raise NotImplementedError
 
     def _count(self, tok: Tokenizer, progress: Progress | None, special: Collection[str] = ()) -> WordCounts:
         from .evaluation_text import EvaluationText
@@ -139,13 +149,10 @@ class Prune(Change):
             )
         super().check(also_read=[*also_read, self.ids])
 
-    def run(self, *, progress: Progress | None = None) -> Changed:
-        """Prune, save and certify."""
+    def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         from .pruning import lasting_tokens, prune, shrink
         from .reachability import unreachable_ids
 
-        self.check()
-        tok = self.opening.load(self.tokenizer)
         counts = self._count(tok, progress) if self.sources else None
         if self.ids is not None:
             smaller = prune(tok, ids=read_ids(self.ids))
@@ -204,15 +211,12 @@ class Extend(MergeOptions, Change):
             raise UsageError("give ", size, ", the number of ids to train to, or ", OptionName("reuse"))
         super().check(also_read=[*also_read, *self.keep])
 
-    def run(self, *, progress: Progress | None = None) -> Changed:
-        """Extend and save; with reuse, certify too."""
+    def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         import numpy as np
 
         from .extending import extend
         from .pruning import Changed
 
-        self.check()
-        tok = self.opening.load(self.tokenizer)
         if self.reuse is not None:
             return self._reuse(tok, progress)
         if self.vocab_size is None:

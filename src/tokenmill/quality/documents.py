@@ -117,7 +117,7 @@ def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample) -> int:
     """The number of words of some files, whose documents are added to `sample`."""
     words = 0
     on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
-    for block in text_blocks(sources, read, binary="error"):
+    for block in text_blocks(sources, read):
         report_skips(block.skips, on_skip)
         ends = np.asarray(block.ends, np.uint64)
         data = memoryview(block.data)[: block.nbytes]

@@ -437,13 +437,11 @@ class StreamSource(BlockSource):
 
 def _why_binary(head: bytes) -> str:
     """Why a file with this beginning is not text; "" for text."""
-    nul = head.find(0)
-    if nul >= 0:
-        return f"a NUL byte at offset {nul}"
-    bad = head.decode("utf-8", "replace").count("\ufffd")
-    if 3 * bad <= len(head):
+    nul, bad = head.find(0), head.decode("utf-8", "replace").count("\ufffd")
+    if nul < 0 and 3 * bad <= len(head):
         return ""
-    return f"{bad:,} of its first {len(head):,} bytes are not UTF-8; if it is text of another encoding, convert it"
+    reason = f"a NUL byte at offset {nul}" if nul >= 0 else f"{bad:,} of its first {len(head):,} bytes are not UTF-8"
+    return f"{reason}; if it is text of another encoding, convert it to UTF-8"
 
 
 def why_not_utf8(data: bytes, start: int = 0) -> str:

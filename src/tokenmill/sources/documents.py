@@ -43,7 +43,7 @@ def open_source(
     *,
     cut: Cut | None = None,
     whole: bool = False,
-    binary: Binary | None = None,
+    binary: Binary = "error",
     span: Span | None = None,
     ids: bool = False,
     pause: Pause = lambda: None,
@@ -53,7 +53,7 @@ def open_source(
     format: one of FORMATS; None detects it from the name and the first bytes.
     A pipe without fields is a UsageError if `options` names a field; see `refuse_text` for files.
     cut, whole: for callers that take a text document in parts; see text.FileSource.
-    binary: what to do with a text file that is not text; see blocks.StreamSource. "count" takes what is not UTF-8, too.
+    binary: what to do with a text file that is not text; see blocks.StreamSource. "count" takes all bytes.
     span: one of `parts_of`.
     ids: whether to read the ids that are stored with documents.
     """

@@ -220,10 +220,25 @@ def _open_file(source: Source, pause: Pause) -> Any:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(21, "it is a folder")
         if stat.S_ISREG(mode) or os.name == "nt":
-            return open(source, "rb", buffering=0)  # blocks are large: no copy in between
+            return _File(source)
         return _Pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
     except (OSError, ValueError) as error:
         raise InputError(f"{shown(source)}: cannot be read: {reason_of(error)}") from error
+
+
+class _File(io.FileIO):
+    """A file on this machine, without a buffer: blocks are large. One that is shorter at its end than when it was opened is damaged."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._size = os.fstat(self.fileno()).st_size
+
+    def readinto(self, buffer: Any) -> int:
+        size = super().readinto(buffer) or 0
+        if not size and len(buffer) and self.tell() < self._size:
+            problem = f"cut off while it was read, after {self.tell():,} of {self._size:,} bytes"
+            raise InputError(f"{shown(self.name)}: {problem}. Run the command again.")
+        return size
 
 
 class _Pipe(io.RawIOBase):

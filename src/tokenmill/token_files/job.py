@@ -16,6 +16,7 @@ from ..errors import OptionName, UsageError, plural
 from ..jobs.outputs import atomic_file, refuse_existing, refuse_source
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions
+from ..jobs.working_folder import alone
 from ..options import Argument, Option, Options
 from ..sources.find import OnSkip, find_sources, refuse_nothing, report_skips
 from ..tokenizer import Tokenizer
@@ -99,7 +100,7 @@ class Encode(Options):
         if self.output is not None:
             refuse_existing(self.output, overwrite=self.job.overwrite, sources=self.sources)
         whole = self.output and atomic_file(self.output, "w", overwrite=self.job.overwrite)
-        with whole or contextlib.nullcontext(out) as file:
+        with alone(self.output), whole or contextlib.nullcontext(out) as file:
             found = find_sources(self.sources or ["-"], skip)
             refuse_text(found, read)
             for block, _, _ in blocks_of([(source, 0, None) for source in found], Place(), read):

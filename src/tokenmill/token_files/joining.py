@@ -97,13 +97,13 @@ class Join(Options):
 
 
 def named_files(names: Sequence[str | Path]) -> list[Path]:
-    """The token files: globs are expanded, and the files beside another one are left out."""
+    """The token files: globs are expanded, and the files beside another one are left out. One named twice is there twice."""
     if not names:
         raise UsageError("name the token files to join")
-    paths: dict[Path, None] = {}
+    paths: list[Path] = []
     for name in names:
         matches = [str(name)] if Path(name).exists() else sorted(glob.glob(str(name)))
-        paths |= dict.fromkeys(map(Path, matches or [str(name)]))
+        paths += map(Path, matches or [str(name)])
     beside = {
         file for path in paths for format in FORMATS.values() for file in (*format.paths(path)[1:], metadata_path(path))
     }

@@ -267,7 +267,7 @@ def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bo
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
     kind, rows = column.type, column.chunks
-    if not pa.types.is_list(kind) or not pa.types.is_integer(kind.value_type):
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_integer(kind.value_type):
         raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' contains {kind}")
     if any(each.null_count or each.values.null_count for each in rows):
         raise FormatError(f"{path}: damaged: a row or an id is missing")
