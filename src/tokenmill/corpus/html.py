@@ -59,7 +59,8 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
             elif code.strip():
                 removed["tag: pre"] += 1
         elif tag in ("sup", "sub"):
-            prose.append(script_text(tag, node.text(deep=True)))
+            italic = node.child is not None and node.child.tag in ("i", "em", "var")
+            prose.append(script_text(tag, node.text(deep=True), italic))
             seen += bool(prose[-1].strip())
         elif tag in DROPPED:
             removed[f"tag: {tag}"] += 1

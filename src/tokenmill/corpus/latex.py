@@ -80,17 +80,18 @@ def raised(text: str, table: dict[int, int], sign: str) -> str:
     return sign + (text if len(text) == 1 else f"({text})") if text else ""
 
 
-def script_text(tag: str, text: str) -> str:
+def script_text(tag: str, text: str, italic: bool = False) -> str:
     """Return the content of <sup> or <sub> as plain text: m<sup>2</sup> is m², 10<sup>1.5</sup> is 10^(1.5), 1<sup>st</sup> is 1st.
 
-    >>> script_text("sup", "2"), script_text("sub", "1.5"), script_text("sup", "st")
-    ('²', '_(1.5)', 'st')
+    italic: whether it is in italics: letters are of a formula then.
+
+    >>> script_text("sup", "2"), script_text("sub", "1.5"), script_text("sup", "st"), script_text("sup", "k", True)
+    ('²', '_(1.5)', 'st', '^k')
     """
     table, sign = (SUPERSCRIPTS, "^") if tag == "sup" else (SUBSCRIPTS, "_")
-    stripped = text.strip()
-    if not all(ord(c) in table for c in stripped) and not re.fullmatch(r"[\w.,/*+−–=()-]*\d[\w.,/*+−–=()-]*", stripped):
-        return text
-    return raised(stripped, table, sign)
+    tight = re.sub(r"(?<=[\w)])\s*([+−–=-])\s*(?=[\w(])", r"\1", text.strip())
+    formula = re.fullmatch(r"[\w.,/*+−–=≤≥()-]*", tight) and (italic or re.search(r"[\d+−=≤≥]", tight))
+    return raised(tight, table, sign) if formula or all(ord(c) in table for c in tight) else text
 
 
 def _group(tokens: list[str]) -> str:
