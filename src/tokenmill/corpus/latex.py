@@ -35,8 +35,8 @@ PLAIN = frozenset(
     "mathrm rm mathbf bf mathit it mathsf sf mathtt tt mathcal cal mathfrak mathbb mathscr text textrm textbf textit "
     "textstyle displaystyle scriptstyle scriptscriptstyle operatorname boldsymbol bold mbox hbox emph ensuremath left "
     "right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr limits nolimits mathop mathrel mathbin mathord underline "
-    "boxed tilde widetilde dot ddot hat widehat bar overline vec overrightarrow check breve acute grave mathring pmb "
-    "displaylines strut phantom rlap textsf texttt scriptsize small large normalsize nonumber".split()
+    "boxed overrightarrow acute grave mathring pmb displaylines strut rlap textsf texttt scriptsize small large "
+    "normalsize nonumber".split()
 )
 ACCENTS = {
     "bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "widehat": "\u0302", "tilde": "\u0303", "vec": "\u20d7",
@@ -44,9 +44,10 @@ ACCENTS = {
 }  # fmt: skip
 TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols without spaces around them
 SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", "!", "thinspace", "enspace", "\n", "~"])
+_MARKS = "[′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³ⁿⁱₐ-ₜᵢⱼᵣᵤᵥ]"  # after a letter, of which they are a part
 OVER = "\x00"  # stands for \\over until its group ends
 
-_TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
+_TOKEN = re.compile(r"\\sqrt +(?=\[)|\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
 
 
 class _Unreadable(Exception):
@@ -61,6 +62,7 @@ def latex_to_text(source: str) -> str:
     """
     if len(source) > MAX_CHARACTERS or OVER in source:
         return ""
+    source = re.sub(r"\\(?:left|right)\s*\.", "", source)  # half of a pair of brackets that shows nothing
     try:
         text = _group(_TOKEN.findall(source)[::-1])
     except (_Unreadable, RecursionError):
@@ -99,7 +101,8 @@ def _group(tokens: list[str]) -> str:
     text = ""
     while tokens and (token := tokens.pop()) != "}":
         if token not in ("^", "_"):
-            text += _text(token, tokens)
+            part = _text(token, tokens)
+            text += f" {part}" if token.endswith("frac") and text[-1:].isalnum() else part  # 5½ is not 51/2
             continue
         argument = _argument(tokens)
         if token == "^" and argument and not argument.strip("′ "):
@@ -125,7 +128,7 @@ def _argument(tokens: list[str]) -> str:
 
 def _text(token: str, tokens: list[str]) -> str:
     """The text of a token that stands for one character, or begins a group or a command."""
-    name = token[1:].rstrip("*") or token[1:]
+    name = token[1:].rstrip("* ") or token[1:]
     if token == "{":
         return _group(tokens)
     if token in ("&", "\\\\", "\\", "^", "_", "}"):  # a table, or nothing where something must be
@@ -143,10 +146,17 @@ def _text(token: str, tokens: list[str]) -> str:
     if name == "binom":
         return f"C({_argument(tokens).strip()}, {_argument(tokens).strip()})"
     if name == "sqrt":
-        return f"√{_grouped(_argument(tokens))}"
+        index = ""
+        while tokens and (index or tokens[-1] == "[") and index[-1:] != "]":
+            index += _text(tokens.pop(), tokens)
+        return f"{raised(index[1:-1], SUPERSCRIPTS, '')}√{_grouped(_argument(tokens))}"
     if name in ACCENTS:
-        argument = _argument(tokens)
-        return argument.strip() + ACCENTS[name] if len(argument.strip()) == 1 else argument
+        argument = _argument(tokens).strip()
+        if re.fullmatch(r"[A-Za-z0-9]+", argument):
+            return "".join(letter + ACCENTS[name] for letter in argument)
+        if not re.fullmatch(rf"[^\W\d_]{_MARKS}*", argument):  # over a sum, for one
+            raise _Unreadable
+        return argument[0] + ACCENTS[name] + argument[1:]
     if name in ("over", "atop"):
         return OVER
     if name in ("pmod", "bmod"):
@@ -168,5 +178,5 @@ def _fraction(above: str, below: str) -> str:
 def _grouped(text: str) -> str:
     """`text` in parentheses, unless it is one number, one word or in parentheses already."""
     text = text.strip()
-    simple = re.fullmatch(r"[\w.,′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³]+|\([^()]*\)", text)
+    simple = re.fullmatch(rf"(?:[\w.,]|{_MARKS})+|\([^()]*\)", text)
     return text if simple else f"({text})"
