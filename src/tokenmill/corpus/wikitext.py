@@ -72,7 +72,7 @@ _PROJECTS = re.compile(
     r":*(?:(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+)?", re.I
 )
 _OUTSIDE = re.compile(
-    r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)(?:(?!'')[^\s\[\]])*[ \t]*([^\[\]\n]*)\]", re.IGNORECASE
+    r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)(?:(?!'')[^\s\[\]])*+[ \t]*+([^\[\]\n]*)\]", re.IGNORECASE
 )
 # Brackets that nothing matches; or, to be kept, two of the same kind inside each other: a[b[0]].
 _LOST_BRACKETS = re.compile(
@@ -91,14 +91,14 @@ _HELD = re.compile(rf"{HELD}(\d+){HELD}")
 
 # Most marks are of references, after a word or a stop and before a space: nothing needs mending there.
 _TRACELESS = re.compile(rf"{MARK}(?<=[\w.!?\"”’)]{MARK}){MARK}*(?=[ \n])")
-_PARENTHESES = re.compile(rf"([(（])([^()（）\n]*{MARK}[^()（）\n]*)([)）])")
+_PARENTHESES = re.compile(r"([(（])([^()（）\n]*)([)）])")
 _EMPTY_PART = re.compile(
     rf"[\s{MARK}'\"“”/–-]*(?:(?:or|and|also|from|in|pronounced|IPA|listen|help|info|see|cf\.?|e\.g\.?|lit\.?|i\.e\.?)\b:?[\s{MARK}]*)*[\s{MARK}:]*"
 )
 _AFTER_STOP = re.compile(rf"[,;:][ \t]*{MARK}+[ \t]*(?=[,;.)])|\.[ \t]*{MARK}+[ \t]*(?=\.(?!\.))")
-_BEFORE_STOP = re.compile(rf"[ \t\xa0]*{MARK}+[ \t]*(?=[,.;:!?)\]])")
+_BEFORE_STOP = re.compile(rf"(?<![ \t\xa0{MARK}])(?:[ \t\xa0]*{MARK})+[ \t]*(?=[,.;:!?)\]])")
 _AFTER_BRACKET = re.compile(rf"(?<=[(\[])[ \t]*{MARK}+[ \t]*")
-_ELSEWHERE = re.compile(rf"[ \t]*{MARK}[ \t{MARK}]*")
+_ELSEWHERE = re.compile(rf"(?<![ \t])[ \t]*{MARK}[ \t{MARK}]*")
 
 
 class Segment(NamedTuple):
@@ -463,6 +463,8 @@ def _mend(text: str) -> str:
 
 
 def _mend_parentheses(match: re.Match) -> str:
+    if MARK not in match[2]:
+        return match[0]
     parts = re.split(r"([;,]\s*)", match[2])
     kept = ""
     for index in range(0, len(parts), 2):
