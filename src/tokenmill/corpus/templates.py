@@ -279,7 +279,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
         italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
         tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link midsize flag
         flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
-        zh-hant keep kern nihongo2 track_gauge railgauge comment s ruby ルビ 仮リンク"""),
+        zh-hant keep kern nihongo2 track_gauge railgauge comment ruby ルビ 仮リンク"""),
     (lambda a: a.at(1) or a.named.get("text", ""),
         "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
     (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
@@ -313,7 +313,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (lambda a: a.at(1) or a.at(0), "не_переведено не_переведено_5 нп3 нп4 нп5"),
     (lambda a: a.first("texte", "fr"), "lien"),
     (lambda a: f"{a.at(0)} {a.at(1)}{raised(a.at(2), SUPERSCRIPTS, '')}{a.at(3)}".strip(), "unité"),
-    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle", "s-"),
+    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle", "s s-"),
     ("„…“", '"'),
     (lambda a: ACCIDENTALS.get(a.at(0).lower(), ""), "music"),
     (lambda a: f" × 10{raised(a.at(0), SUPERSCRIPTS, '^')}" if a.at(0) else "e", "e"),

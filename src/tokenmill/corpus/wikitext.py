@@ -29,7 +29,6 @@ from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 # template that a subscript or superscript follows, as in a formula.
 HELD, MARK, PIPE, EQUALS, GAP = "\x00", "\x01", "\x02", "\x03", "\x04"
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
-MAX_TEMPLATE = 50_000  # characters of a text-bearing template; longer ones are lists that somebody wrapped
 
 VERBATIM = frozenset(["nowiki", "pre", "source", "syntaxhighlight", "math", "chem", "ce"])
 DROPPED = frozenset(
@@ -54,7 +53,7 @@ _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 _VARIANT = re.compile(r"(?<![0-9A-Za-z])-\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?![0-9A-Za-z])")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,80})</\1\s*>", re.IGNORECASE)
-_FORMULA_PART = rf"(?:[\w()+−-]|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
+_FORMULA_PART = rf"(?:[\w()+−-]|''|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
 _BROKEN_FORMULA = re.compile(rf"{_FORMULA_PART}{{0,60}}{GAP}{_FORMULA_PART}{{0,200}}", re.IGNORECASE)
 _RAISING = re.compile(r"<su[pb]\b", re.IGNORECASE)
 _BLOCK_TAG = re.compile(
@@ -268,7 +267,7 @@ class _Page:
 
     def _template(self, frame: _Frame, inner: list[str]) -> str:
         renderer = renderer_of(frame.name) if frame.kept else None
-        if renderer is not None and sum(map(len, inner)) <= MAX_TEMPLATE:
+        if renderer is not None:
             text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
             if text:
                 # Links keep their pipes; any other would be taken for one of the template around this one.
@@ -315,10 +314,7 @@ class _Page:
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
         if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki:
             return MARK
-        target = target[_PROJECTS.match(target).end() :].lstrip("#")  # type: ignore[union-attr]
-        if label is not None:  # [[Foo (bar)|]] is short for [[Foo (bar)|Foo]]
-            return re.sub(r"\s*\([^()]*\)$", "", target.rpartition(":")[2])
-        return target
+        return target[_PROJECTS.match(target).end() :].lstrip("#")  # type: ignore[union-attr]
 
     # The fourth pass: lines and sections.
 
