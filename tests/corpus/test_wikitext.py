@@ -263,6 +263,10 @@ def test_no_page_takes_more_than_linear_time(unit):
     wikitext_to_text((unit + "x ") * (50_000 // len(unit)) + "}}]]|}</ref>" * 1000)
 
 
+def test_many_notes_that_open_before_one_closes():
+    assert text("<ref>" * 200_000 + "</ref>a") == "a"
+
+
 @pytest.mark.parametrize(
     ("latex", "plain"),
     [

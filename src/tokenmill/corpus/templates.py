@@ -210,10 +210,8 @@ def _value(arguments: Arguments) -> str:
 
 
 def _fraction(arguments: Arguments) -> str:
-    parts = arguments.positional
-    if len(parts) == 1:
-        return f"1/{parts[0]}"
-    return f"{parts[0]} {parts[1]}/{parts[2]}" if len(parts) > 2 else "/".join(parts)
+    parts = arguments.positional if len(arguments.positional) > 1 else ["1", *arguments.positional]
+    return " ".join([*parts[:-2], "/".join(parts[-2:])])
 
 
 def _chemical(arguments: Arguments) -> str:
@@ -265,13 +263,6 @@ def _quotation(arguments: Arguments) -> str:
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
-def _ship(arguments: Arguments) -> str:
-    """{{HMS|Dreadnought|1906|6}} and {{ship|HMS|Dreadnought|1906}} are both HMS Dreadnought."""
-    if arguments.name.lower() == "ship":
-        return f"{arguments.at(0)} {arguments.at(1)}".strip()
-    return f"{arguments.name.upper()} {arguments.at(0)}".strip()
-
-
 # The templates that contain text, by renderer or pattern; names in lower case, "_" for a space.
 _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
@@ -303,8 +294,10 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_quotation, """
         quote quotation blockquote block_quotation cquote bquote poemquote poem_quote verse centered_pull_quote
         quote_without_source zitat cita citazione citação cytat"""),
-    (_ship, """
-        ship uss hms hmas hmcs hmnzs hmhs rms ss mv ms sms usns uscgc usrc usat hnlms rfa rv sv tss ps css ins jds"""),
+    # {{ship|HMS|Dreadnought|1906}} and {{HMS|Dreadnought|1906|6}} are both HMS Dreadnought.
+    (lambda a: f"{a.at(0)} {a.at(1)}".strip(), "ship"),
+    (lambda a: f"{a.name.upper()} {a.at(0)}".strip(), """
+        uss hms hmas hmcs hmnzs hmhs rms ss mv ms sms usns uscgc usrc usat hnlms rfa rv sv tss ps css ins jds"""),
     (lambda a: f"{a.at(0)}-class {a.at(1)}".strip(), "sclass sclass- sclass2 sclass2-"),
     (lambda a: f"<sup>{_text(a)}</sup>", "sup superscript smsup"),
     (lambda a: f"<sub>{_text(a)}</sub>", "sub subscript"),

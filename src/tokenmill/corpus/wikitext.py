@@ -148,7 +148,7 @@ class _Page:
 
     def _set_aside(self, text: str) -> str:
         out: list[str] = []
-        unclosed: set[str] = set()
+        closes: dict[str, re.Match | None] = {}  # the next end of each kind of tag
         at = 0
         while match := _EXTENSION.search(text, at):
             out.append(text[at : match.start()])
@@ -160,16 +160,15 @@ class _Page:
                     at = line_end.end()
                 continue
             name, at = match[1].lower(), match.end()
-            if not match[3] and name not in unclosed:
-                close = _CLOSE[name].search(text, at)
-                again = _REF.search(text, at, close.start()) if close and name == "ref" else None
-                if close is None:
-                    unclosed.add(name)  # nothing that follows is closed either: search no more
-                elif again is None:
+            close = closes.get(name)
+            if not match[3]:
+                if name not in closes or (close and close.start() < at):
+                    close = closes[name] = _CLOSE[name].search(text, at)
+                if close and not (name == "ref" and _REF.search(text, at, close.start())):
                     out.append(self._hold(name, text[at : close.start()]))
                     at = close.end()
                     continue
-            if name == "ref" and name in unclosed:  # a note that never ends: to the end of its line
+            if name == "ref" and name in closes and close is None:  # a note that never ends: to the end of its line
                 end = text.find("\n", at)
                 at = end if end >= 0 else len(text)
             if name in DROPPED:
