@@ -97,8 +97,8 @@ def test_constructs(wikitext, plain):
         ("{{lang|fr|x{{refn|gone}}y}}", "xy"),
         ("{{columns-list|colwidth=20em|\n* [[a|b]]\n* c\n}}", "- b\n- c"),
         (
-            "5.98{{e|24}} kg, 3.3{{e|-20}}, {{US$|2 billion}}, {{£|5|1929}}",
-            "5.98 × 10²⁴ kg, 3.3 × 10⁻²⁰, US$2 billion, £5",
+            "5.98{{e|24}} kg, 3.3{{e|-20}}, {{US$|2 billion}}, {{£|5|1929}}, {{circa}} 1900{{angbr}}",
+            "5.98 × 10²⁴ kg, 3.3 × 10⁻²⁰, US$2 billion, £5, c. 1900",
         ),
         ("A{{music|flat}} and C{{Music|sharp}}, 10{{smsup|−27}}", "A♭ and C♯, 10⁻²⁷"),
         (
@@ -281,6 +281,8 @@ def test_many_notes_that_open_before_one_closes():
         (r"5\frac{1}{2} + \left.x\right|_0", "5 1/2 + x|₀"),
         (r"0.\overline{14}, \bar{x_i}, \bar{\bar{x}}, x_\bar{i}", "0.1̄4̄, x̄ᵢ, x̄̄, x_(i\u0304)"),
         (r"\overline{A \cup B}", ""),
+        (r"\overline{x_{11111111111111111111111111111111}!}", ""),
+        (r"\frac{x_{11111111111111111111111111111111}!}{2}", "(x₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁!)/2"),
         (r"\phantom{x}", ""),
         (r"\begin{align} a &= b \end{align}", ""),
         (r"\unknowncommand x", ""),

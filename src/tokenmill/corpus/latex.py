@@ -44,7 +44,7 @@ ACCENTS = {
 }  # fmt: skip
 TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols without spaces around them
 SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", "!", "thinspace", "enspace", "\n", "~"])
-_MARKS = "[′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³ⁿⁱₐ-ₜᵢⱼᵣᵤᵥ]"  # after a letter, of which they are a part
+_MARKS = "′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³ⁿⁱₐ-ₜᵢⱼᵣᵤᵥ"  # after a letter, of which they are a part
 OVER = "\x00"  # stands for \\over until its group ends
 
 _TOKEN = re.compile(r"\\sqrt +(?=\[)|\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
@@ -152,11 +152,9 @@ def _text(token: str, tokens: list[str]) -> str:
         return f"{raised(index[1:-1], SUPERSCRIPTS, '')}√{_grouped(_argument(tokens))}"
     if name in ACCENTS:
         argument = _argument(tokens).strip()
-        if re.fullmatch(r"[A-Za-z0-9]+", argument):
-            return "".join(letter + ACCENTS[name] for letter in argument)
-        if not re.fullmatch(rf"[^\W\d_]{_MARKS}*", argument):  # over a sum, for one
+        if "_" in argument or not re.fullmatch(rf"[\w{_MARKS}]+", argument):  # over a sum, for one
             raise _Unreadable
-        return argument[0] + ACCENTS[name] + argument[1:]
+        return re.sub(rf"[^\W_{_MARKS}]", lambda letter: letter[0] + ACCENTS[name], argument)
     if name in ("over", "atop"):
         return OVER
     if name in ("pmod", "bmod"):
@@ -178,5 +176,5 @@ def _fraction(above: str, below: str) -> str:
 def _grouped(text: str) -> str:
     """`text` in parentheses, unless it is one number, one word or in parentheses already."""
     text = text.strip()
-    simple = re.fullmatch(rf"(?:[\w.,]|{_MARKS})+|\([^()]*\)", text)
+    simple = re.fullmatch(rf"[\w.,{_MARKS}]+|\([^()]*\)", text)
     return text if simple else f"({text})"

@@ -95,8 +95,9 @@ def _joined(separator: str) -> Renderer:
 
 
 def _written(pattern: str) -> Renderer:
-    """The renderer of a pattern: with the text of the template in place of "…", or nothing if that is empty."""
-    return lambda a: pattern.replace("…", _text(a)) if "…" not in pattern or _text(a) else ""
+    """The renderer of a pattern: with the text of the template in place of "…". {{circa}} alone is "c."; {{angbr}} is nothing."""
+    alone = pattern[:-1].rstrip() if pattern[-1] == "…" else "" if "…" in pattern else pattern
+    return lambda a: pattern.replace("…", _text(a)) if _text(a) else alone
 
 
 def _language(arguments: Arguments) -> str:
@@ -164,7 +165,8 @@ def _convert(arguments: Arguments) -> str:
     parts = list(arguments.positional)
     text = ""
     while parts and _number(parts[0]):
-        text += _grouped(parts.pop(0))
+        number = parts.pop(0)
+        text += f"{int(number):,}" if re.fullmatch(r"\d{4,15}", number) else number
         if parts and parts[0] in RANGES:
             text += RANGES[parts.pop(0)]
         elif len(parts) > 2 and parts[0] in UNITS and _number(parts[1]) and parts[2] in UNITS:  # 5 ft 3 in
@@ -194,10 +196,6 @@ def _number(text: str) -> bool:
     return re.fullmatch(r"[-−+]?[\d,. ]*\d[\d,./⁄+ ]*(?:e[-−]?\d+)?", text) is not None
 
 
-def _grouped(text: str) -> str:
-    return f"{int(text):,}" if re.fullmatch(r"\d{4,15}", text) else text
-
-
 def _value(arguments: Arguments) -> str:
     """{{val|1.2|0.1|e=5|u=m}} is "1.2 ± 0.1 × 10⁵ m"."""
     text = arguments.at(0)
@@ -207,11 +205,6 @@ def _value(arguments: Arguments) -> str:
     if arguments.named.get("e"):
         text += " × 10" + raised(arguments.named["e"], SUPERSCRIPTS, "^")
     return f"{text} {arguments.named.get('u') or arguments.named.get('ul') or ''}".strip()
-
-
-def _fraction(arguments: Arguments) -> str:
-    parts = arguments.positional if len(arguments.positional) > 1 else ["1", *arguments.positional]
-    return " ".join([*parts[:-2], "/".join(parts[-2:])])
 
 
 def _chemical(arguments: Arguments) -> str:
@@ -283,7 +276,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_chinese, "zh zh-c zh-cp zh-cpw zh-sp zh-stp zh-tp"),
     (_convert, "convert cvt conv"),
     (_value, "val"),
-    (_fraction, "frac sfrac fraction frac2"),
+    (lambda a: " ".join([*a.positional[:-2], "/".join(["1", *a.positional][-2:])]), "frac sfrac fraction frac2"),
     (_chemical, "chem chem2 chemical_formula"),
     (_date, """
         date date- dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age

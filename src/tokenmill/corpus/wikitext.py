@@ -90,7 +90,7 @@ _HELD = re.compile(rf"{HELD}(\d+){HELD}")
 
 # Most marks are of references, after a word or a stop and before a space: nothing needs mending there.
 _TRACELESS = re.compile(rf"{MARK}(?<=[\w.!?\"”’)]{MARK}){MARK}*(?=[ \n])")
-_PARENTHESES = re.compile(r"([(（])([^()（）\n]*)([)）])")
+_PARENTHESES = re.compile(rf"([(（])(?=[^()（）\n]*{MARK})([^()（）\n]*)([)）])")
 _EMPTY_PART = re.compile(
     rf"[\s{MARK}'\"“”/–-]*(?:(?:or|and|also|from|in|pronounced|IPA|listen|help|info|see|cf\.?|e\.g\.?|lit\.?|i\.e\.?)\b:?[\s{MARK}]*)*[\s{MARK}:]*"
 )
@@ -270,10 +270,8 @@ class _Page:
             text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
             if text:
                 # Links keep their pipes; any other would be taken for one of the template around this one.
-                return "".join(
-                    part if part.startswith("[[") else part.replace("|", PIPE).replace("=", EQUALS)
-                    for part in re.split(r"(\[\[[^\[\]]*\]\])", text)
-                )
+                held = {"|": PIPE, "=": EQUALS}
+                return re.sub(r"\[\[[^\[\]]*\]\]|[|=]", lambda match: held.get(match[0], match[0]), text)
         name = frame.name.partition(":")[0][:40]
         self._removed[f"template: {name[:1].upper() if name[1:2].isupper() else name[:1]}{name[1:]}"] += 1
         return MARK
@@ -288,9 +286,7 @@ class _Page:
         if "<" in text:
             text = _HIDDEN.sub(MARK, text)
             for _ in range(4):  # 10<sup>10<sup>100</sup></sup>
-                text, count = _RAISED.subn(self._raised, text)
-                if not count:
-                    break
+                text = _RAISED.sub(_raised, text)
             text = _BLOCK_TAG.sub("\n", text)
             text = _INLINE_TAG.sub("", text)
         for _ in range(4):  # links in the labels of links, which are an error, but occur
@@ -302,9 +298,6 @@ class _Page:
         text = _UNCLOSED_OUTSIDE.sub(MARK, text)
         text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
         return html.unescape(_SWITCH.sub(MARK, text))
-
-    def _raised(self, match: re.Match) -> str:
-        return script_text(match[1].lower(), html.unescape(match[2]).replace("''", ""), "''" in match[2])
 
     def _label(self, match: re.Match) -> str:
         """Return the text that a link shows: its label, or the title it leads to."""
@@ -423,6 +416,10 @@ def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
     return "".join(text)
 
 
+def _raised(match: re.Match) -> str:
+    return script_text(match[1].lower(), html.unescape(match[2]).replace("''", ""), "''" in match[2])
+
+
 def _without_quotes(line: str) -> str:
     """A line without the apostrophes that make bold and italic text.
 
@@ -458,8 +455,6 @@ def _mend(text: str) -> str:
 
 
 def _mend_parentheses(match: re.Match) -> str:
-    if MARK not in match[2]:
-        return match[0]
     parts = re.split(r"([;,]\s*)", match[2])
     kept = ""
     for index in range(0, len(parts), 2):
