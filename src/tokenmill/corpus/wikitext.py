@@ -39,8 +39,7 @@ _CLOSE = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in VERBATIM
 _EXTENSION = re.compile(rf"<!--|<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>", re.IGNORECASE)
 _REF = re.compile(r"<ref\b[^<>]*(?<!/)>", re.IGNORECASE)
 _LINE_END = re.compile(r"[ \t]*\n")
-# A template or a link without brackets in it, as most are, is one match.
-# Of three "]", the last two close a link.
+# A template or a link without brackets in it, as most are, is one match. Of three "]", the last two close a link.
 # Each alternative begins with a character of its own, which lets `re` skip everything else: 4x faster than "^".
 _BRACKETS = re.compile(
     r"\{\{(?:[^{}\[\]<]*\}\})?|\}\}|\[\[(?:[^{}\[\]<]*\]\](?!\](?!\])))?|\]\](?!\](?!\]))|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>",
@@ -50,7 +49,7 @@ _TEMPLATE_NAME = re.compile(r"[^|{}\[\]<>]*")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 
 # In Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
-_VARIANT = re.compile(r"(?<![0-9A-Za-z])-\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?![0-9A-Za-z])")
+_VARIANT = re.compile(r"-(?<![0-9A-Za-z]-)\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?![0-9A-Za-z])")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,80})</\1\s*>", re.IGNORECASE)
 _FORMULA_PART = rf"(?:[\w()+−-]|''|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
@@ -81,7 +80,7 @@ _UNCLOSED_OUTSIDE = re.compile(r"\[(?:https?:|ftps?:)//[^\s\[\]]*")
 _QUOTES = re.compile(r"'{2,}")
 _LETTER_BOLD = re.compile(r"(?<=[^\s'])'{3}(?!')")
 # Switches such as __NOTOC__ and, alone on a line, those of any language. In code, __FILE__ is text.
-_SWITCH = re.compile(rf"__(?:NO[A-Z]+|(?:FORCE)?TOC)__|(?<=\n)[ \t{MARK}]*__\w{{3,40}}__(?=[ \t{MARK}]*(?:\n|\Z))")
+_SWITCH = re.compile(r"__(?:(?:NO[A-Z]+|(?:FORCE)?TOC)__|(?<=\n__)\w{3,40}__(?=[ \t]*(?:\n|\Z)))")
 
 _HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 _LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
@@ -270,8 +269,7 @@ class _Page:
             text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
             if text:
                 # Links keep their pipes; any other would be taken for one of the template around this one.
-                held = {"|": PIPE, "=": EQUALS}
-                return re.sub(r"\[\[[^\[\]]*\]\]|[|=]", lambda match: held.get(match[0], match[0]), text)
+                return re.sub(r"\[\[[^\[\]]*\]\]|[|=]", lambda m: {"|": PIPE, "=": EQUALS}.get(m[0], m[0]), text)
         name = frame.name.partition(":")[0][:40]
         self._removed[f"template: {name[:1].upper() if name[1:2].isupper() else name[:1]}{name[1:]}"] += 1
         return MARK
@@ -293,7 +291,9 @@ class _Page:
             text, count = _LINK.subn(self._label, text)
             if not count:
                 break
-        text = _LOST_BRACKETS.sub(lambda match: match[1] or "", text.replace(PIPE, "|"))
+        text = text.replace(PIPE, "|")
+        if any(pair in text for pair in ("[[", "]]", "{{", "}}")):
+            text = _LOST_BRACKETS.sub(lambda match: match[1] or "", text)
         text = _OUTSIDE.sub(lambda match: match[1] or MARK, text)
         text = _UNCLOSED_OUTSIDE.sub(MARK, text)
         text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
