@@ -155,7 +155,7 @@ def test_lines_of_the_real_sample(shared):
 
 # Without the alternatives for templates and links as a whole.
 BRACKETS = re.compile(
-    r"\{\{|\}\}|\[\[|\]\]|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>", re.IGNORECASE
+    r"\{\{|\}\}|\[\[|\]\](?!\](?!\]))|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>", re.IGNORECASE
 )
 
 

@@ -34,6 +34,7 @@ def filtered(text, chosen):
         ("urls", 'href="http://a.org/x" (ftp://b.org/y), (see http://b.org)', 'href=" "  ,  '),
         ("urls", "[ http://a.org/x ] <www.b.org>.", "   ."),
         ("urls", "- a\n- http://a.org/\n2. <www.b.org> \n- http://a.org/.\n- b http://c.org", "- a\n-  .\n- b  "),
+        ("urls", '"http://a.org/x","b" <a href="http://a.org"class=c>', '" ","b" <a href=" "class=c>'),
         ("urls", "awww. that:// is no URL", "awww. that:// is no URL"),
         ("emails", "mail me: Jane.Doe+x@mail.example.org.", "mail me:  ."),
         ("emails", "電郵a@b.co請 <a@b.co>", "電郵 請  "),

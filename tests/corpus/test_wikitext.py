@@ -1,6 +1,5 @@
 """Wikitext and HTML to text: each construct, what does not match, and what only means harm."""
 
-import re
 from collections import Counter
 
 import mwparserfromhell
@@ -25,8 +24,8 @@ def text(wikitext, context="", **options):
     [
         ("'''Bold''', ''italic'' and '''''both'''''; it''''s '''", "Bold, italic and both; it's "),
         (
-            "[[apple]]s and [[Pear|pears]], [[:Category:Fruit]], [[:Category:Nut|nuts]], [[#Below]], [[Foo (bar)|]]",
-            "apples and pears, nuts, Below, Foo",
+            "[[apple]]s and [[Pear|pears]], [[:Category:Fruit]], [[:Category:Nut|nuts]], [[#Below]]",
+            "apples and pears, nuts, Below",
         ),
         ("[[Category:X]][[de:Apfel]][[File:a.jpg|thumb|A [[red]] {{x|y}} one]][[Image:b.png]]text", "text"),
         ("see [http://a.org the site], [http://b.org] or [//c.org x]", "see the site, or x"),
@@ -45,7 +44,7 @@ def text(wikitext, context="", **options):
         ("<nowiki>[[literal]] {{braces}}</nowiki>", "[[literal]] {{braces}}"),
         ("E = mc<sup>2</sup>, H<sub>2</sub>O, x<sup>note</sup>", "E = mc², H₂O, xnote"),
         ("10<sup>–18</sup>, 10<sup>1.5</sup>, 1<sup>st</sup>, a<sup>[2]</sup>", "10⁻¹⁸, 10^(1.5), 1st, a[2]"),
-        ("an {{Carbon}}<sub>n</sub>{{Hydrogen}}<sub>2n+2</sub> is, CH{{x}}<sub>2</sub>", "an is,"),
+        ("an {{Carbon}}<sub>''n''</sub>{{Hydrogen}}<sub>2''n''+2</sub> is, CH{{x}}<sub>2</sub>", "an is,"),
         ("one\nline\n\ntwo\n# a\n# b\n\n# c\nend", "one\nline\n\ntwo\n\n1. a\n2. b\n\n1. c\n\nend"),
         ("the sum <math>\\frac{a}{b}</math> is <math>\\begin{matrix}1\\end{matrix}</math>.", "the sum a/b is."),
         ("line<br />break<div>block</div>end", "line\nbreak\nblock\nend"),
@@ -54,6 +53,18 @@ def text(wikitext, context="", **options):
         ("a <span style='display:none'>hidden</span>b", "a b"),
         ("hello <unknown> world < 3", "hello <unknown> world < 3"),
         ("|- leftover row\nkept", "kept"),
+        ("[[Star Trek IV: The Voyage Home]], [[wikt:foo]], [[:w:Bar]]", "Star Trek IV: The Voyage Home, foo, Bar"),
+        ("'''!!!''' is a band!! from [[X|x]].", "!!! is a band!! from x."),
+        ("{{abs|x}} is [[absolute value|{{abs|x}}]], [[a{{!}}b]]", "|x| is |x|, b"),
+        ("== ==\na\n==\nb", "a\nb"),
+        ("a <nowiki><!--</nowiki> b\n<pre>\n<!-- c -->\nd\n</pre>", "a <!-- b\n<!-- c -->\nd"),
+        ("# a\n <!-- c -->\n<!-- d --> \n# b <!-- e -->\nf", "1. a\n2. b\n\nf"),
+        ("2-{4-[2-oxy]phenyl}-1-ol, -{Homo}-", "2-{4-[2-oxy]phenyl}-1-ol, Homo"),
+        ("<code>__FILE__</code> x __NOTOC__\n__SOMMAIRE__\n", "__FILE__ x"),
+        ("10<sup>10<sup>100</sup></sup>, 2<sup>n&nbsp;− 1</sup>, ''e''<sup>''iπ''</sup>", "10^(10¹⁰⁰), 2ⁿ⁻¹, e^(iπ)"),
+        ("a[b[0]] {x {y}} &#91;&#91;", "a[b[0]] {x {y}} [["),
+        ("[[File:a.jpg|thumb|b [http://c.org d]]] [[e|[f]]]", "[f]"),
+        ("[http://a.org/''The Book'']", "The Book"),
     ],
 )
 def test_constructs(wikitext, plain):
@@ -85,13 +96,13 @@ def test_constructs(wikitext, plain):
         ("{{lang|fr|x{{refn|gone}}y}}", "xy"),
         ("{{columns-list|colwidth=20em|\n* [[a|b]]\n* c\n}}", "- b\n- c"),
         (
-            "5.98{{e|24}} kg, 3.3{{e|-20}}, {{US$|2 billion}}, {{£|5|1929}}",
-            "5.98 × 10²⁴ kg, 3.3 × 10⁻²⁰, US$2 billion, £5",
+            "5.98{{e|24}} kg, 3.3{{e|-20}}, {{US$|2 billion}}, {{£|5|1929}}, {{circa}} 1900{{angbr}}",
+            "5.98 × 10²⁴ kg, 3.3 × 10⁻²⁰, US$2 billion, £5, c. 1900",
         ),
         ("A{{music|flat}} and C{{Music|sharp}}, 10{{smsup|−27}}", "A♭ and C♯, 10⁻²⁷"),
         (
-            "le {{1er}} mai, au XIX{{e}} et au {{s-|XX}}, {{unité|5|km|2}}",
-            "le 1er mai, au XIXe et au XXe siècle, 5 km²",
+            "le {{1er}} mai, au XIX{{e}} et au {{s-|XX}} ou {{s|XXI|e}}, {{unité|5|km|2}}",
+            "le 1er mai, au XIXe et au XXe siècle ou XXIe siècle, 5 km²",
         ),
         ("{{unité|90|km|/|h}} le {{date|14|juillet|1789}}", "90 km/h le 14 juillet 1789"),
         ("{{birth date|14|9|16}}, {{date|12|2|1809}}", "September 16, 14, 12 February 1809"),
@@ -112,7 +123,7 @@ def test_templates_that_bear_text(wikitext, plain):
         ("Bern ({{audio|x}}; {{foo}}) is", "Bern is"),
         ("Bern ({{audio|x}}; born 1900) is", "Bern (born 1900) is"),
         ("Bern (a, {{foo}}, b; or {{foo}}) is", "Bern (a, b) is"),
-        ("Bern {{foo}}, the {{foo}} city {{foo}}.", "Bern, the city."),
+        ("Bern {{foo}} {{foo}}, the {{foo}} city {{foo}}.", "Bern, the city."),
         ("f() and ( ) and (, ) stay", "f() and ( ) and (, ) stay"),
         ("(pronounced {{foo}}) x", "x"),
         ("東京（{{foo}}）は", "東京は"),
@@ -191,9 +202,9 @@ def test_any_pile_of_markup_gives_text_without_markup(wikitext):
 
 
 @settings(max_examples=200)
-@given(st.text("{}|=a \n", max_size=60))
-def test_braces_alone_never_leave_double_braces(wikitext):
-    assert not re.search("{{|}}", text(wikitext))
+@given(st.text("{|=a \n", max_size=60))
+def test_braces_that_never_close_leave_no_double_braces(wikitext):
+    assert "{{" not in text(wikitext)
 
 
 def parsed(source):
@@ -241,12 +252,17 @@ def test_names_and_arguments_of_templates():
 
 @pytest.mark.parametrize(
     "unit", ["{{a|", "[[a|", "{|\n", "<ref>", "<nowiki>", "{{nowrap|", "]]", "}}", "\n|}", "<!--", "''", "<table>", "(", "{{a|[[",
-             "[http://a ", "== a ==\n", "{{lang|fr|", "-{", "<math>", "&lt;", "* ", "<span style=", "<b", "\x01", "[[File:"]
+             "[http://a ", "== a ==\n", "{{lang|fr|", "-{", "<math>", "&lt;", "* ", "<span style=", "<b", "\x01", "[[File:",
+             "({{a}}", "__NOTOC__", "[http://", "x{{a}}      ", "<span display:none", "[[x]", "{x {y}"]
 )  # fmt: skip
 def test_no_page_takes_more_than_linear_time(unit):
     """100 kB of what opens something; what is quadratic in it takes minutes and hits the timeout of the test."""
     wikitext_to_text(unit * (100_000 // len(unit)))
     wikitext_to_text((unit + "x ") * (50_000 // len(unit)) + "}}]]|}</ref>" * 1000)
+
+
+def test_many_notes_that_open_before_one_closes():
+    assert text("<ref>" * 200_000 + "</ref>a") == "a"
 
 
 @pytest.mark.parametrize(
@@ -259,6 +275,13 @@ def test_no_page_takes_more_than_linear_time(unit):
         (r"{a \over b}", "a/b"),
         (r"90^\circ, f'(x), \bar x", "90°, f′(x), x̄"),
         (r"\text{if } x \in \mathbb{R}", "if x ∈ R"),
+        (r"\sqrt[3]{x} + \sqrt [n]{a+b}", "³√x + ⁿ√(a+b)"),
+        (r"5\frac{1}{2} + \left.x\right|_0", "5 1/2 + x|₀"),
+        (r"0.\overline{14}, \bar{x_i}, \bar{\bar{x}}, x_\bar{i}", "0.1̄4̄, x̄ᵢ, x̄̄, x_(i\u0304)"),
+        (r"\overline{A \cup B}", ""),
+        (r"\overline{x_{11111111111111111111111111111111}!}", ""),
+        (r"\frac{x_{11111111111111111111111111111111}!}{2}", "(x₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁₁!)/2"),
+        (r"\phantom{x}", ""),
         (r"\begin{align} a &= b \end{align}", ""),
         (r"\unknowncommand x", ""),
         ("{" * 100, ""),
@@ -290,6 +313,7 @@ def test_any_pile_of_latex_is_read_or_refused(parts):
         ("x<ul><li>a<li><p>b</p><p>c</p></ul>y", "x\n\n- a\n- b\nc\n\ny"),
         ("<ol><li>a<ul><li>b</ul><li>c</ol><h3>H</h3>d", "1. a\n- b\n2. c\n\n### H\n\nd"),
         ("10<sup>-6</sup> m<sub>e</sub> 1<sup>er</sup>", "10⁻⁶ mₑ 1er"),
+        ("x<sup><i>k</i></sup>, 2<sup>n − 1</sup>", "x^k, 2ⁿ⁻¹"),
         ("<ul><li></li></ul><h2> </h2>x<li>", "x"),
         ("<ul><li>&nbsp;</li></ul><h2>\t</h2>x<ol><li>&nbsp;", "x"),
         ("<table><tr><td>" * 20_000 + "x", "x"),  # in time linear in the depth

@@ -27,7 +27,7 @@ CONTEXT = 20  # characters of an example before and after what changes
 # Letters of scripts that put spaces between words may belong to a host or path. The letters of the others may not: in
 # Chinese or Thai the text that follows a URL often follows it without a space.
 _SPACED = r"[\p{L}\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
-_PATH = rf"[!-'*-;=?-Z_a-z~[{_SPACED}]]*+"
+_PATH = rf"[!#-'*-;=?-Z_a-z~[{_SPACED}]]*+"
 _OPEN = r"(?P<bracket>[(\[<])\s?(?:(?:see|at|via|from|source|link|url):?[ ]{1,2})?"  # before a URL
 _BODY = (
     rf"(?:(?:(?:https?|ftps?|file)://(?:(?:[\w-]++\.)+(?:[A-Za-z]{{2,24}}+|[[{_SPACED}]]{{2,24}}+)|[A-Za-z0-9-]++|(?=/))"
@@ -40,7 +40,7 @@ _URL = regex.compile(
     r"(?P<close>\s?[)\]>])?(?P<end>[ \t]*(?:\n|\Z))?",
     regex.I | regex.M | regex.V1,
 )
-_STOPS = "!\"'*,.:;?"  # at the end of a URL, they belong to the sentence
+_STOPS = "!'*,.:;?"  # at the end of a URL, they belong to the sentence
 # Where a URL may be, found fast; and the scheme before "://".
 _URL_HINT = re.compile(r"://|www\.|Www\.|WWW\.|data:|DATA:")
 _SCHEME = re.compile(r"(?:https?|ftps?|file)\Z", re.I)

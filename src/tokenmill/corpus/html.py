@@ -35,9 +35,7 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
     [Segment(text='one two & three', verbatim=False), Segment(text='if  x < 1:\n    y', verbatim=True)]
     """
     removed = removed if removed is not None else Counter()
-    if LINE in html or PARAGRAPH in html or MARK in html:
-        html = re.sub(rf"[{LINE}{PARAGRAPH}{MARK}]", "", html)
-    body = _parser()(html).body
+    body = _parser()(re.sub(rf"[{LINE}{PARAGRAPH}{MARK}]", "", html)).body
     segments: list[Segment] = []
     prose: list[str] = []
     node = body.child if body is not None else None
@@ -59,7 +57,8 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
             elif code.strip():
                 removed["tag: pre"] += 1
         elif tag in ("sup", "sub"):
-            prose.append(script_text(tag, node.text(deep=True)))
+            italic = node.child is not None and node.child.tag in ("i", "em", "var")
+            prose.append(script_text(tag, node.text(deep=True), italic))
             seen += bool(prose[-1].strip())
         elif tag in DROPPED:
             removed[f"tag: {tag}"] += 1

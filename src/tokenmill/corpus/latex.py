@@ -35,8 +35,8 @@ PLAIN = frozenset(
     "mathrm rm mathbf bf mathit it mathsf sf mathtt tt mathcal cal mathfrak mathbb mathscr text textrm textbf textit "
     "textstyle displaystyle scriptstyle scriptscriptstyle operatorname boldsymbol bold mbox hbox emph ensuremath left "
     "right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr limits nolimits mathop mathrel mathbin mathord underline "
-    "boxed tilde widetilde dot ddot hat widehat bar overline vec overrightarrow check breve acute grave mathring pmb "
-    "displaylines strut phantom rlap textsf texttt scriptsize small large normalsize nonumber".split()
+    "boxed overrightarrow acute grave mathring pmb displaylines strut rlap textsf texttt scriptsize small large "
+    "normalsize nonumber".split()
 )
 ACCENTS = {
     "bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "widehat": "\u0302", "tilde": "\u0303", "vec": "\u20d7",
@@ -44,9 +44,10 @@ ACCENTS = {
 }  # fmt: skip
 TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols without spaces around them
 SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", "!", "thinspace", "enspace", "\n", "~"])
+_MARKS = "′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³ⁿⁱₐ-ₜᵢⱼᵣᵤᵥ"  # after a letter, of which they are a part
 OVER = "\x00"  # stands for \\over until its group ends
 
-_TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
+_TOKEN = re.compile(r"\\sqrt +(?=\[)|\\[A-Za-z]+\*?|\\.|.", re.DOTALL)
 
 
 class _Unreadable(Exception):
@@ -61,6 +62,7 @@ def latex_to_text(source: str) -> str:
     """
     if len(source) > MAX_CHARACTERS or OVER in source:
         return ""
+    source = re.sub(r"\\(?:left|right)\s*\.", "", source)  # half of a pair of brackets that shows nothing
     try:
         text = _group(_TOKEN.findall(source)[::-1])
     except (_Unreadable, RecursionError):
@@ -80,17 +82,18 @@ def raised(text: str, table: dict[int, int], sign: str) -> str:
     return sign + (text if len(text) == 1 else f"({text})") if text else ""
 
 
-def script_text(tag: str, text: str) -> str:
+def script_text(tag: str, text: str, italic: bool = False) -> str:
     """Return the content of <sup> or <sub> as plain text: m<sup>2</sup> is m², 10<sup>1.5</sup> is 10^(1.5), 1<sup>st</sup> is 1st.
 
-    >>> script_text("sup", "2"), script_text("sub", "1.5"), script_text("sup", "st")
-    ('²', '_(1.5)', 'st')
+    italic: whether it is in italics: letters are of a formula then.
+
+    >>> script_text("sup", "2"), script_text("sub", "1.5"), script_text("sup", "st"), script_text("sup", "k", True)
+    ('²', '_(1.5)', 'st', '^k')
     """
     table, sign = (SUPERSCRIPTS, "^") if tag == "sup" else (SUBSCRIPTS, "_")
-    stripped = text.strip()
-    if not all(ord(c) in table for c in stripped) and not re.fullmatch(r"[\w.,/*+−–=()-]*\d[\w.,/*+−–=()-]*", stripped):
-        return text
-    return raised(stripped, table, sign)
+    tight = re.sub(r"(?<=[\w)])\s*([+−–=-])\s*(?=[\w(])", r"\1", text.strip())
+    formula = re.fullmatch(r"[\w.,/*+−–=≤≥()-]*", tight) and (italic or re.search(r"[\d+−=≤≥]", tight))
+    return raised(tight, table, sign) if formula or all(ord(c) in table for c in tight) else text
 
 
 def _group(tokens: list[str]) -> str:
@@ -98,7 +101,8 @@ def _group(tokens: list[str]) -> str:
     text = ""
     while tokens and (token := tokens.pop()) != "}":
         if token not in ("^", "_"):
-            text += _text(token, tokens)
+            part = _text(token, tokens)
+            text += f" {part}" if token.endswith("frac") and text[-1:].isalnum() else part  # 5½ is not 51/2
             continue
         argument = _argument(tokens)
         if token == "^" and argument and not argument.strip("′ "):
@@ -124,7 +128,7 @@ def _argument(tokens: list[str]) -> str:
 
 def _text(token: str, tokens: list[str]) -> str:
     """The text of a token that stands for one character, or begins a group or a command."""
-    name = token[1:].rstrip("*") or token[1:]
+    name = token[1:].rstrip("* ") or token[1:]
     if token == "{":
         return _group(tokens)
     if token in ("&", "\\\\", "\\", "^", "_", "}"):  # a table, or nothing where something must be
@@ -142,10 +146,15 @@ def _text(token: str, tokens: list[str]) -> str:
     if name == "binom":
         return f"C({_argument(tokens).strip()}, {_argument(tokens).strip()})"
     if name == "sqrt":
-        return f"√{_grouped(_argument(tokens))}"
+        index = ""
+        while tokens and (index or tokens[-1] == "[") and index[-1:] != "]":
+            index += _text(tokens.pop(), tokens)
+        return f"{raised(index[1:-1], SUPERSCRIPTS, '')}√{_grouped(_argument(tokens))}"
     if name in ACCENTS:
-        argument = _argument(tokens)
-        return argument.strip() + ACCENTS[name] if len(argument.strip()) == 1 else argument
+        argument = _argument(tokens).strip()
+        if "_" in argument or not re.fullmatch(rf"[\w{_MARKS}]+", argument):  # over a sum, for one
+            raise _Unreadable
+        return re.sub(rf"[^\W_{_MARKS}]", lambda letter: letter[0] + ACCENTS[name], argument)
     if name in ("over", "atop"):
         return OVER
     if name in ("pmod", "bmod"):
@@ -167,5 +176,5 @@ def _fraction(above: str, below: str) -> str:
 def _grouped(text: str) -> str:
     """`text` in parentheses, unless it is one number, one word or in parentheses already."""
     text = text.strip()
-    simple = re.fullmatch(r"[\w.,′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³]+|\([^()]*\)", text)
+    simple = re.fullmatch(rf"[\w.,{_MARKS}]+|\([^()]*\)", text)
     return text if simple else f"({text})"

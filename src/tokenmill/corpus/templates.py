@@ -95,8 +95,9 @@ def _joined(separator: str) -> Renderer:
 
 
 def _written(pattern: str) -> Renderer:
-    """The renderer of a pattern: with the text of the template in place of "…", or nothing if that is empty."""
-    return lambda a: pattern.replace("…", _text(a)) if "…" not in pattern or _text(a) else ""
+    """The renderer of a pattern: with the text of the template in place of "…". {{circa}} alone is "c."; {{angbr}} is nothing."""
+    alone = pattern[:-1].rstrip() if pattern[-1] == "…" else "" if "…" in pattern else pattern
+    return lambda a: pattern.replace("…", _text(a)) if _text(a) else alone
 
 
 def _language(arguments: Arguments) -> str:
@@ -164,7 +165,8 @@ def _convert(arguments: Arguments) -> str:
     parts = list(arguments.positional)
     text = ""
     while parts and _number(parts[0]):
-        text += _grouped(parts.pop(0))
+        number = parts.pop(0)
+        text += f"{int(number):,}" if re.fullmatch(r"\d{4,15}", number) else number
         if parts and parts[0] in RANGES:
             text += RANGES[parts.pop(0)]
         elif len(parts) > 2 and parts[0] in UNITS and _number(parts[1]) and parts[2] in UNITS:  # 5 ft 3 in
@@ -194,10 +196,6 @@ def _number(text: str) -> bool:
     return re.fullmatch(r"[-−+]?[\d,. ]*\d[\d,./⁄+ ]*(?:e[-−]?\d+)?", text) is not None
 
 
-def _grouped(text: str) -> str:
-    return f"{int(text):,}" if re.fullmatch(r"\d{4,15}", text) else text
-
-
 def _value(arguments: Arguments) -> str:
     """{{val|1.2|0.1|e=5|u=m}} is "1.2 ± 0.1 × 10⁵ m"."""
     text = arguments.at(0)
@@ -207,13 +205,6 @@ def _value(arguments: Arguments) -> str:
     if arguments.named.get("e"):
         text += " × 10" + raised(arguments.named["e"], SUPERSCRIPTS, "^")
     return f"{text} {arguments.named.get('u') or arguments.named.get('ul') or ''}".strip()
-
-
-def _fraction(arguments: Arguments) -> str:
-    parts = arguments.positional
-    if len(parts) == 1:
-        return f"1/{parts[0]}"
-    return f"{parts[0]} {parts[1]}/{parts[2]}" if len(parts) > 2 else "/".join(parts)
 
 
 def _chemical(arguments: Arguments) -> str:
@@ -265,13 +256,6 @@ def _quotation(arguments: Arguments) -> str:
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
-def _ship(arguments: Arguments) -> str:
-    """{{HMS|Dreadnought|1906|6}} and {{ship|HMS|Dreadnought|1906}} are both HMS Dreadnought."""
-    if arguments.name.lower() == "ship":
-        return f"{arguments.at(0)} {arguments.at(1)}".strip()
-    return f"{arguments.name.upper()} {arguments.at(0)}".strip()
-
-
 # The templates that contain text, by renderer or pattern; names in lower case, "_" for a space.
 _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_text, """
@@ -279,7 +263,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
         italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
         tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link midsize flag
         flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
-        zh-hant keep kern nihongo2 track_gauge railgauge comment s ruby ルビ 仮リンク"""),
+        zh-hant keep kern nihongo2 track_gauge railgauge comment ruby ルビ 仮リンク"""),
     (lambda a: a.at(1) or a.named.get("text", ""),
         "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
     (lambda a: a.positional[-1] if a.positional else "", "transl transliteration translit rtl-lang columns-list plainlist"),
@@ -292,7 +276,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_chinese, "zh zh-c zh-cp zh-cpw zh-sp zh-stp zh-tp"),
     (_convert, "convert cvt conv"),
     (_value, "val"),
-    (_fraction, "frac sfrac fraction frac2"),
+    (lambda a: " ".join([*a.positional[:-2], "/".join(["1", *a.positional][-2:])]), "frac sfrac fraction frac2"),
     (_chemical, "chem chem2 chemical_formula"),
     (_date, """
         date date- dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
@@ -303,8 +287,10 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (_quotation, """
         quote quotation blockquote block_quotation cquote bquote poemquote poem_quote verse centered_pull_quote
         quote_without_source zitat cita citazione citação cytat"""),
-    (_ship, """
-        ship uss hms hmas hmcs hmnzs hmhs rms ss mv ms sms usns uscgc usrc usat hnlms rfa rv sv tss ps css ins jds"""),
+    # {{ship|HMS|Dreadnought|1906}} and {{HMS|Dreadnought|1906|6}} are both HMS Dreadnought.
+    (lambda a: f"{a.at(0)} {a.at(1)}".strip(), "ship"),
+    (lambda a: f"{a.name.upper()} {a.at(0)}".strip(), """
+        uss hms hmas hmcs hmnzs hmhs rms ss mv ms sms usns uscgc usrc usat hnlms rfa rv sv tss ps css ins jds"""),
     (lambda a: f"{a.at(0)}-class {a.at(1)}".strip(), "sclass sclass- sclass2 sclass2-"),
     (lambda a: f"<sup>{_text(a)}</sup>", "sup superscript smsup"),
     (lambda a: f"<sub>{_text(a)}</sub>", "sub subscript"),
@@ -313,7 +299,7 @@ _TABLE: tuple[tuple[Renderer | str, str], ...] = (
     (lambda a: a.at(1) or a.at(0), "не_переведено не_переведено_5 нп3 нп4 нп5"),
     (lambda a: a.first("texte", "fr"), "lien"),
     (lambda a: f"{a.at(0)} {a.at(1)}{raised(a.at(2), SUPERSCRIPTS, '')}{a.at(3)}".strip(), "unité"),
-    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle", "s-"),
+    (lambda a: f"{a.at(0)}{a.at(1) or 'e'} siècle", "s s-"),
     ("„…“", '"'),
     (lambda a: ACCIDENTALS.get(a.at(0).lower(), ""), "music"),
     (lambda a: f" × 10{raised(a.at(0), SUPERSCRIPTS, '^')}" if a.at(0) else "e", "e"),

@@ -29,7 +29,6 @@ from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 # template that a subscript or superscript follows, as in a formula.
 HELD, MARK, PIPE, EQUALS, GAP = "\x00", "\x01", "\x02", "\x03", "\x04"
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
-MAX_TEMPLATE = 50_000  # characters of a text-bearing template; longer ones are lists that somebody wrapped
 
 VERBATIM = frozenset(["nowiki", "pre", "source", "syntaxhighlight", "math", "chem", "ce"])
 DROPPED = frozenset(
@@ -37,21 +36,23 @@ DROPPED = frozenset(
     "categorytree indicator includeonly charinsert dynamicpagelist".split()
 )
 _CLOSE = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in VERBATIM | DROPPED}
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_EXTENSION = re.compile(rf"<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>", re.IGNORECASE)
-# A template or a link without brackets in it, as most are, is one match.
+_EXTENSION = re.compile(rf"<!--|<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>", re.IGNORECASE)
+_REF = re.compile(r"<ref\b[^<>]*(?<!/)>", re.IGNORECASE)
+_LINE_END = re.compile(r"[ \t]*\n")
+# A template or a link without brackets in it, as most are, is one match. Of three "]", the last two close a link.
 # Each alternative begins with a character of its own, which lets `re` skip everything else: 4x faster than "^".
 _BRACKETS = re.compile(
-    r"\{\{(?:[^{}\[\]<]*\}\})?|\}\}|\[\[(?:[^{}\[\]<]*\]\])?|\]\]|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>",
+    r"\{\{(?:[^{}\[\]<]*\}\})?|\}\}|\[\[(?:[^{}\[\]<]*\]\](?!\](?!\])))?|\]\](?!\](?!\]))|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>",
     re.IGNORECASE,
 )
 _TEMPLATE_NAME = re.compile(r"[^|{}\[\]<>]*")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 
-_VARIANT = re.compile(r"-\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-")
+# In Chinese and Serbian. In the names of chemicals, as in 2-{4-[...]phenyl}-1-ol, it is text.
+_VARIANT = re.compile(r"-(?<![0-9A-Za-z]-)\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-(?![0-9A-Za-z])")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
-_RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,20})</\1\s*>", re.IGNORECASE)
-_FORMULA_PART = rf"(?:[\w()+−-]|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
+_RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,80})</\1\s*>", re.IGNORECASE)
+_FORMULA_PART = rf"(?:[\w()+−-]|''|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
 _BROKEN_FORMULA = re.compile(rf"{_FORMULA_PART}{{0,60}}{GAP}{_FORMULA_PART}{{0,200}}", re.IGNORECASE)
 _RAISING = re.compile(r"<su[pb]\b", re.IGNORECASE)
 _BLOCK_TAG = re.compile(
@@ -63,35 +64,39 @@ _INLINE_TAG = re.compile(
     rf"s|samp|section|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|{'|'.join(sorted(VERBATIM | DROPPED))})\b[^<>]*>",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\|((?:[^\[\]]|\[[^\[\]]*\])*))?\]\]")
+_LINK = re.compile(rf"\[\[([^\[\]|{PIPE}\n]*)(?:[|{PIPE}]((?:[^\[\]]|\[[^\[\]]*\])*))?\]\]")
 _NOTE_NUMBER = re.compile(r"\[\d+\]")
 _PROJECTS = re.compile(
-    r"(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+", re.I
+    r":*(?:(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+)?", re.I
 )
 _OUTSIDE = re.compile(
-    r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)[^\s\[\]]*(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE
+    r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)(?:(?!'')[^\s\[\]])*+[ \t]*+([^\[\]\n]*)\]", re.IGNORECASE
 )
-_LOST_BRACKETS = re.compile(r"\[\[+|\]\]+|\{\{+|\}\}+")
+# Brackets that nothing matches; or, to be kept, two of the same kind inside each other: a[b[0]].
+_LOST_BRACKETS = re.compile(
+    r"(\[[^\[\]\n]*(?:\[[^\[\]\n]*\][^\[\]\n]*)+\]|\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)+\})|\[\[+|\]\]+|\{\{+|\}\}+"
+)
 _UNCLOSED_OUTSIDE = re.compile(r"\[(?:https?:|ftps?:)//[^\s\[\]]*")
 _QUOTES = re.compile(r"'{2,}")
 _LETTER_BOLD = re.compile(r"(?<=[^\s'])'{3}(?!')")
-_MAGIC = re.compile(r"__[A-Z]{3,30}__")
+# Switches such as __NOTOC__ and, alone on a line, those of any language. In code, __FILE__ is text.
+_SWITCH = re.compile(r"__(?:(?:NO[A-Z]+|(?:FORCE)?TOC)__|(?<=\n__)\w{3,40}__(?=[ \t]*(?:\n|\Z)))")
 
 _HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 _LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
-_TABLE_LINE = re.compile(r"\||!.*(?:!!|\|)")
+_TABLE_ROW = re.compile(r"\n[ \t]*\|[^\n]*")  # outside of a table
 _HELD = re.compile(rf"{HELD}(\d+){HELD}")
 
 # Most marks are of references, after a word or a stop and before a space: nothing needs mending there.
 _TRACELESS = re.compile(rf"{MARK}(?<=[\w.!?\"”’)]{MARK}){MARK}*(?=[ \n])")
-_PARENTHESES = re.compile(rf"([(（])([^()（）\n]*{MARK}[^()（）\n]*)([)）])")
+_PARENTHESES = re.compile(rf"([(（])(?=[^()（）\n]*{MARK})([^()（）\n]*)([)）])")
 _EMPTY_PART = re.compile(
     rf"[\s{MARK}'\"“”/–-]*(?:(?:or|and|also|from|in|pronounced|IPA|listen|help|info|see|cf\.?|e\.g\.?|lit\.?|i\.e\.?)\b:?[\s{MARK}]*)*[\s{MARK}:]*"
 )
 _AFTER_STOP = re.compile(rf"[,;:][ \t]*{MARK}+[ \t]*(?=[,;.)])|\.[ \t]*{MARK}+[ \t]*(?=\.(?!\.))")
-_BEFORE_STOP = re.compile(rf"[ \t\xa0]*{MARK}+[ \t]*(?=[,.;:!?)\]])")
+_BEFORE_STOP = re.compile(rf"(?<![ \t\xa0{MARK}])(?:[ \t\xa0]*{MARK})+[ \t]*(?=[,.;:!?)\]])")
 _AFTER_BRACKET = re.compile(rf"(?<=[(\[])[ \t]*{MARK}+[ \t]*")
-_ELSEWHERE = re.compile(rf"[ \t]*{MARK}[ \t{MARK}]*")
+_ELSEWHERE = re.compile(rf"(?<![ \t])[ \t]*{MARK}[ \t{MARK}]*")
 
 
 class Segment(NamedTuple):
@@ -136,31 +141,33 @@ class _Page:
         text = "\n" + wikitext
         for sentinel in (HELD, MARK, PIPE, EQUALS, GAP):
             text = text.replace(sentinel, "")
-        text, comments = _COMMENT.subn("", text)
-        if comments:
-            self._removed["comment"] += comments
-        text = self._brackets(self._set_aside(text))
-        return self._segments(_LOST_BRACKETS.sub("", _mend(self._inline(text))))
+        return self._segments(_mend(self._inline(self._brackets(self._set_aside(text)))))
 
-    # The first pass: tags whose content is not wikitext.
+    # The first pass: comments, and tags whose content is not wikitext.
 
     def _set_aside(self, text: str) -> str:
         out: list[str] = []
-        unclosed: set[str] = set()
+        closes: dict[str, re.Match | None] = {}  # the next end of each kind of tag
         at = 0
         while match := _EXTENSION.search(text, at):
             out.append(text[at : match.start()])
+            if match[0] == "<!--":
+                self._removed["comment"] += 1
+                start, end = at + len(out[-1].rstrip(" \t")), text.find("-->", match.end())
+                at = end + 3 if end >= 0 else len(text)
+                if text[start - 1] == "\n" and (line_end := _LINE_END.match(text, at)):  # it is alone on its line
+                    at = line_end.end()
+                continue
             name, at = match[1].lower(), match.end()
-            if not match[3] and name not in unclosed:
-                close = _CLOSE[name].search(text, at)
-                again = _EXTENSION.search(text, at, close.start()) if close and name == "ref" else None
-                if close is None:
-                    unclosed.add(name)  # nothing that follows is closed either: search no more
-                elif not (again and again[1].lower() == "ref" and not again[3]):
+            close = closes.get(name)
+            if not match[3]:
+                if name not in closes or (close and close.start() < at):
+                    close = closes[name] = _CLOSE[name].search(text, at)
+                if close and not (name == "ref" and _REF.search(text, at, close.start())):
                     out.append(self._hold(name, text[at : close.start()]))
                     at = close.end()
                     continue
-            if name == "ref" and name in unclosed:  # a note that never ends: to the end of its line
+            if name == "ref" and name in closes and close is None:  # a note that never ends: to the end of its line
                 end = text.find("\n", at)
                 at = end if end >= 0 else len(text)
             if name in DROPPED:
@@ -215,6 +222,7 @@ class _Page:
                 continue
             bracket = {"}}": "{{", "]]": "[[", "|}": "{|", "</": "<t"}[bracket]
             if not opened[bracket] or (bracket == "[[" and stack[-1].bracket != "[["):
+                out.append(token[0] if bracket in ("{{", "[[") else "")
                 continue  # it closes nothing
             while stack[-1].bracket != bracket:  # what is still open inside it never closes
                 inner = stack.pop()
@@ -257,14 +265,11 @@ class _Page:
 
     def _template(self, frame: _Frame, inner: list[str]) -> str:
         renderer = renderer_of(frame.name) if frame.kept else None
-        if renderer is not None and sum(map(len, inner)) <= MAX_TEMPLATE:
+        if renderer is not None:
             text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
             if text:
                 # Links keep their pipes; any other would be taken for one of the template around this one.
-                return "".join(
-                    part if part.startswith("[[") else part.replace("|", PIPE).replace("=", EQUALS)
-                    for part in re.split(r"(\[\[[^\[\]]*\]\])", text)
-                )
+                return re.sub(r"\[\[[^\[\]]*\]\]|[|=]", lambda m: {"|": PIPE, "=": EQUALS}.get(m[0], m[0]), text)
         name = frame.name.partition(":")[0][:40]
         self._removed[f"template: {name[:1].upper() if name[1:2].isupper() else name[:1]}{name[1:]}"] += 1
         return MARK
@@ -272,25 +277,27 @@ class _Page:
     # The third pass: everything inside lines.
 
     def _inline(self, text: str) -> str:
-        text = text.replace(PIPE, "|").replace(EQUALS, "=")
+        text = _TABLE_ROW.sub("\n", text.replace(EQUALS, "="))
         text = _VARIANT.sub(lambda match: match[1].partition(";")[0].rpartition(":")[2], text)
         if GAP in text:  # a formula without one of its parts says something else: all of it goes
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
             text = _HIDDEN.sub(MARK, text)
-            text = _RAISED.sub(
-                lambda match: script_text(match[1].lower(), html.unescape(match[2]).replace("''", "")), text
-            )
+            for _ in range(4):  # 10<sup>10<sup>100</sup></sup>
+                text = _RAISED.sub(_raised, text)
             text = _BLOCK_TAG.sub("\n", text)
             text = _INLINE_TAG.sub("", text)
         for _ in range(4):  # links in the labels of links, which are an error, but occur
             text, count = _LINK.subn(self._label, text)
             if not count:
                 break
+        text = text.replace(PIPE, "|")
+        if any(pair in text for pair in ("[[", "]]", "{{", "}}")):
+            text = _LOST_BRACKETS.sub(lambda match: match[1] or "", text)
         text = _OUTSIDE.sub(lambda match: match[1] or MARK, text)
         text = _UNCLOSED_OUTSIDE.sub(MARK, text)
         text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
-        return html.unescape(_MAGIC.sub(MARK, text))
+        return html.unescape(_SWITCH.sub(MARK, text))
 
     def _label(self, match: re.Match) -> str:
         """Return the text that a link shows: its label, or the title it leads to."""
@@ -299,12 +306,7 @@ class _Page:
             return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
         if target[:1] == ":" and target[1:].partition(":")[0].strip().casefold() in self._wiki:
             return MARK
-        if ":" in target:
-            target = _PROJECTS.sub("", target.lstrip(":"))
-        target = target.lstrip("#")
-        if label is not None:  # [[Foo (bar)|]] is short for [[Foo (bar)|Foo]]
-            return re.sub(r"\s*\([^()]*\)$", "", target.rpartition(":")[2])
-        return target
+        return target[_PROJECTS.match(target).end() :].lstrip("#")  # type: ignore[union-attr]
 
     # The fourth pass: lines and sections.
 
@@ -324,13 +326,13 @@ class _Page:
                 left_out = level if title.casefold() in REFERENCE_SECTIONS else 0
                 if left_out:
                     self._removed[f"section: {title}"[:50]] += 1
-                else:
+                elif title:
                     headings.append((level, title))
                 continue
             held = _HELD.fullmatch(line)
             lead = "" if held else _LEAD.match(line)[0]  # type: ignore[index]
             line = line[len(lead) :] if line[:2] != "==" else line.strip("= ")  # a heading that nothing closes
-            if left_out or not line or _TABLE_LINE.match(line):
+            if left_out or not line:
                 if not left_out:
                     prose.end_paragraph()
                 continue
@@ -412,6 +414,10 @@ def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
             part, until = MARK + part[end:], ""
         text.append(part)
     return "".join(text)
+
+
+def _raised(match: re.Match) -> str:
+    return script_text(match[1].lower(), html.unescape(match[2]).replace("''", ""), "''" in match[2])
 
 
 def _without_quotes(line: str) -> str:
