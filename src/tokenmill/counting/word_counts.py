@@ -151,10 +151,7 @@ class WordCounts:
         """
         many = list(many)
         about = sum_of(many)
-        try:
-            rows = merge_rows([counts._rows for counts in many])
-        except OverflowError:
-            raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
+        rows = merge_rows([counts._rows for counts in many])
         return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
 
     def __add__(self, other: WordCounts) -> WordCounts:
