@@ -88,7 +88,7 @@ def count_one(text):
 def test_rare_pretokens_are_left_out_before_the_cut(tmp_path):
     """So training on saved counts, which are loaded without them, is the same."""
     counts = WordCounts.from_mapping({b"abc<end>": 1, b"<end>abc": 1, b"abc": 1, b"xy<end>": 2}, split_patterns=("x",))
-    assert dict(counts.cut_out([b"<end>"], 2).items()) == {b"xy": 2}
+    assert dict(counts.cut_out([b"<end>"], least=2).items()) == {b"xy": 2}
     counts.save(tmp_path / "counts")
     options = {"special_tokens": ["<end>"], "min_count": 2}
     tok = tokenmill.train_from_counts(counts, 300, **options)

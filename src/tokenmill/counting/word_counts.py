@@ -109,7 +109,7 @@ class WordCounts:
         total_bytes = sum(len(each) * int(count) for each, count in zip(pretokens, mapping.values(), strict=True))
         return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
 
-    def cut_out(self, texts: Iterable[bytes], least: int = 0) -> WordCounts:
+    def cut_out(self, texts: Iterable[bytes], *, least: int = 0) -> WordCounts:
         """The counts with `texts` cut out of all pretokens that contain them, so that no merge can spell one of them.
 
         least: before something is cut, leave out pretokens with a lower count.

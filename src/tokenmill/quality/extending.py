@@ -84,7 +84,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     checked_options(tok.vocabulary, given.vocab_size, **options)  # raises before the text is counted
     with drawn(given.progress) as show:
         counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, show)
-        counts = counts.cut_out((token.encode() for token in special), scaled(given.min_count, counts.scale))
+        counts = counts.cut_out((token.encode() for token in special), least=scaled(given.min_count, counts.scale))
         larger = _continued(tok, counts, given.vocab_size, show, **options)
     return Tokenizer(larger, name=tok.name)
 

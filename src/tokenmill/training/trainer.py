@@ -36,7 +36,7 @@ class Training:
             )
         self.options = options = limits_of(options, counts)
         self.progress = progress or (lambda stage, done, total: None)
-        counts = counts.cut_out((token.encode() for token in options.special_tokens), options.min_count)
+        counts = counts.cut_out((token.encode() for token in options.special_tokens), least=options.min_count)
         self.split_patterns = counts.split_patterns
         if options.alphabet == "bytes":
             start = byte_alphabet(counts)
