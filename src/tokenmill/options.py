@@ -136,7 +136,7 @@ class Options:
         """Raise UsageError for an option that was given and that the chosen path does not use."""
         for path, names in self._unused():
             for field, value in values_of(self):
-                if field.name in names and value != field.default:
+                if field.name in names and value != field.default and (value or not field.many):
                     name = OptionName(field.name, False if value is False else None)
                     raise UsageError(name, " is not used by ", *path, ": leave it out")
 

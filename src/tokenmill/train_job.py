@@ -79,10 +79,18 @@ class Train(Options, Parity):
             object.__setattr__(self, "alphabet", "characters")
         given = self.vocab_size if isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
         size_field = fields_of(Options)["vocab_size"]
-        sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
-        for size in sizes:  # also those that are cut from the largest
-            object.__setattr__(self, "vocab_size", size)
-            super().__post_init__()
+        try:
+            sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
+            for size in sizes:  # also those that are cut from the largest
+                object.__setattr__(self, "vocab_size", size)
+                super().__post_init__()
+        except UsageError as error:
+            if len(given) > 1 and error.args[0] == OptionName("vocab_size"):
+                several = " and ".join(map(str, given))
+                raise UsageError(
+                    *error.args, f". Commas separate sizes, here {several}; write one size without them"
+                ) from error
+            raise
         object.__setattr__(self, "vocab_size", sizes[-1])
         object.__setattr__(self, "sizes", sizes)
         if self.superwords == "boundless" and len(sizes) > 1:
@@ -173,7 +181,7 @@ class Train(Options, Parity):
 
         also_read, also_written: sources and files of the caller, which go together with those of the job.
         """
-        from .vocabulary.validation import MAX_FILE_ID
+        from .vocabulary.validation import MAX_FILE_ID, refuse_ordinary
 
         self._refuse_unused()
         if self.sizes[-1] > MAX_FILE_ID + 1:
@@ -188,6 +196,8 @@ class Train(Options, Parity):
             raise UsageError(
                 OptionName("superwords", ...), " reads the text again: name with ", text, " what was counted"
             )
+        if self.output is not None and self.alphabet == "bytes":
+            refuse_ordinary(self.special_tokens, {bytes([byte]) for byte in range(256)})
         if self.target is not None:
             self._check_target(self.target)
         sources, folders = [*self.everything_read, *also_read], self.folders().values()
@@ -254,7 +264,10 @@ class Train(Options, Parity):
                 languages: tuple[Any, Any] = (self.language, self.development or None)
                 fair = ParityTraining(*languages, options, self, self.split or None, self._reading, progress)
             counts = self._count(progress, note) if fair is None else fair.counts
-        counted = Counted(counts.documents, counts.total_bytes, len(counts), counts.counted_bytes, counts.mixture)
+        weighted = counts.counted_bytes
+        if self.normalize and not self.counted_before:  # the bytes of the text as it was before
+            weighted = int(sum(part.weighted for part in counts.mixture) * counts.scale) or counts.total_bytes
+        counted = Counted(counts.documents, counts.total_bytes, len(counts), weighted, counts.mixture)
         kept = counts if keep_counts else None
         if note is not None:
             note(self._memory(counts, fair, keep_counts))
@@ -354,7 +367,7 @@ class Train(Options, Parity):
 
 @dataclass(frozen=True)
 class Counted:
-    """The size of the counted text. weighted: the bytes of its pretokens times their weights. mixture: the weighted sources."""
+    """The size of the counted text. weighted: its bytes times their weights. mixture: the weighted sources."""
 
     documents: int
     nbytes: int

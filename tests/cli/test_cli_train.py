@@ -105,7 +105,7 @@ def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is
     assert made[0] == made[1]
     result = run("train", tmp_path / "counts", "--vocab-size", 300, "--min-count", 10**6, "-o", tmp_path / "t2")
     assert result.returncode == 1
-    assert "Lower min_count" in result.stderr
+    assert "Lower --min-count" in result.stderr
 
 
 def test_the_need_of_memory_includes_that_of_saving_many_tokens(corpus, tmp_path):

@@ -89,6 +89,50 @@ def test_what_cannot_be_extended_names_options_of_the_command(tmp_path, more, me
     assert result.exit_code == 2 and message in result.stderr, result.output
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("extend chars bad.jsonl --vocab-size 300", "a vocabulary of characters cannot be extended"),
+        ("extend chars bad.jsonl --reuse 1", "tokens of a vocabulary of characters cannot be replaced"),
+        ("extend bound bad.jsonl --vocab-size 300", "(BoundlessBPE) cannot be extended"),
+        ("extend plain bad.jsonl --vocab-size 259", "but the 260 old ids"),
+        ("extend plain bad.jsonl --vocab-size 300 --special-token low", "'low' is spelt like an ordinary token"),
+        ("prune bound bad.jsonl", "tokens cannot be removed"),
+        ("prune picky bad.jsonl --ios 0.9", "--ios is for plain tokenizers"),
+        ("prune plain bad.jsonl --script x", "'x' is not a Unicode script"),
+        ("prune plain bad.jsonl --script=", "'' is not a Unicode script"),
+        ("prune plain counts --unit line", "--unit is not used by word counts"),
+        ("extend plain counts --vocab-size 300 --field x", "--field is not used by word counts"),
+        ("train bad.jsonl --vocab-size 300 --special-token a", "'a' is spelt like an ordinary token"),
+        ("train bad.jsonl --vocab-size 32,768", "Commas separate sizes, here 32 and 768; write one size without them"),
+        ("train bad.jsonl --vocab-size 128,000", "Commas separate sizes, here 128 and 0; write one size without them"),
+        ("train counts --superwords boundless --text a.txt --field x --vocab-size 300", "Leave out --field"),
+        (
+            "train --parity --language a=a.txt b=a.txt --vocab-size 300",
+            "(--dev; best the same text, translated) or --ratio",
+        ),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_text_is_read(tokenizers_of_all_kinds, monkeypatch, words, message):
+    monkeypatch.chdir(tokenizers_of_all_kinds)
+    result = CliRunner().invoke(app, [*words.split(" "), "-o", "out"])
+    assert result.exit_code == 2 and message in result.stderr.replace("\n", " "), result.output
+    assert not (tokenizers_of_all_kinds / "out").exists()
+
+
+@pytest.fixture(scope="module")
+def tokenizers_of_all_kinds(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds")
+    (folder / "a.txt").write_text("low lower lowest low")
+    (folder / "bad.jsonl").write_text('{"text": "low"}\n{\n')
+    tokenmill.train(folder / "a.txt", 260).save(folder / "plain")
+    tokenmill.train(folder / "a.txt", 260, refine=0.9).save(folder / "picky")
+    tokenmill.train_from_iterator(["of the of the"] * 9, 265, superwords="boundless").save(folder / "bound")
+    tokenmill.train(folder / "a.txt", 12, alphabet="characters").save(folder / "chars")
+    tokenmill.count(folder / "a.txt").save(folder / "counts")
+    return folder
+
+
 def test_an_empty_text_is_called_empty(tmp_path):
     (tmp_path / "a.txt").write_text("low lower lowest")
     (tmp_path / "empty.txt").write_text("")
@@ -104,8 +148,11 @@ def test_an_empty_text_is_called_empty(tmp_path):
         str(tmp_path / "out"),
     ]
     result = CliRunner().invoke(app, words)
+    message = "the corpus is empty: it has no pretoken to train on. Check that the sources contain text"
+    assert result.exit_code == 1 and message in result.stderr, result.output
+    result = CliRunner().invoke(app, ["prune", *words[1:3], *words[-2:]])
     message = "the text is empty (empty). Check that the sources contain text"
-    assert result.exit_code == 2 and message in result.stderr and "judge" not in result.stderr, result.output
+    assert result.exit_code == 2 and message in result.stderr, result.output
     with pytest.raises(InputError, match="the corpus is empty"):
         tokenmill.extend(tok, tmp_path / "empty.txt", 270)
 

@@ -101,7 +101,7 @@ def test_the_output_is_required(tmp_path):
     (tmp_path / "a.txt").write_text("low low lower")
     result = run("a.txt", cwd=tmp_path)
     assert result.returncode == 2
-    assert "name the folder for the word counts with --output" in result.stderr
+    assert "Missing --output. See tokenmill count --help." in result.stderr
 
 
 def test_ctrl_c_stops_at_once_and_leaves_nothing(tmp_path):

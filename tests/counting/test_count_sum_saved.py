@@ -165,3 +165,13 @@ def test_rows_that_come_in_canonical_order_are_no_trap(tmp_path, monkeypatch):
     add_up([tmp_path / "a.ddfreq"], tmp_path / "c", memory_limit=3_000_000)
     assert list(WordCounts.load(tmp_path / "c").items()) == list(counts.items())
     assert sum_saved.ROW * 200_000 > 3_000_000
+
+
+def test_a_sum_that_64_bits_cannot_hold_is_one_error(tmp_path):
+    entry = struct.pack("<Q", 1) + b"a" + struct.pack("<Q", 2**63)
+    (tmp_path / "a.ddfreq").write_bytes(struct.pack("<Q", 2) + 2 * entry)
+    with pytest.raises(UsageError, match="two counts of the same pretoken passes"):
+        WordCounts.load(tmp_path / "a.ddfreq")
+    with pytest.raises(UsageError, match="two counts of the same pretoken passes"):
+        add_up([tmp_path / "a.ddfreq"], tmp_path / "sum")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ddfreq"]

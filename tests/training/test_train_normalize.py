@@ -1,10 +1,13 @@
 """Text changed before training: the merges are those of the changed text, and the saved file changes text in the same way."""
 
+import json
 import random
 
 import pytest
 
 import tokenmill
+from command_line import CliRunner
+from tokenmill.cli.main import app
 from tokenmill.errors import UsageError
 from tokenmill.sources import blocks
 from tokenmill.split import Splitter
@@ -110,3 +113,17 @@ def test_a_certain_cut_divides_the_changed_text(steps, split):
             assert plain.split(parts[0]) + plain.split(parts[1]) == whole
             assert b"<e\n>" not in data[max(0, place - 3) : place + 3]
     assert cuts > 100
+
+
+@pytest.mark.parametrize("more", [[], ["--weight", "a.txt=3/2"]])
+def test_bytes_per_token_is_of_the_text_as_it_was(tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    texts = [" ".join(WORDS) * 9, "ﬁn ½ low " * 40]
+    for name, text in zip("ab", texts, strict=True):
+        (tmp_path / f"{name}.txt").write_text(text)
+    command = ["train", "a.txt", "b.txt", "--vocab-size", "300", "--normalize", "nfkc", *more, "-o", "tok", "--json"]
+    result = CliRunner().invoke(app, command)
+    tok, first = tokenmill.load("tok"), 1.5 if more else 1
+    nbytes, tokens = [len(text.encode()) for text in texts], [tok.count_tokens(text) for text in texts]
+    expected = (first * nbytes[0] + nbytes[1]) / (first * tokens[0] + tokens[1])
+    assert json.loads(result.stdout)["bytes_per_token"] == round(expected, 4)

@@ -1,5 +1,6 @@
 """Parity-aware BPE against its slow twin, merge for merge, and against plain BPE where the two must agree."""
 
+import dataclasses
 import os
 import random
 from fractions import Fraction
@@ -7,8 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import tokenmill
 from naive_parity import train_naive_parity
 from tokenmill import WordCounts
+from tokenmill.counting.weights import Part
 from tokenmill.errors import InputError, UsageError
 from tokenmill.training import Options, loops
 from tokenmill.training.options import Parity
@@ -163,7 +166,27 @@ def test_wrong_options(options, message):
         train(LOW, 3, **options)
 
 
+def test_weighted_counts():
+    """A pair of weighted counts is compared with min_pair_count times their scale. Texts of two scales have no common length."""
+    halves = (Part("a.txt", "1/2", 8), Part("other sources", "1", 4))
+
+    def weighted(words):
+        counts = WordCounts.from_mapping({word: 2 * count for word, count in words.items()})
+        return dataclasses.replace(counts, mixture=halves)
+
+    texts = {"en": {b"abab": 4, b"cd": 2}, "de": {b"xyxy": 4, b"zw": 2}}
+    counts = {name: WordCounts.from_mapping(words) for name, words in texts.items()}
+    doubled = {name: weighted(words) for name, words in texts.items()}
+    options = {"development": counts, "min_pair_count": 3}
+    expected = tokenmill.train_parity(counts, 300, **options)
+    assert len(expected.events) == 4 and tokenmill.train_parity(doubled, 300, **options) == expected
+    with pytest.raises(UsageError, match="different common denominators, 1 and 2"):
+        tokenmill.train_parity(counts, 300, development={**counts, "de": doubled["de"]})
+
+
 def test_a_language_without_text_is_named():
+    with pytest.raises(InputError, match="the development text of de: the corpus is empty"):
+        train(LOW, 3, LOW | {"de": {}})
     with pytest.raises(InputError, match="the language de: the corpus is empty"):
         train(LOW | {"de": {}}, 3, LOW)
     with pytest.raises(UsageError, match="two languages or more"):

@@ -85,6 +85,20 @@ def count_one(text):
     return tokenmill.count_iterator([text], split="cl100k", num_threads=1)
 
 
+def test_rare_pretokens_are_left_out_before_the_cut(tmp_path):
+    """So training on saved counts, which are loaded without them, is the same."""
+    counts = WordCounts.from_mapping({b"abc<end>": 1, b"<end>abc": 1, b"abc": 1, b"xy<end>": 2}, split_patterns=("x",))
+    assert dict(counts.cut_out([b"<end>"], least=2).items()) == {b"xy": 2}
+    counts.save(tmp_path / "counts")
+    options = {"special_tokens": ["<end>"], "min_count": 2}
+    tok = tokenmill.train_from_counts(counts, 300, **options)
+    assert tok.token_byte_values()[-1] != b"abc" and b"xy" in tok.token_byte_values()
+    assert tok == tokenmill.train(tmp_path / "counts", 300, **options)
+    small = tokenmill.train_from_iterator(["q"], 256, split="x")
+    larger = tokenmill.extend(small, counts, 300, **options)
+    assert larger.events == tok.events
+
+
 def test_the_command_line_cuts_them_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text(f"low lower lowest{END}" * 200)

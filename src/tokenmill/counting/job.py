@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import OptionName, UsageError
+from ..errors import OptionName
 from ..jobs.outputs import refuse_existing, remove
 from ..jobs.work import JobOptions
 from ..options import Option, Options, fields_of
@@ -29,9 +29,7 @@ class Count(Options):
     """
 
     sources: Sources
-    output: Annotated[Path | None, Option("The folder for the word counts; or a .ddfreq file.", "-o", "--output")] = (
-        None
-    )
+    output: Annotated[Path, Option("The folder for the word counts; or a .ddfreq file.", "-o", "--output")]
     merge: Annotated[bool, Option("Add up word counts (folders, .ddfreq) into -o.", "--merge")] = False
     split: Split = ()
     special_tokens: SpecialTokens = ()
@@ -47,13 +45,10 @@ class Count(Options):
     def check(self) -> None:
         """Raise UsageError for options that do not go together."""
         self._refuse_unused()
-        if self.output is None:
-            raise UsageError("name the folder for the word counts with ", OptionName("output"))
 
     @property
     def folder(self) -> Path:
         """The folder to count into. For a .ddfreq file, a hidden temporary folder next to it."""
-        assert self.output is not None
         as_file = self.output.suffix == SUFFIX and not self.merge
         return self.output.with_name(f".{self.output.name}.counts") if as_file else self.output
 
@@ -66,7 +61,6 @@ class Count(Options):
 
         self.check()
         options, job = self.options, self.job
-        assert self.output is not None
         start = time.perf_counter()
         limits: dict[str, Any] = {
             "memory_limit": options.memory_limit,

@@ -273,7 +273,10 @@ def _rows_of(merge: RowMerge) -> Rows:
     """Finish a merge, and write it to arrays of its own."""
     import numpy as np
 
-    n, size = merge.finish()
+    try:
+        n, size = merge.finish()
+    except OverflowError:
+        raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
     arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
     merge.write(arena, offsets[1:], counts)
     return arena, offsets, counts

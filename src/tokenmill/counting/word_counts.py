@@ -109,8 +109,10 @@ class WordCounts:
         total_bytes = sum(len(each) * int(count) for each, count in zip(pretokens, mapping.values(), strict=True))
         return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
 
-    def cut_out(self, texts: Iterable[bytes]) -> WordCounts:
+    def cut_out(self, texts: Iterable[bytes], *, least: int = 0) -> WordCounts:
         """The counts with `texts` cut out of all pretokens that contain them, so that no merge can spell one of them.
+
+        least: before something is cut, leave out pretokens with a lower count.
 
         >>> sorted(WordCounts.from_mapping({b"low<end>er": 2, b"low": 1}).cut_out([b"<end>"]).items())
         [(b'er', 2), (b'low', 3)]
@@ -130,10 +132,10 @@ class WordCounts:
         if not having:
             return self
         parts: dict[bytes, int] = {}
-        for i in having:
+        keep = self.counts >= least
+        for i in filter(keep.__getitem__, having):
             for part in filter(None, cut.split(data[int(self.offsets[i]) : int(self.offsets[i + 1])])):
                 parts[part] = parts.get(part, 0) + int(self.counts[i])
-        keep = np.ones(len(self), bool)
         keep[having] = False
         more = WordCounts.from_mapping(parts)
         arena, offsets, counts = merge_rows([chosen_rows(self._rows, keep), more._rows])
@@ -149,10 +151,7 @@ class WordCounts:
         """
         many = list(many)
         about = sum_of(many)
-        try:
-            rows = merge_rows([counts._rows for counts in many])
-        except OverflowError:
-            raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
+        rows = merge_rows([counts._rows for counts in many])
         return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
 
     def __add__(self, other: WordCounts) -> WordCounts:

@@ -52,6 +52,13 @@ class Change(Options):
         """The new id of each old one, -1 for a token that went."""
         return self.output / "id_map.npy"
 
+    def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
+        from ..counting import WordCounts
+
+        if all(map(WordCounts.is_saved, self.sources)):
+            path = "word counts" if self.sources else "a command without text"
+            yield (path,), {"unit", "separator", "field"}
+
     def _side_files(self) -> list[Path]:
         """The files that the job writes in addition to the tokenizer's own."""
         return [self.id_map_path]
@@ -78,10 +85,10 @@ class Change(Options):
     def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         raise NotImplementedError
 
-    def _count(self, tok: Tokenizer, progress: Progress | None, special: Collection[str] = ()) -> WordCounts:
+    def _count(self, tok: Tokenizer, progress: Progress | None) -> WordCounts:
         from .evaluation_text import EvaluationText
 
-        text = EvaluationText(self.sources, self.num_threads, self.read, special)
+        text = EvaluationText(self.sources, self.num_threads, self.read)
         counts = text.together(tok, progress)
         text.refuse_empty(len(counts))
         return counts
@@ -138,7 +145,8 @@ class Prune(Change):
         if self.ios is not None:
             yield (OptionName("ios"),), {"script", "min_uses"}
         if not self.sources:
-            yield ("a prune without text",), {"ios", "min_uses", "unit", "separator", "field", "num_threads"}
+            yield ("a prune without text",), {"ios", "min_uses", "num_threads"}
+        yield from super()._unused()
 
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
         if not self.sources and not self.script and self.ids is None and not self.unreachable:
@@ -150,14 +158,19 @@ class Prune(Change):
         super().check(also_read=[*also_read, self.ids])
 
     def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
-        from .pruning import lasting_tokens, prune, shrink
+        from .pruning import lasting_tokens, letters_of, plain_in_event_order, prune, shrink
         from .reachability import unreachable_ids
 
+        # These raise before the text is counted.
+        lasting = lasting_tokens(tok.vocabulary)
+        letters_of(self.script)
+        if self.ios is not None:
+            plain_in_event_order(tok)
         counts = self._count(tok, progress) if self.sources else None
         if self.ids is not None:
             smaller = prune(tok, ids=read_ids(self.ids))
         elif self.unreachable:
-            smaller = prune(tok, ids=unreachable_ids(tok, counts, progress) - lasting_tokens(tok.vocabulary))
+            smaller = prune(tok, ids=unreachable_ids(tok, counts, progress) - lasting)
         elif self.ios is not None:
             smaller = prune(tok, ios=self.ios, counts=counts, progress=progress)
         else:
@@ -200,8 +213,8 @@ class Extend(MergeOptions, Change):
         else:
             yield ("an extension without ", OptionName("reuse")), {"keep"}
         if not self.sources:
-            path = ("an extension without text",)
-            yield path, {"vocab_size", "reuse", "unit", "separator", "field", "num_threads", *training}
+            yield ("an extension without text",), {"vocab_size", "reuse", "num_threads", *training}
+        yield from super()._unused()
 
     def check(self, *, also_read: Iterable[Any] = ()) -> None:
         size, special = OptionName("vocab_size"), OptionName("special_tokens")
@@ -214,23 +227,27 @@ class Extend(MergeOptions, Change):
     def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         import numpy as np
 
+        from ..vocabulary.validation import refuse_ordinary
         from .extending import extend
         from .pruning import Changed
+        from .usage import ordinary_tokens
 
+        refuse_ordinary(self.special_tokens, {*ordinary_tokens(tok.vocabulary).values()})
         if self.reuse is not None:
             return self._reuse(tok, progress)
         if self.vocab_size is None:
             larger = tok.add_special_tokens(self.special_tokens)
         else:
-            counts = self._count(tok, progress, [*tok.special_tokens_set, *self.special_tokens])
             options: dict[str, Any] = {name: getattr(self, name) for name in fields_of(MergeOptions)}
-            larger = extend(tok, counts, self.vocab_size, progress=progress, **options)
+            larger = extend(tok, self.sources, self.vocab_size, read=self.read, progress=progress, **options)
         larger.save(self.output, overwrite=self.overwrite)
         return Changed(larger, np.arange(tok.n_vocab, dtype=np.int32))
 
     def _reuse(self, tok: Tokenizer, progress: Progress | None) -> Changed:
+        from .extending import check_replaceable
         from .extending import replace as replace_tokens
 
+        check_replaceable(tok.vocabulary)
         counts = self._count(tok, progress)
         keep = list(self.keep) or None
         better = replace_tokens(tok, counts, number=self.reuse or None, keep=keep, read=self.read, progress=progress)

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from ..counting import WordCounts
+from ..counting.weights import scaled
 from ..errors import OptionName, UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn
 from ..options import fields_of, takes_options
@@ -34,6 +35,7 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from ..training.options import MergeOptions
+from ..training.trainer import checked_options
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
@@ -79,9 +81,10 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
     options = {name: getattr(given, name) for name in fields_of(MergeOptions)}
     options["special_tokens"] = checked_special_tokens(given.special_tokens)
     special = (*tok.vocabulary.special_tokens, *options["special_tokens"])
+    checked_options(tok.vocabulary, given.vocab_size, **options)  # raises before the text is counted
     with drawn(given.progress) as show:
         counts = EvaluationText(given.text, given.num_threads, given.read, special).together(tok, show)
-        counts = counts.cut_out(token.encode() for token in special)
+        counts = counts.cut_out((token.encode() for token in special), least=scaled(given.min_count, counts.scale))
         larger = _continued(tok, counts, given.vocab_size, show, **options)
     return Tokenizer(larger, name=tok.name)
 
@@ -110,10 +113,7 @@ def replace(
     (True, [1677, 2849])
     """
     expect_tokenizers(tok)
-    vocabulary = tok.vocabulary
-    if vocabulary.alphabet != "bytes":
-        raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
-    lasting_tokens(vocabulary)  # raises for what cannot lose tokens
+    check_replaceable(tok.vocabulary)
     if number is not None and not (isinstance(number, (int, np.integer)) and number >= 1):
         raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
     read = read or ReadOptions()
@@ -129,6 +129,13 @@ def replace(
         if len(going) < (number or 0):
             raise UsageError(f"only {plural(len(going), 'token')} can be replaced, not {number:,}")
         return _with_new(tok, sorted(going), counts, show)
+
+
+def check_replaceable(vocabulary: Vocabulary) -> None:
+    """Raise UsageError for a vocabulary whose tokens cannot be replaced."""
+    if vocabulary.alphabet != "bytes":
+        raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
+    lasting_tokens(vocabulary)  # raises for what cannot lose tokens
 
 
 def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -46,6 +46,8 @@ from .replay import replay as replay_events
 from .usage import one_pretoken, ordinary_tokens, texts_of_tokens
 
 if TYPE_CHECKING:
+    import regex
+
     from .certificate import Certificate
 
 
@@ -139,7 +141,10 @@ def shrink(
         raise UsageError("give a text, scripts, or both to say which tokens to keep")
     if isinstance(scripts, str):
         raise UsageError(f"scripts is the text {scripts!r}; give a list of names")
-    keeping = _of_scripts(tok.vocabulary, scripts) if scripts else set()
+    keeping: set[int] = set()
+    if scripts:  # tokens of whole characters
+        letters = letters_of(scripts)
+        keeping = {id for id, text in texts_of_tokens(tok.vocabulary).items() if letters.fullmatch(text)}
     made: set[int] = set()
     if text is not None:
         with drawn(progress) as show:
@@ -205,10 +210,7 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], neede
 def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Changed:
     if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
         raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
-    lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs
-    if tok.vocabulary.order == "events":
-        raise UsageError("ios is for plain tokenizers; this one encodes by events already")
-    ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
+    ordered = plain_in_event_order(tok)
     cleaned = insert_removals(ordered.vocabulary, text.together(tok, progress), ios, progress)
     return _pruned(tok, cleaned, (), [])
 
@@ -227,18 +229,17 @@ def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progres
     return used, {new for (_, right, new), times in made if times and right >= 0}
 
 
-def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
-    """The tokens of whole characters without a letter of any other script."""
+def letters_of(scripts: Sequence[str]) -> regex.Pattern[str]:
+    """The pattern of text without a letter of any other script. UsageError for a script that Unicode does not have."""
     import regex
 
     for script in scripts:
         try:
-            regex.compile(rf"\p{{Script={script}}}")
+            regex.compile(rf"\p{{Script={script or '-'}}}")  # it takes an empty name
         except regex.error:
             raise UsageError(f"{script!r} is not a Unicode script; name one, such as Latin") from None
     inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
-    wanted = regex.compile(rf"[\P{{L}}{inside}]*")
-    return {id for id, text in texts_of_tokens(vocabulary).items() if wanted.fullmatch(text)}
+    return regex.compile(rf"[\P{{L}}{inside}]*")
 
 
 def insert_removals(
@@ -291,6 +292,14 @@ def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.n
     due = [(last[id], id, *numbers) for id, numbers in used_up.items()]
     due.sort(key=lambda row: (row[0], row[1] != events[row[0], 0]))
     return np.array(due, np.int64).reshape(-1, 4)
+
+
+def plain_in_event_order(tok: Tokenizer) -> Tokenizer:
+    """A plain tokenizer in event order, for removals by IoS. UsageError for any other tokenizer."""
+    lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs
+    if tok.vocabulary.order == "events":
+        raise UsageError(OptionName("ios"), " is for plain tokenizers; this one encodes by events already")
+    return in_event_order(tok, "Give the tokens to remove by id instead.")
 
 
 def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:

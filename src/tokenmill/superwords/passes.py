@@ -16,7 +16,7 @@ import numpy as np
 
 from ..counting import CountOptions
 from ..counting.options import Paths, memory_limit_of
-from ..counting.reading import FileCount, stored_size
+from ..counting.reading import FileCount, found_sources, stored_size
 from ..counting.rows import Pause
 from ..counting.spill import Spill, temporary_spill
 from ..counting.threads import SLICE, Counter, Threads
@@ -24,7 +24,7 @@ from ..counting.to_memory import count_blocks
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..sources.blocks import Block, Cut
-from ..sources.find import find_sources, ignore_skip
+from ..sources.find import ignore_skip
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
 from ._fragments_cy import add_totals, find_fragments
@@ -52,7 +52,7 @@ Read = Callable[[Threads, Cut, str, Progress], None]
 def file_text(sources: Paths, options: CountOptions | None = None) -> Read:
     """The text of files, as `count` takes them. UsageError for a pipe, which can be read only once."""
     options = options or CountOptions()
-    found = find_sources(sources, ignore_skip if options.read.skip_damaged else None)
+    found, _ = found_sources(sources, options.read, ignore_skip if options.read.skip_damaged else None)
     size = stored_size(found)
     if size is None:
         raise UsageError("superwords need the text several times, and a pipe can be read only once; give a file")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import OptionName, UsageError
 from ..split.patterns import SUPERWORDS
 from ..tokenizer.encoding.parts import words_cache
 from ..training import Training
@@ -57,9 +57,8 @@ class _Stage2(passes.Passes):
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
         splitter = job.options.splitter(job.options.stage2_split or SUPERWORDS)
         if splitter.scanner is None:
-            raise UsageError(
-                "stage2_split is not a pattern that the scanner can run; leave out lookaround and references"
-            )
+            name = OptionName("stage2_split")
+            raise UsageError(name, " is not a pattern that the scanner can run; leave out lookaround and references")
         super().__init__(job, [token for token in first.tokens if token is not None], splitter)
         self.max_words = 4 if job.options.max_words is None else job.options.max_words
         if job.options.colon_veto is not False:

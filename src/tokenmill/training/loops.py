@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, OptionName, UsageError
 from ..jobs.progress import Progress
 from .options import Options, exact
 
@@ -108,15 +108,15 @@ def by_falling_count(counts: np.ndarray, min_count: int) -> np.ndarray:
     order = np.argsort(~counts, kind="stable")[: np.count_nonzero(counts >= min_count)].astype(np.int64, copy=False)
     if len(order):
         return order
+    least = OptionName("min_count")
     if not counts.any():
+        rare = (f" that occurs {min_count} times. Lower ", least) if min_count > 1 else ()
         raise InputError(
-            "the corpus is empty: it has no pretoken to train on"
-            + (f" that occurs {min_count} times. Lower min_count" if min_count > 1 else "")
-            + ". Check that the sources contain text"
+            "the corpus is empty: it has no pretoken to train on", *rare, ". Check that the sources contain text"
         )
     raise InputError(
-        f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens occurs "
-        f"{int(counts.max())} times. Lower min_count"
+        *("no pretoken is left to train on: ", least, f" is {min_count}, and the most frequent of {len(counts)} "),
+        *(f"pretokens occurs {int(counts.max())} times. Lower ", least),
     )
 
 

@@ -30,8 +30,8 @@ import numpy as np
 
 from ..counting import CountOptions, WordCounts, count_each
 from ..counting.options import Paths
-from ..counting.word_counts import shared_patterns
-from ..errors import InputError, UsageError
+from ..counting.word_counts import shared_patterns, sum_of
+from ..errors import InputError, OptionName, UsageError
 from ..jobs.progress import Progress
 from ..split import Splitter
 from ..split.patterns import DEFAULT
@@ -40,7 +40,7 @@ from ..vocabulary.surgery import arranged
 from . import loops
 from .alphabet import byte_alphabet
 from .options import Options, Parity
-from .trainer import Training, estimate_memory
+from .trainer import Training, estimate_memory, limits_of
 
 if TYPE_CHECKING:
     from ._merge_cy import MergeLoop
@@ -96,7 +96,8 @@ class ParityTraining:
         self._judged = [judged[name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
         loops.pair_weight(self.counts.offsets, self.counts.counts)
-        self.split_patterns = shared_patterns(each.split_patterns for each in [*self._texts, *(self._judged or [])])
+        both = [sum_of(self._texts), sum_of(self._judged or [])]  # raises for weights that cannot be compared
+        self.split_patterns = shared_patterns(each.split_patterns for each in both)
         self.languages: list[LanguageReport] = []
         self._n_tokens = 0
 
@@ -104,18 +105,21 @@ class ParityTraining:
         from ._tokens_cy import Tokens
 
         options = self.options
+        least = limits_of(options, self.counts).min_pair_count
         wanted = options.n_ordinary - 256
         first = self._global_merges(min(wanted, self.parity.global_merges))
         tokens = [bytes([byte]) for byte in range(256)]
         known = Tokens(tokens, None, options.max_bytes)
-        texts = self._loops(self._texts, known)
-        judged = texts if self._judged is None else self._loops(self._judged, known)
+        texts = self._loops("the language", self._texts, known)
+        judged = texts
+        if self._judged is not None:
+            judged = self._loops("the development text of", self._judged, known)
         sizes = [loop.corpus.n_tokens for loop in judged]
         choice = _Choice(sizes, self.parity, self._names)
         watch = loops.Watch(self.progress, tokens)
         numbers = np.zeros((wanted, 2), np.uint64)
         for done in range(wanted):
-            pair = first[done] if done < len(first) else choice.next_pair(texts, judged, options.min_pair_count)
+            pair = first[done] if done < len(first) else choice.next_pair(texts, judged, least)
             if pair is None:
                 numbers = numbers[:done]
                 break
@@ -159,7 +163,7 @@ class ParityTraining:
         options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
         return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
-    def _loops(self, texts: list[WordCounts], tokens: Tokens) -> list[MergeLoop]:
+    def _loops(self, what: str, texts: list[WordCounts], tokens: Tokens) -> list[MergeLoop]:
         from ._merge_cy import MergeLoop
         from ._pairs_cy import Pairs
 
@@ -168,7 +172,7 @@ class ParityTraining:
             try:
                 corpus, _ = loops.load_corpus(byte_alphabet(counts), counts.counts, 1, self.progress)
             except InputError as error:
-                raise InputError(f"the language {name}: {error}") from error
+                raise InputError(f"{what} {name}: ", *error.args) from error
             pairs = Pairs(1, corpus.wide)
             loops.build_index(corpus, pairs, tokens, self.progress)
             made.append(MergeLoop(corpus, pairs, tokens, True))
@@ -216,15 +220,19 @@ def check_parity(
 ) -> None:
     """Raise UsageError for options that do not fit parity-aware BPE."""
     if options.refine is not None or options.superwords is not None:
-        raise UsageError("parity-aware BPE goes with neither refine nor superwords; leave these options out")
+        refine, superwords = OptionName("refine"), OptionName("superwords")
+        raise UsageError(
+            "parity-aware BPE goes with neither ", refine, " nor ", superwords, "; leave these options out"
+        )
     if options.alphabet != "bytes":
-        raise UsageError('parity-aware BPE begins with the 256 bytes; leave out alphabet="characters"')
+        raise UsageError("parity-aware BPE begins with the 256 bytes; leave out ", OptionName("alphabet", "characters"))
     if len(training) < 2:
         raise UsageError("parity-aware BPE needs two languages or more")
     if (development is None) == (parity.ratios is None):
         raise UsageError(
-            "parity-aware BPE needs either a development text of each language (best the same text, translated) or ratios, the "
-            "target bytes per token of each language; give one of them"
+            *("parity-aware BPE needs either a development text of each language (", OptionName("development")),
+            *("; best the same text, translated) or ", OptionName("ratios"), ", the target bytes per token of each "),
+            "language; give one of them",
         )
     given, what = (parity.ratios, "ratio") if development is None else (development, "development text")
     for name in training:

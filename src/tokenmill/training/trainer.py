@@ -36,7 +36,7 @@ class Training:
             )
         self.options = options = limits_of(options, counts)
         self.progress = progress or (lambda stage, done, total: None)
-        counts = counts.cut_out(token.encode() for token in options.special_tokens)
+        counts = counts.cut_out((token.encode() for token in options.special_tokens), least=options.min_count)
         self.split_patterns = counts.split_patterns
         if options.alphabet == "bytes":
             start = byte_alphabet(counts)
@@ -139,9 +139,12 @@ def extend_vocabulary(
     Raises UsageError for a vocabulary of characters.
     """
     progress = progress or (lambda stage, done, total: None)
-    wanted = limits_of(Options(vocab_size=vocab_size, **options), counts)
-    wanted = replace(wanted, refine=_threshold(vocabulary, wanted.refine))
-    _check(counts, vocabulary, wanted)
+    wanted = limits_of(checked_options(vocabulary, vocab_size, **options), counts)
+    if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
+        raise UsageError(
+            f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "
+            "count the corpus with the pattern of the vocabulary"
+        )
     old, gone = vocabulary.n_vocab, sorted(vocabulary.removed)
     tokens = [
         b"" if token is None or id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens[:old])
@@ -178,43 +181,40 @@ def extend_vocabulary(
     )
 
 
-def _check(counts: WordCounts, vocabulary: Vocabulary, options: Options) -> None:
-    """Raise UsageError for what cannot be extended."""
+def checked_options(vocabulary: Vocabulary, vocab_size: int, **options: Any) -> Options:
+    """The options of an extension, before any text is read. UsageError for what cannot be extended, or not that way."""
     if vocabulary.alphabet != "bytes":
         raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
-    if options.alphabet != "bytes":
+    wanted = Options(vocab_size=vocab_size, **options)
+    if wanted.alphabet != "bytes":
         raise UsageError('a vocabulary is extended with alphabet="bytes"; leave this option out')
-    if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
-        raise UsageError(
-            f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "
-            "count the corpus with the pattern of the vocabulary"
-        )
-    old, special = vocabulary.n_vocab, tuple(options.special_tokens)
-    if options.n_ordinary < old:
+    old, special = vocabulary.n_vocab, tuple(wanted.special_tokens)
+    if wanted.n_ordinary < old:
         raise UsageError(
             OptionName("vocab_size"),
-            f" is {options.vocab_size}, but the {old} old ids and {len(special)} special tokens need {old + len(special)}",
+            f" is {vocab_size}, but the {old} old ids and {len(special)} special tokens need {old + len(special)}",
         )
     known = {token.content for token in vocabulary.added_tokens}
     clash = next((text for text in special if text in known), None)
     if clash is not None:
         raise UsageError(f"the vocabulary has a special token {clash!r} already")
+    return replace(wanted, refine=_threshold(vocabulary, wanted.refine))
 
 
 def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
     """T, or None for plain BPE. Raises UsageError if it is not known, or given for plain BPE."""
     if vocabulary.order != "events":
         if refine is not None:
-            raise UsageError(
-                f"refine is {refine}, but this vocabulary is of order {vocabulary.order!r}; only one of events can be refined"
+            order = (
+                f" is {refine}, but this vocabulary is of order {vocabulary.order!r}; only one of events can be refined"
             )
+            raise UsageError(OptionName("refine"), order)
         return None
     if refine is None:
         refine = vocabulary.refine
     if refine is None:
-        raise UsageError(
-            "the files of this Picky tokenizer do not say with which threshold it was trained; give refine, such as 0.9"
-        )
+        unknown = "the files of this Picky tokenizer do not say with which threshold it was trained; give "
+        raise UsageError(unknown, OptionName("refine"), ", such as 0.9")
     return refine
 
 

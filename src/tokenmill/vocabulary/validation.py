@@ -5,7 +5,7 @@ All checks together take about 50 ms for 200,000 tokens, and Ctrl-C interrupts t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, UsageError
@@ -257,3 +257,12 @@ def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
         if texts.count(text) > 1:
             raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
     return texts
+
+
+def refuse_ordinary(special_tokens: Iterable[str], ordinary: Container[bytes]) -> None:
+    """UsageError for a special token that is spelt like an ordinary one: tokenizer.json cannot represent both."""
+    for text in special_tokens:
+        if text.encode() in ordinary:
+            raise UsageError(
+                f"the special token {text!r} is spelt like an ordinary token, and tokenizer.json can represent only one of them"
+            )
