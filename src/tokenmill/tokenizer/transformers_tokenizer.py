@@ -219,7 +219,9 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
         batch, is_batch = _batch_of(text, text_pair, of.is_split_into_words)
         only_second = of.truncation_strategy == TruncationStrategy.ONLY_SECOND
-        if batch is None or only_second or given.get("sanitize_control_tokens"):
+        wrong = not {of.padding_side or self.padding_side, self.truncation_side} <= {"left", "right"}
+        wrong = wrong or min(of.max_length or 0, of.stride) < 0  # the library says what
+        if batch is None or only_second or wrong or given.get("sanitize_control_tokens"):
             return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given)
 
         split_special = self.split_special_tokens if of.split_special_tokens is None else of.split_special_tokens
@@ -347,7 +349,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
         core = self.tables.core
         if skip_special_tokens:
-            ids = [id for id in ids if id not in core.special_ids]
+            ids = core.without_special(ids)
         try:
             text = core.decode(ids, "replace")
         except UnknownTokenError:  # left out, as in transformers
