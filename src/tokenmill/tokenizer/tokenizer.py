@@ -261,7 +261,7 @@ class Tokenizer:
         if unknown:
             refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
         if skip_special_tokens:
-            ids = [id for id in ids if id not in self._core.special_ids]
+            ids = self._core.without_special(ids)
         return self._core.decode(ids, errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
