@@ -24,7 +24,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedToken
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
 
-from ..errors import UnknownTokenError
+from ..errors import UnknownTokenError, UsageError
 from ..formats import read, to_hf, write
 from ..formats.huggingface import parse_tokenizer_json
 from ..formats.merges_txt import roles_of
@@ -219,9 +219,12 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
         batch, is_batch = _batch_of(text, text_pair, of.is_split_into_words)
         only_second = of.truncation_strategy == TruncationStrategy.ONLY_SECOND
-        wrong = not {of.padding_side or self.padding_side, self.truncation_side} <= {"left", "right"}
-        wrong = wrong or min(of.max_length or 0, of.stride) < 0  # the library says what
-        if batch is None or only_second or wrong or given.get("sanitize_control_tokens"):
+        sides = {of.padding_side or self.padding_side, self.truncation_side}
+        if not sides <= {"left", "right"} or min(of.max_length or 0, of.stride) < 0:
+            raise UsageError(
+                f"max_length {of.max_length}, stride {of.stride}, sides {sorted(sides)}: numbers are 0 or more, sides left or right"
+            )
+        if batch is None or only_second or given.get("sanitize_control_tokens"):
             return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given)
 
         split_special = self.split_special_tokens if of.split_special_tokens is None else of.split_special_tokens
