@@ -56,7 +56,7 @@ def test_batches(tok, text):
     assert ids.tolist() == [] and offsets.tolist() == [0]
     with pytest.raises(UsageError, match="num_threads is 0"):
         tok.encode_batch(texts, num_threads=0)
-    with pytest.raises(WrongTypeError, match="num_threads is '2'; it must be a whole number or None"):
+    with pytest.raises(WrongTypeError, match="num_threads is '2', of the type str; it must be a whole number or None"):
         tok.encode("low " * (1 << 18), num_threads="2")
 
 

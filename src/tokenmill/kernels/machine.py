@@ -28,7 +28,8 @@ def threads_for(num_threads: int | None) -> int:
     if num_threads is None:
         return available_cores()
     if not hasattr(num_threads, "__index__"):
-        raise WrongTypeError(f"num_threads is {num_threads!r}; it must be a whole number or None")
+        kind = type(num_threads).__name__
+        raise WrongTypeError(f"num_threads is {num_threads!r}, of the type {kind}; it must be a whole number or None")
     if num_threads < 1:
         raise UsageError(f"num_threads is {num_threads}; it must be at least 1, or None for all cores")
     return num_threads
