@@ -190,11 +190,19 @@ def test_questions_about_tokens_are_answered_as_in_transformers(pair):
 
 @pytest.mark.parametrize(
     "call",
-    [{"text": 5}, {"text": ["low", 5]}, {"text": ["low"], "text_pair": "low"}, {"text": ["low"], "text_pair": []}],
+    [
+        {"text": 5},
+        {"text": ["low", 5]},
+        {"text": ["low"], "text_pair": "low"},
+        {"text": ["low"], "text_pair": []},
+        {"text": "low", "truncation": True, "max_length": -1},
+        {"text": ["low"], "truncation": True, "max_length": 5, "stride": -1},
+        {"text": ["low", ""], "padding": True, "padding_side": "Left"},
+    ],
 )
-def test_what_is_no_text_is_an_error(pair, call):
+def test_a_wrong_call_is_an_error(pair, call):
     for tokenizer in pair:
-        with pytest.raises((ValueError, TypeError)):
+        with pytest.raises((ValueError, TypeError, OverflowError)):
             tokenizer(**call)
 
 

@@ -239,3 +239,9 @@ def test_special_tokens_are_left_out_on_request():
     stream = tok.stream_decoder(skip_special_tokens=True)
     assert stream.feed(256) + stream.feed(ids[1:]) + stream.finish() == "low<b>"
     assert tok.is_special_token(256) and not tok.is_special_token(257)
+    for wrong in (5, None, [[1]], np.zeros((1, 1), int)):
+        with pytest.raises(WrongTypeError, match="ids are a list or an array of integers"):
+            tok.decode(wrong, skip_special_tokens=True)
+    for wrong in (None, 1.5, np.array(5)):
+        with pytest.raises(WrongTypeError, match="ids are a list or an array of integers"):
+            stream.feed(wrong)

@@ -56,6 +56,8 @@ def test_batches(tok, text):
     assert ids.tolist() == [] and offsets.tolist() == [0]
     with pytest.raises(UsageError, match="num_threads is 0"):
         tok.encode_batch(texts, num_threads=0)
+    with pytest.raises(WrongTypeError, match="num_threads is '2', of the type str; it must be a whole number or None"):
+        tok.encode("low " * (1 << 18), num_threads="2")
 
 
 def test_wrong_types(tok):
@@ -220,6 +222,18 @@ def test_from_what_tiktoken_is_made_of():
     assert tok.name == "mine" and tok.n_vocab == theirs.n_vocab
     with pytest.raises(ValueError, match="disallowed special token"):
         tok.encode("low<s>")
+
+
+def test_a_special_token_cannot_have_the_id_of_an_ordinary_token(tmp_path):
+    """Text with the ordinary token was decoded to the special token."""
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"<s>": 256}
+    with pytest.raises(UsageError, match=r"'<t>' cannot have the id 97: it is that of the token b'a'"):
+        Tokenizer.from_ranks(ranks, split="gpt2", special_tokens={"<t>": 97})
+    tok = Tokenizer.from_ranks(ranks, split="gpt2", special_tokens={"<s>": 256, "<t>": 300})
+    assert tok.encode("<s><t>", allowed_special="all") == [256, 300]
+    tok.save(tmp_path / "t", format="tiktoken")
+    with pytest.raises(UsageError, match="'<u>' cannot have the id 97"):
+        tokenmill.load(tmp_path / "t", split="gpt2", special_tokens={"<u>": 97})
 
 
 @pytest.mark.parametrize("id", [-1, 5])

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ..errors import FormatError, InputError, OptionName, UsageError
 from ..split import Splitter
-from ..vocabulary import PATTERNS, AddedToken, Normalization, Vocabulary
+from ..vocabulary import PATTERNS, Normalization, Vocabulary
+from ..vocabulary.surgery import with_special_ids
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from . import published_encodings, tokenmill_json
@@ -276,11 +277,4 @@ def _with_options(
             OptionName("split", "cl100k"),
             f", one of {', '.join(PATTERNS)} or any regular expression.",
         )
-    if special_tokens:
-        held_ids = {token.content: token.id for token in vocabulary.added_tokens}
-        for content, id in special_tokens.items():
-            if held_ids.get(content, id) != id:
-                raise UsageError(f"{place}: the special token {content!r} has the id {held_ids[content]}, not {id}")
-        added = (AddedToken(content, id) for content, id in special_tokens.items() if content not in held_ids)
-        vocabulary = vocabulary.replace(added_tokens=(*vocabulary.added_tokens, *added))
-    return vocabulary
+    return with_special_ids(vocabulary, special_tokens) if special_tokens else vocabulary

@@ -15,7 +15,7 @@ else:
     import fcntl
     import resource
 
-from ..errors import UsageError
+from ..errors import UsageError, WrongTypeError
 
 
 def available_cores() -> int:
@@ -27,6 +27,9 @@ def threads_for(num_threads: int | None) -> int:
     """The number of threads that `num_threads` asks for; None means all cores this process may use."""
     if num_threads is None:
         return available_cores()
+    if not hasattr(num_threads, "__index__"):
+        kind = type(num_threads).__name__
+        raise WrongTypeError(f"num_threads is {num_threads!r}, of the type {kind}; it must be a whole number or None")
     if num_threads < 1:
         raise UsageError(f"num_threads is {num_threads}; it must be at least 1, or None for all cores")
     return num_threads

@@ -52,7 +52,7 @@ def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_thr
 def decode_batch(decode: Callable[[Item], Result], batch: Iterable[Item], num_threads: int | None) -> list[Result]:
     """`decode` of each list of ids: by threads only if the lists are so long that it runs without the GIL."""
     lists = list(batch)
-    ids = sum(len(each) for each in lists if hasattr(each, "__len__"))
+    ids = sum(len(each) for each in lists if hasattr(each, "__len__") and getattr(each, "ndim", 1) != 0)
     return map_batch(decode, lists, num_threads if ids > LONG * len(lists) else 1)
 
 

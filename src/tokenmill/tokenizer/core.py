@@ -190,7 +190,7 @@ class Core:
 
     def decode(self, ids: Any, errors: str) -> str:
         """The text of `ids`."""
-        ids = self._listed(ids)
+        ids = self.listed(ids)
         left_out, _ = self.left_out(ids)
         if not self.vocabulary.byte_tokens or errors != "replace":
             return self.text_decoder.decode(ids, errors)[left_out:]
@@ -203,7 +203,7 @@ class Core:
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`."""
-        ids = self._listed(ids)
+        ids = self.listed(ids)
         data = self.text_decoder.decode_bytes(ids)  # raises for an id that is not there
         return data[self.left_out(ids)[0] :]
 
@@ -227,7 +227,14 @@ class Core:
         """The ids of the special tokens."""
         return frozenset(self.vocabulary.special_tokens.values())
 
-    def _listed(self, ids: Any) -> Any:
+    def without_special(self, ids: Any) -> list[int]:
+        """`ids` without those of special tokens."""
+        try:
+            return [id for id in self.listed(ids) if id not in self.special_ids]
+        except TypeError:  # no list, or a list of lists
+            raise WrongTypeError(f"ids are a list or an array of integers, not {ids!r:.40}") from None
+
+    def listed(self, ids: Any) -> Any:
         """`ids`, which decoding may go over twice. NumPy arrays of narrow integers become int64, which the kernel reads from memory."""
         if type(ids) is list:
             return ids

@@ -127,7 +127,7 @@ class LibraryCore(Core):
     # Decoding
 
     def decode(self, ids: Any, errors: str) -> str:
-        ids = [int(id) for id in self._listed(ids)]
+        ids = [int(id) for id in self.listed(ids)]
         self.decoder.decode_bytes(ids)  # raises for an id that is not there
         options = {"skip_special_tokens": False} if self.model.library == "tokenizers" else {}
         problem = f"{self.model.library} cannot decode these ids"
@@ -155,8 +155,8 @@ class LibraryStreamDecoder(StreamDecoder):
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several. Return the text that is complete now, which may be empty."""
-        ids = (ids,) if isinstance(ids, Integral) else ids  # type: ignore[assignment]
-        self._ids += [int(id) for id in ids if id not in self._left_out]  # type: ignore[union-attr]
+        taken = (ids,) if isinstance(ids, Integral) else self._core.listed(ids)
+        self._ids += [int(id) for id in taken if id not in self._left_out]
         end = len(self._ids)
         while end and self._ids[end - 1] in self._core.byte_ids:
             end -= 1

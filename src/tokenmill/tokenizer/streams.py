@@ -95,7 +95,7 @@ class StreamDecoder:
         """Take one id or several. Return the characters that are complete now, which may be none."""
         if type(ids) is int and self._plain and not (self._at_start or self._spaces):
             return self._decoder.decode(self._core.text_decoder.token(ids))
-        taken: tuple[int, ...] = (ids,) if isinstance(ids, numbers.Integral) else tuple(ids)  # type: ignore
+        taken: tuple[int, ...] = (ids,) if isinstance(ids, numbers.Integral) else tuple(self._core.listed(ids))  # type: ignore
         if self._left_out:
             taken = tuple(id for id in taken if id not in self._left_out)
         core = self._core

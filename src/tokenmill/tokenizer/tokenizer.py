@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
@@ -246,7 +246,7 @@ class Tokenizer:
 
     def decode(
         self,
-        ids: Sequence[int] | np.ndarray,
+        ids: Iterable[int],
         errors: str = "replace",
         *,
         skip_special_tokens: bool = False,
@@ -261,7 +261,7 @@ class Tokenizer:
         if unknown:
             refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
         if skip_special_tokens:
-            ids = [id for id in ids if id not in self._core.special_ids]
+            ids = self._core.without_special(ids)
         return self._core.decode(ids, errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -278,7 +278,7 @@ class Tokenizer:
 
     def decode_batch(
         self,
-        batch: Iterable[Sequence[int]],
+        batch: Iterable[Iterable[int]],
         *,
         errors: str = "replace",
         skip_special_tokens: bool = False,
@@ -288,11 +288,11 @@ class Tokenizer:
         decode: Callable = functools.partial(self.decode, errors=errors, skip_special_tokens=skip_special_tokens)
         return batches.decode_batch(decode, batch, num_threads)
 
-    def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
+    def decode_bytes_batch(self, batch: Iterable[Iterable[int]], *, num_threads: int | None = None) -> list[bytes]:
         """The bytes of each list of ids. Long batches use `num_threads` threads (None: all cores)."""
         return batches.decode_batch(self.decode_bytes, batch, num_threads)
 
-    def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
+    def decode_with_offsets(self, ids: Iterable[int]) -> tuple[str, list[int]]:
         """Return the text of `ids`, and for each token the index of the first character that contains one of its bytes.
 
         Raises UnicodeDecodeError if the bytes are not UTF-8.

@@ -24,7 +24,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerBase, PreTrainedToken
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils import PaddingStrategy, TensorType
 
-from ..errors import UnknownTokenError
+from ..errors import UnknownTokenError, UsageError
 from ..formats import read, to_hf, write
 from ..formats.huggingface import parse_tokenizer_json
 from ..formats.merges_txt import roles_of
@@ -219,6 +219,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
         batch, is_batch = _batch_of(text, text_pair, of.is_split_into_words)
         only_second = of.truncation_strategy == TruncationStrategy.ONLY_SECOND
+        sides = {of.padding_side or self.padding_side, self.truncation_side}
+        if not sides <= {"left", "right"} or min(of.max_length or 0, of.stride) < 0:
+            raise UsageError(
+                f"max_length {of.max_length}, stride {of.stride}, sides {sorted(sides)}: numbers are 0 or more, sides left or right"
+            )
         if batch is None or only_second or given.get("sanitize_control_tokens"):
             return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given)
 
@@ -347,7 +352,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
         core = self.tables.core
         if skip_special_tokens:
-            ids = [id for id in ids if id not in core.special_ids]
+            ids = core.without_special(ids)
         try:
             text = core.decode(ids, "replace")
         except UnknownTokenError:  # left out, as in transformers

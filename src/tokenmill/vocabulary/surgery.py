@@ -22,8 +22,22 @@ def of_ranks(ranks: Mapping[bytes, int], split: str, special_tokens: Mapping[str
     tokens = {id: token for token, id in ranks.items()}
     if min(tokens) < 0 or len(tokens) < len(ranks):
         raise UsageError("mergeable_ranks has a negative id, or one that two tokens share")
-    added = tuple(AddedToken(content, id) for content, id in special_tokens.items())
-    return Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,), added_tokens=added)
+    return with_special_ids(Vocabulary(tuple(map(tokens.get, range(max(tokens) + 1))), (split,)), special_tokens)
+
+
+def with_special_ids(vocabulary: Vocabulary, special_tokens: Mapping[str, int]) -> Vocabulary:
+    """The vocabulary with control tokens under the ids that a caller names, which are not those of ordinary tokens."""
+    known = {token.content: token.id for token in vocabulary.added_tokens}
+    for content, id in special_tokens.items():
+        if known.get(content, id) != id:
+            raise UsageError(f"the special token {content!r} has the id {known[content]}, not {id}")
+    new = [AddedToken(content, id) for content, id in special_tokens.items() if content not in known]
+    made = vocabulary.replace(added_tokens=(*vocabulary.added_tokens, *new))
+    for content, id in ((token.content, token.id) for token in new if token.id not in known.values()):
+        if vocabulary.token_bytes(id) not in (None, content.encode()):
+            text = vocabulary.token_bytes(id)
+            raise UsageError(f"the special token {content!r} cannot have the id {id}: it is that of the token {text!r}")
+    return made
 
 
 def all_ids(vocabulary: Vocabulary) -> set[int]:
