@@ -114,10 +114,8 @@ def by_falling_count(counts: np.ndarray, min_count: int) -> np.ndarray:
         raise InputError(
             "the corpus is empty: it has no pretoken to train on", *rare, ". Check that the sources contain text"
         )
-    raise InputError(
-        *("no pretoken is left to train on: ", least, f" is {min_count}, and the most frequent of {len(counts)} "),
-        *(f"pretokens occurs {int(counts.max())} times. Lower ", least),
-    )
+    most = f" is {min_count}, and the most frequent of {len(counts)} pretokens occurs {int(counts.max())} times. Lower "
+    raise InputError("no pretoken is left to train on: ", least, most, least)
 
 
 # The events and their numbers, as a Vocabulary has them; all tokens by id; the ids of the removed ones
