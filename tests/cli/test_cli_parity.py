@@ -78,7 +78,7 @@ def test_parity_by_ratios_with_window_and_global_merges(languages):
         (["--parity", "--language", "en=en.txt", "hi=hi.txt", "--ratio", "en=1", "hi=x"], "the ratio of hi is 'x'"),
         (["--parity", "--language", "en=en.txt", "hi=hi.txt", "--alpha", 3], "give that too"),
         (["en.txt", "--parity", "--language", "en=en.txt", "hi=hi.txt"], "takes its text from --language"),
-        (["--parity", "--refine", 0.9, "--language", "en=en.txt", "hi=hi.txt"], "neither refine nor superwords"),
+        (["--parity", "--refine", 0.9, "--language", "en=en.txt", "hi=hi.txt"], "neither --refine nor --superwords"),
         ([], "name the text to train on"),
     ],
 )
