@@ -22,6 +22,7 @@ import io
 import json
 import os
 import platform
+import resource
 import shutil
 import statistics
 import string
@@ -62,6 +63,7 @@ def main(run: Callable[[], dict | None], *jobs: Callable[..., dict]) -> None:
     if words := [word for word in sys.argv[1:] if word != "--quick"]:
         with contextlib.redirect_stdout(sys.stderr):
             result = {job.__name__: job for job in jobs}[words[0]](*words[1:])
+        result = {"peak_mib": peak_mib(), **result}
         print(
             json.dumps({key: round(value, 8) if isinstance(value, float) else value for key, value in result.items()})
         )
@@ -74,6 +76,17 @@ def main(run: Callable[[], dict | None], *jobs: Callable[..., dict]) -> None:
 
         if topic in TOPICS:
             print("\n".join(TOPICS[topic](results)))
+
+
+def peak_mib() -> float:
+    """The peak memory of this process, or of the largest one that it has started.
+
+    The `ru_maxrss` of a process begins with that of the process which starts it, so here it is read from /proc, where there is one.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with contextlib.suppress(OSError, StopIteration), open("/proc/self/status") as status:
+        own = int(next(line.split()[1] for line in status if line.startswith("VmHWM:")))
+    return round(max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024, 1)
 
 
 def command(*words: str) -> None:
@@ -95,7 +108,7 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with zstandard.open(SHARED / "corpus" / f"{name}.txt.zst", "rb") as packed:
-            if limit is None:  # in steps: the reported peak memory of a job is at least that of this process
+            if limit is None:
                 with open(path.with_suffix(".part"), "wb") as file:
                     shutil.copyfileobj(packed, file, 1 << 20)
                 path.with_suffix(".part").rename(path)
@@ -148,11 +161,13 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
     if status != 0:
         raise RuntimeError(f"{' '.join(arguments)} ended with status {status}")
     return {
+        "peak_mib": round(
+            usage.ru_maxrss / 1024, 1
+        ),  # at least that of this process; where it matters, the job tells its own
         **json.loads(output.strip().splitlines()[-1]),
         "wall": round(wall, 4),
         "cpu": round(usage.ru_utime + usage.ru_stime, 4),
         "system": round(usage.ru_stime, 4),
-        "peak_mib": round(usage.ru_maxrss / 1024, 1),
     }
 
 
@@ -165,7 +180,7 @@ def _started(arguments: list[str], src: Path, python: str) -> subprocess.Popen[s
 def peak_of_tree(arguments: list[str], python: str = sys.executable) -> float:
     """The peak memory in MiB of a job with all processes that it starts, on Linux: their PSS together, 50 times a second.
 
-    `peak_mib` of `run_job` is that of the largest process, and at least that of the process which starts the job.
+    `peak_mib` of `run_job` is that of the largest process.
     """
     process, peak = _started(arguments, ROOT / "src", python), 0
     while process.poll() is None:

@@ -11,6 +11,8 @@ import json
 import sys
 import time
 
+from .harness import peak_mib
+
 CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
@@ -120,5 +122,5 @@ if __name__ == "__main__":
     library, path, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
     start = time.perf_counter()
     check = globals()[library](path, size)
-    result = {"seconds": round(time.perf_counter() - start, 4)}
+    result = {"seconds": round(time.perf_counter() - start, 4), "peak_mib": peak_mib()}
     print(json.dumps(result | ({"check": check} if check else {})))
