@@ -36,8 +36,8 @@ def wrong() -> dict[str, str]:
         try:
             job = ["benchmarks.encode_jobs", library, "cl100k", "check", paths]
             check = run_job(job, python=python_of(library))["check"]
-        except RuntimeError as error:
-            check = str(error)
+        except RuntimeError:  # which names files of this machine
+            check = "it cannot load it"
         if check != expected:
             found[library] = check if " " in check else "its ids differ from tiktoken's"
             print(f"  {library}: {found[library]}", file=sys.stderr)

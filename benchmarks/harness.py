@@ -79,14 +79,10 @@ def main(run: Callable[[], dict | None], *jobs: Callable[..., dict]) -> None:
 
 
 def peak_mib() -> float:
-    """The peak memory of this process, or of the largest one that it has started.
+    """The peak memory of this process, or of the largest one that it has started."""
+    from tokenmill.kernels.machine import peak_memory
 
-    The `ru_maxrss` of a process begins with that of the process which starts it, so here it is read from /proc, where there is one.
-    """
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with contextlib.suppress(OSError, StopIteration), open("/proc/self/status") as status:
-        own = int(next(line.split()[1] for line in status if line.startswith("VmHWM:")))
-    return round(max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024, 1)
+    return round(max(peak_memory() / 1024, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024, 1)
 
 
 def command(*words: str) -> None:
@@ -161,9 +157,8 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
     if status != 0:
         raise RuntimeError(f"{' '.join(arguments)} ended with status {status}")
     return {
-        "peak_mib": round(
-            usage.ru_maxrss / 1024, 1
-        ),  # at least that of this process; where it matters, the job tells its own
+        # At least the peak of this process. A job may report its own.
+        "peak_mib": round(usage.ru_maxrss / 1024, 1),
         **json.loads(output.strip().splitlines()[-1]),
         "wall": round(wall, 4),
         "cpu": round(usage.ru_utime + usage.ru_stime, 4),
@@ -180,7 +175,7 @@ def _started(arguments: list[str], src: Path, python: str) -> subprocess.Popen[s
 def peak_of_tree(arguments: list[str], python: str = sys.executable) -> float:
     """The peak memory in MiB of a job with all processes that it starts, on Linux: their PSS together, 50 times a second.
 
-    `peak_mib` of `run_job` is that of the largest process.
+    `peak_mib` of `run_job` is that of the largest process only.
     """
     process, peak = _started(arguments, ROOT / "src", python), 0
     while process.poll() is None:

@@ -141,7 +141,7 @@ def _ids(line: str, where: str, n_vocab: int) -> list[int]:
 
 
 def _opened(path: Path | None) -> io.TextIOWrapper:
-    """The lines of a file, or of standard input. What is not UTF-8 is no id."""
+    """The lines of a file, or of standard input. Bytes that are not UTF-8 are not ids."""
     try:
         return io.TextIOWrapper(open(path, "rb") if path else sys.stdin.buffer, "utf-8-sig", "replace")
     except OSError as error:

@@ -44,7 +44,7 @@ ACCENTS = {
 }  # fmt: skip
 TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols without spaces around them
 SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", "!", "thinspace", "enspace", "\n", "~"])
-_MARKS = "′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³ⁿⁱₐ-ₜᵢⱼᵣᵤᵥ"  # after a letter, of which they are a part
+_MARKS = "′°∞\u0300-\u036f\u20d7₀-₉⁰-⁹¹²³ⁿⁱₐ-ₜᵢⱼᵣᵤᵥ"  # they belong to the letter before them
 OVER = "\x00"  # stands for \\over until its group ends
 
 _TOKEN = re.compile(r"\\sqrt +(?=\[)|\\[A-Za-z]+\*?|\\.|.", re.DOTALL)

@@ -132,7 +132,7 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
 def alone(output: StrPath | None) -> Iterator[None]:
     """Lock an output that appears after long work: a second process that writes it fails at its start, not at its end.
 
-    A device is not locked, and neither is a folder that stays where nothing can be written beside it.
+    A device is not locked. An existing folder is not locked either if nothing can be written beside it.
     """
     with contextlib.ExitStack() as lock:
         if output is not None and not is_device(output):

@@ -26,6 +26,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -294,6 +295,7 @@ def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.n
     return np.array(due, np.int64).reshape(-1, 4)
 
 
+@lru_cache(maxsize=1)  # a job calls it before it counts, and again to prune
 def plain_in_event_order(tok: Tokenizer) -> Tokenizer:
     """A plain tokenizer in event order, for removals by IoS. UsageError for any other tokenizer."""
     lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs

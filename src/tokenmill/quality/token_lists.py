@@ -129,11 +129,11 @@ def joins_words(vocabulary: Vocabulary) -> bool:
 
 
 # Why tokenizers are left out of figures by script.
-LEFT_OUT = "Tokenizers with superwords are left out, whose pretokens are runs of words, and WordPiece and Unigram, which have none."
+LEFT_OUT = "Tokenizers with superwords are left out: their pretokens are runs of words. So are WordPiece and Unigram, which have none."
 
 
 def with_words_as_pretokens(judged: Judgements) -> Judgements:
-    """The tokenizers whose figures by script can be compared: with pretokens, and without superwords. All, if there are none."""
+    """Return the tokenizers that have pretokens and no superwords: only their figures by script can be compared. All, if none has."""
     return {name: of for name, of in judged.items() if of.scripts.rows and not superwords_of(of.tok)} or judged
 
 

@@ -424,20 +424,15 @@ def _fewest(judged: Judgements, differences: Differences, alike: bool) -> Findin
     if not alike:
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
     unsure = not saved or interval is None or interval.low <= 1 <= interval.high
-    advice = (
-        "Compare on more documents: this text does not tell them apart."
-        if unsure
-        else f"Use {best} for text like this."
-    )
-    usage = judged[best].usage
-    if unknown := int(usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum()):
-        unsure, advice = (
-            True,
-            f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text.",
-        )
+    unknown = int(judged[best].usage.by_id[[*unknown_ids(judged[best].tok.vocabulary)]].sum())
+    advice = f"Use {best} for text like this."
+    if unknown:
+        advice = f"{best} uses its unknown token {plural(unknown, 'time')}: it cannot represent all of this text."
+    elif unsure:
+        advice = "Compare on more documents: this text does not tell them apart."
     return Finding(
         "density",
-        "look" if unsure or best != base else "good",
+        "look" if unsure or unknown or best != base else "good",
         statement + ".",
         "an interval that does not contain 0%, by bootstrap over documents",
         meaning,

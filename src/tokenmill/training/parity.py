@@ -229,11 +229,10 @@ def check_parity(
     if len(training) < 2:
         raise UsageError("parity-aware BPE needs two languages or more")
     if (development is None) == (parity.ratios is None):
-        raise UsageError(
-            *("parity-aware BPE needs either a development text of each language (", OptionName("development")),
-            *("; best the same text, translated) or ", OptionName("ratios"), ", the target bytes per token of each "),
-            "language; give one of them",
-        )
+        texts, ratios = OptionName("development"), OptionName("ratios")
+        needed = "parity-aware BPE needs either a development text of each language ("
+        target = ", the target bytes per token of each language; give one of them"
+        raise UsageError(needed, texts, "; best the same text, translated) or ", ratios, target)
     given, what = (parity.ratios, "ratio") if development is None else (development, "development text")
     for name in training:
         if name not in (given or {}):

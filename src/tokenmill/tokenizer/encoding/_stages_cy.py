@@ -418,7 +418,7 @@ class Stages:
 @cython.inline
 @cython.exceptval(check=False)
 def _is_long(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, end: cython.size_t) -> cython.bint:
-    """Whether a pretoken is not worth a look-up: a long one of a script without spaces hardly ever occurs twice."""
+    """Whether a pretoken is cut before it is looked up. Long pretokens of scripts without spaces rarely occur twice."""
     return end - start >= LONG and lacks_spaces(text + end)
 
 
