@@ -144,6 +144,9 @@ class Scanner:
         n: cython.Py_ssize_t = 0
         m: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        if length - start == 1:  # such as the line break between two control tokens
+            ends[0] = length
+            return 1
         if self.joined == cython.NULL:
             return self.scan_pretokens(text, start, length, ends, room)
         while n == 0 and at < length:
