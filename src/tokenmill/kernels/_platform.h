@@ -104,6 +104,7 @@ static inline uint64_t tm_fold(uint64_t a, uint64_t b) {
 #include <immintrin.h>
 #define TM_TARGET(names) __attribute__((target(names)))
 static inline int tm_has_sse41(void) { return __builtin_cpu_supports("sse4.1"); }
+static inline int tm_has_aes(void) { return __builtin_cpu_supports("aes"); }
 /* AVX2 with the bit instructions that came with it on every processor. */
 static inline int tm_has_avx2(void) {
     __builtin_cpu_init();

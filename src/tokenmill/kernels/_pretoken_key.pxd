@@ -15,3 +15,4 @@ cdef extern from "tokenmill/kernels/_pretoken_key.h" nogil:
     tm_key tm_key_of(const uint8_t* p, size_t n, const uint8_t* end, tm_seed seed)
     uint64_t tm_hash(tm_key key, tm_seed seed)
     uint64_t tm_random_hash(tm_key key, tm_seed seed)
+    void tm_random_hashes(const tm_key* keys, Py_ssize_t n, tm_seed seed, const void* slots, size_t size, uint64_t mask, uint64_t* hashes)

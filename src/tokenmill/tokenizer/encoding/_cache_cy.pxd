@@ -70,6 +70,5 @@ cdef class PretokenCache:
     # The ids of a pretoken if it is in the cache, otherwise 0; nothing is merged. `out` has room for 4 ids.
     cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
     cdef bint reserve(self, size_t n) noexcept nogil  # at least n slots; false if memory runs out
-    # Add a pretoken that is not in the cache. False if memory runs out.
-    cdef bint insert(self, const uint8_t* pretoken, size_t length, const uint8_t* end, const uint32_t* ids,
-                     Py_ssize_t count) noexcept nogil
+    # Add a token as a pretoken, unless it is in the cache. False if memory runs out.
+    cdef bint put_token(self, const uint8_t* token, size_t length, tm_key key, uint64_t hash, uint32_t id) noexcept nogil

@@ -21,8 +21,7 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringA
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free, tm_pages_free, tm_pages_grow, tm_pages_new
-from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_random_hashes, tm_seed
 from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, lacks_spaces
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, Merger, release
@@ -161,13 +160,11 @@ class PretokenCache:
                 after = text + (ends[i] & ~ADDED_END)
                 keys[i].lo = self.added[i]
                 keys[i].hi = ADDED_KEY
-                hashes[i] = 0
             else:
                 after = text + ends[i]
                 keys[i] = tm_key_of(pretoken, after - pretoken, limit, seed)
-                hashes[i] = tm_random_hash(keys[i], seed)
-                tm_prefetch_write(entries + (hashes[i] & mask))
             pretoken = after
+        tm_random_hashes(keys, n, seed, entries, cython.sizeof(Entry), mask, hashes)
         for i in range(n):
             entry = entries + (hashes[i] & mask)
             tail = entry.ids[3]
@@ -225,9 +222,9 @@ class PretokenCache:
             slots *= 2
         return slots == self.slots or _grow(self, slots)
 
-    def insert(self, pretoken, length, end, ids, count):
-        key: tm_key = tm_key_of(pretoken, length, end, self.seed)
-        return _put(self, pretoken, length, key, tm_random_hash(key, self.seed), ids, count)
+    def put_token(self, token, length, key, hash, id):
+        found: uint32_t[4]
+        return _probe(self, token, length, key, hash, found) > 0 or _put(self, token, length, key, hash, cython.address(id), 1)
 
 
 @cython.cfunc

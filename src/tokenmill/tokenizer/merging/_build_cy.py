@@ -15,15 +15,15 @@ import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
-from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
+from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.events._replay_cy import SHORT_REPLAY, EventTable, replay_memory
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pair_ranks import tm_pair_ranks_add_prefetch
-from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hashes
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, Entry, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
@@ -39,7 +39,6 @@ from cython.cimports.tokenmill.tokenizer.merging._prefixes_cy import find_prefix
 from ...events import event_table
 
 MOST_SEEDS = cython.declare(cython.Py_ssize_t, 1 << 16)  # tokens of the lowest ids, with room for others 8 MB of the cache
-GROUP = cython.declare(cython.Py_ssize_t, 64)  # tokens whose slots are fetched at once
 AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
 PASSED = cython.declare(uint8_t, 1)  # a merge of a list that was passed over
 UNBUILT = cython.declare(uint8_t, 2)  # one that was so because a part was not built
@@ -153,30 +152,32 @@ def _put_tokens(cache: PretokenCache, chosen: cython.p_char, blob: bytes, sizes:
     n: cython.Py_ssize_t = PyBytes_GET_SIZE(sizes) // 4
     first: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    id: uint32_t
+    k: cython.Py_ssize_t
     held: cython.size_t = 0
-    found: uint32_t[4]
+    keys: tm_key[BATCH]
+    hashes: uint64_t[BATCH]
     for i in range(n):
         held += size[i] != NO_ID
     if not cache.reserve(3 * held):
         raise MemoryError
-    for first in range(0, n, GROUP):
+    for first in range(0, n, BATCH):
         if chosen == cython.NULL and first & 0xFFF == 0:  # a cache that learns does so within an encode
             PyErr_CheckSignals()
-        for i in range(first, min(first + GROUP, n)):
+        k = 0
+        for i in range(first, min(first + BATCH, n)):
             if size[i] != NO_ID:
-                tm_prefetch_write(
-                    cache.entries + (tm_random_hash(tm_key_of(next, size[i], limit, cache.seed), cache.seed) & (cache.slots - 1))
-                )
+                keys[k] = tm_key_of(next, size[i], limit, cache.seed)
+                k += 1
                 next += size[i]
-        for i in range(first, min(first + GROUP, n)):
-            if size[i] == NO_ID:
-                continue
-            id = cython.cast(uint32_t, i)
-            if size[i] > 0 and (chosen == cython.NULL or chosen[i]) and cache.find(pretoken, size[i], limit, found) == 0:
-                if not cache.insert(pretoken, size[i], limit, cython.address(id), 1):
-                    raise MemoryError
-            pretoken += size[i]
+        tm_random_hashes(keys, k, cache.seed, cache.entries, cython.sizeof(Entry), cache.slots - 1, hashes)
+        k = 0
+        for i in range(first, min(first + BATCH, n)):
+            if size[i] != NO_ID:
+                if size[i] > 0 and (chosen == cython.NULL or chosen[i]):
+                    if not cache.put_token(pretoken, size[i], keys[k], hashes[k], cython.cast(uint32_t, i)):
+                        raise MemoryError
+                k += 1
+                pretoken += size[i]
     return 0
 
 
