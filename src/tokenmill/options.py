@@ -135,10 +135,22 @@ class Options:
     def _refuse_unused(self) -> None:
         """Raise UsageError for an option that was given and that the chosen path does not use."""
         for path, names in self._unused():
-            for field, value in values_of(self):
-                if field.name in names and value != field.default and (value or not field.many):
-                    name = OptionName(field.name, False if value is False else None)
-                    raise UsageError(name, " is not used by ", *path, ": leave it out")
+            refuse_given(self, *path, names=names)
+
+
+def refuse_given(options: Options | None, *path: Any, names: Collection[str] | None = None, **others: Any) -> None:
+    """Raise UsageError for an option that was given and that a path does not use.
+
+    names: of the options that it does not use; None for all. others: single options, given if they are neither None nor False.
+    """
+    given = {name: value for name, value in others.items() if value is not None and value is not False}
+    for field, value in values_of(options) if options is not None else ():
+        if (names is None or field.name in names) and value != field.default and (value or not field.many):
+            given[field.name] = value
+    for name, value in given.items():
+        raise UsageError(
+            OptionName(name, False if value is False else None), " is not used by ", *path, ": leave it out"
+        )
 
 
 def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Callable[Concatenate[A, P], R]]:

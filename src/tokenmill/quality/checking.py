@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import ConversionError, UsageError, suggests_options
 from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress, drawn
+from ..options import refuse_given
 from ..sources.blocks import ReadOptions
 from ..sources.documents import refuse_text
 from ..sources.find import OnSkip, Source, find_sources, report_skips
@@ -175,6 +176,8 @@ def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | Non
     for a source that does not exist.
     """
     read = read or ReadOptions()
+    if not sources:
+        refuse_given(read, "a command without text")
     on_skip = read.skipper(None)
     found = find_sources(sources, on_skip) if sources else []
     refuse_text(found, read)
