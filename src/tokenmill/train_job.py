@@ -133,17 +133,20 @@ class Train(Options, Parity):
         return CountOptions(memory_limit=self.memory_limit, read=self.read, binary=self.binary, weights=self.weights)
 
     @property
-    def counted_before(self) -> bool:
-        """Return whether the source is word counts."""
-        from .counting import WordCounts
+    def _languages(self) -> list[Any]:
+        """The texts of the languages, for training and development."""
+        return [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
 
-        return self.counts is not None or (len(self.sources) == 1 and WordCounts.is_saved(self.sources[0]))
+    @property
+    def counted_before(self) -> bool:
+        """Return whether the source is word counts, or with parity each text."""
+        texts = self._languages if self.parity else [self.sources]
+        return self.counts is not None or (bool(texts) and all(map(_is_counts, texts)))
 
     @property
     def everything_read(self) -> list[Any]:
         """The sources of every kind, by name or loaded."""
-        languages = [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
-        each = [[of] if isinstance(of, str | os.PathLike) else of for of in languages]
+        each = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
         return [*self.sources, *self.text, *itertools.chain(*(of for of in each if isinstance(of, Sequence)))]
 
     def folders(self) -> dict[int, Path]:
@@ -472,6 +475,15 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
     return options.trained(language=languages, parity=True)
+
+
+def _is_counts(text: Any) -> bool:
+    """Whether a text, or the only one of several, is word counts."""
+    from .counting import WordCounts
+
+    paths = [text] if isinstance(text, str | os.PathLike) else text
+    saved = isinstance(paths, Sequence) and len(paths) == 1 and WordCounts.is_saved(paths[0])
+    return saved or isinstance(text, WordCounts)
 
 
 def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:

@@ -103,6 +103,15 @@ def test_what_cannot_be_extended_names_options_of_the_command(tmp_path, more, me
         ("prune plain bad.jsonl --script=", "'' is not a Unicode script"),
         ("prune plain counts --unit line", "--unit is not used by word counts"),
         ("extend plain counts --vocab-size 300 --field x", "--field is not used by word counts"),
+        (
+            "train --parity --language a=counts b=counts --dev a=counts b=counts --vocab-size 300 --unit line",
+            "--unit is not",
+        ),
+        ("train --parity --language a=counts b=counts --ratio a=1 b=1 --vocab-size 300 --field x", "--field is not"),
+        (
+            "train --parity --language a=counts b=counts --ratio a=1 b=1 --vocab-size 300 --memory-limit 1GB",
+            "--memory-limit is",
+        ),
         ("train bad.jsonl --vocab-size 300 --special-token a", "'a' is spelt like an ordinary token"),
         ("train bad.jsonl --vocab-size 32,768", "Commas separate sizes, here 32 and 768; write one size without them"),
         ("train bad.jsonl --vocab-size 128,000", "Commas separate sizes, here 128 and 0; write one size without them"),
