@@ -285,3 +285,52 @@ def test_parquet_without_pyarrow_is_not_called_word_counts(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(errors.MissingExtraError, match=r"^reading Parquet needs the module 'pyarrow'"):
         tokenmill.train(tmp_path, 300)
+
+
+def test_constructors_and_options_name_the_argument_of_a_wrong_type():
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low lower lowest"], 258)
+    table = tokenmill.inspect(tok).tables[0]
+    wrong = {
+        "cache_bytes": [lambda: tokenmill.Tokenizer(tok.vocabulary, cache_bytes="a")],
+        "special_tokens": [
+            lambda: tokenmill.Train(300, special_tokens=3),
+            lambda: tokenmill.Splitter(special_tokens=[1]),
+        ],
+        "normalize": [lambda: tokenmill.Train(300, normalize=1.5)],
+        "ratios": [lambda: tokenmill.Train(300, ratios=[1])],
+        "weights": [lambda: tokenmill.CountOptions(weights="a=1"), lambda: tokenmill.CountOptions(weights={1: 2})],
+        "min_count": [lambda: tokenmill.CountOptions(min_count=None), lambda: tokenmill.Train(300, min_count=2**70)],
+        "vocab_size": [lambda: tokenmill.Train([]), lambda: tokenmill.Train(None)],
+        "max_document_bytes": [lambda: tokenmill.ReadOptions(max_document_bytes="a")],
+        "field": [lambda: tokenmill.ReadOptions(field=5)],
+        "memory_limit": [lambda: tokenmill.count_iterator(["low"], memory_limit=float("inf"))],
+        "num_threads": [lambda: tok.encode_batch(["low"], num_threads=2**70)],
+        "sources": [lambda: tokenmill.read_documents(5), lambda: tokenmill.count(b"a.txt")],
+        "text": [lambda: tokenmill.inspect(tok, text=b"x"), lambda: tokenmill.inspect(tok, text={1: 2})],
+        "errors": [lambda: tok.decode([108], errors=5)],
+        "id": [lambda: tok.vocabulary.token_bytes("a")],
+        "decode_only": [lambda: tokenmill.Vocabulary([b"a"], (), decode_only=[1])],
+        "top": [lambda: tokenmill.inspect(tok).to_html(top="a")],
+        "level": [lambda: table.to_markdown(level=None)],
+        "no column 'zzz'; there are": [lambda: table.column("zzz")],
+        "counts": [lambda: tokenmill.train_from_iterator(["low"], 258, counts={"low": 1})],
+    }
+    for name, calls in wrong.items():
+        for call in calls:
+            with pytest.raises(errors.UsageError, match=f"^{name}[ :]"):
+                call()
+    with pytest.raises(
+        errors.UnknownOptionError, match=r"Tokenizer\(\) has no option 'cache'. Did you mean 'cache_bytes'"
+    ):
+        tokenmill.Tokenizer(tok.vocabulary, cache=1)
+
+
+def test_a_comparison_at_other_thresholds_than_that_of_junk(tmp_path):
+    import tokenmill
+
+    (tmp_path / "a.txt").write_text("low lower lowest " * 9)
+    tok = tokenmill.train(tmp_path / "a.txt", 260)
+    for thresholds in ([0.5], ()):
+        assert tokenmill.compare([tok], tmp_path / "a.txt", thresholds=thresholds).to_html()

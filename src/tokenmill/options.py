@@ -15,13 +15,22 @@ import inspect
 import operator
 import os
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from .errors import UNIONS, OptionName, UsageError, in_words, refuse_unknown, refuse_wrong_types
+from .errors import (
+    FAILURES,
+    UNIONS,
+    OptionName,
+    TokenmillError,
+    UsageError,
+    WrongTypeError,
+    in_words,
+    refuse_unknown,
+    refuse_wrong_types,
+)
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
@@ -69,7 +78,11 @@ class Argument(Option):
 
 
 class Field(NamedTuple):
-    """One option. kinds: the types of its value, or of each value if there are many. default: MISSING if it is required."""
+    """One option.
+
+    kinds: the types of its value, or of each value if there are many. default: MISSING if it is required.
+    optional: whether None is a value.
+    """
 
     name: str
     option: Option
@@ -77,6 +90,7 @@ class Field(NamedTuple):
     choices: tuple[Any, ...]
     many: bool
     default: Any
+    optional: bool
 
 
 def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
@@ -110,11 +124,25 @@ def _field(name: str, option: Option, hint: Any, default: Any) -> Field:
         choices, kinds = get_args(kinds[0]), (str,)
     elif len(kinds) == 1 and get_origin(kinds[0]) in (list, Iterable, Sequence):
         many, kinds = True, get_args(kinds[0])
-    return Field(name, option, kinds, choices, many, default)
+    return Field(name, option, kinds, choices, many, default, type(None) in get_args(hint))
 
 
 class Options:
     """Base of the classes that define options. Raises UsageError for a value that is not allowed."""
+
+    def __init_subclass__(cls) -> None:
+        if check := vars(cls).get("__post_init__"):
+
+            @functools.wraps(check)
+            def call(self: Options) -> None:
+                try:
+                    check(self)
+                except FAILURES as error:
+                    if not isinstance(error, TokenmillError):
+                        refuse_wrong_types(vars(self), get_type_hints(cls, include_extras=True), {})
+                    raise
+
+            cls.__post_init__ = call  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         for field in fields_of(type(self)).values():
@@ -169,7 +197,6 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
         first = next(iter(given.parameters.values()))
         own = [each for each in inspect.signature(options).parameters.values() if each.name != first.name]
         signature = given.replace(parameters=[first, *own])
-        names = vars(sys.modules[options.__module__])
 
         @functools.wraps(function)
         def call(*args: Any, **keywords: Any) -> R:
@@ -181,9 +208,10 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
             subject = arguments.pop(first.name)
             try:
                 return function(subject, options(**arguments))  # type: ignore[call-arg]
-            except (TypeError, AttributeError, IndexError):
-                refuse_wrong_types({first.name: subject}, function.__annotations__, function.__globals__)
-                refuse_wrong_types(arguments, {each.name: each.annotation for each in own}, names)
+            except FAILURES as error:
+                if isinstance(error, WrongTypeError) or not isinstance(error, TokenmillError):
+                    refuse_wrong_types({first.name: subject}, function.__annotations__, function.__globals__)
+                    refuse_wrong_types(arguments, get_type_hints(options, include_extras=True), {})
                 raise
 
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -204,7 +232,8 @@ def values_of(options: Options) -> Iterator[tuple[Field, Any]]:
 
 def checked(field: Field, value: Any) -> Any:
     """`value`, as its type has it: a whole number for one of NumPy, a Path for text."""
-    if value is None or value is field.default or field.many or not CHECKED.issuperset(field.kinds):
+    optional = value is field.default or (value is None and field.optional)
+    if optional or field.many or not CHECKED.issuperset(field.kinds):
         return value
     name, option = OptionName(field.name), field.option
     if field.choices:
@@ -215,6 +244,8 @@ def checked(field: Field, value: Any) -> Any:
         return value
     if int in field.kinds and not isinstance(value, bool) and hasattr(value, "__index__"):
         value = operator.index(value)
+        if abs(value) >= 1 << 63:
+            raise UsageError(name, " must be below 2**63")
     elif str in field.kinds and isinstance(value, str):
         return value
     elif Path in field.kinds and isinstance(value, str | os.PathLike):
@@ -250,7 +281,7 @@ def whole_number(text: str | int) -> int:
     """
     try:
         return int(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
     size, rest = 0, 1

@@ -77,7 +77,7 @@ class Train(Options, Parity):
             object.__setattr__(self, name, by_name(getattr(self, name) or ()) or ())
         if self._makes_pieces:
             object.__setattr__(self, "alphabet", "characters")
-        given = self.vocab_size if isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
+        given = self.vocab_size if self.vocab_size and isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
         size_field = fields_of(Options)["vocab_size"]
         try:
             sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
@@ -194,6 +194,8 @@ class Train(Options, Parity):
             )
         if not self.sources and not self.parity and self.texts is None and self.counts is None:
             raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
+        if self.counts is not None and (self.sources or self.texts is not None or self.parity):
+            raise UsageError(OptionName("counts"), " takes the place of all text: give the one or the other")
         if self.superwords and self.counted_before and not self.text:
             text = OptionName("text", ...)
             raise UsageError(

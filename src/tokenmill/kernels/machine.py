@@ -30,7 +30,7 @@ def threads_for(num_threads: int | None) -> int:
     if not hasattr(num_threads, "__index__"):
         kind = type(num_threads).__name__
         raise WrongTypeError(f"num_threads is {num_threads!r}, of the type {kind}; it must be a whole number or None")
-    if num_threads < 1:
+    if not 1 <= num_threads < 1 << 31:
         raise UsageError(f"num_threads is {num_threads}; it must be at least 1, or None for all cores")
     return num_threads
 

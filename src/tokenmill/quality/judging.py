@@ -204,7 +204,9 @@ def compare(
             charts=charts_of(judged, figures),
             provenance=provenance_of(named, domains),
         )
-        comparison.tiles = [_tile(comparison.table(key), heading, len(named)) for key, heading in TILES]
+        shown = [(comparison.table(key), heading) for key, heading in TILES]
+        shown = [each for each in shown if each[1] in [column.name for column in each[0].columns]]
+        comparison.tiles = [_tile(table, heading, len(named)) for table, heading in shown]
         return comparison
 
 

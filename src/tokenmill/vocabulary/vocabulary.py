@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
-from ..errors import PatternError
+from ..errors import PatternError, checks_methods
 from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens, unpack_tokens
@@ -84,6 +84,7 @@ class Template(NamedTuple):
 NO_TEMPLATE = Template()
 
 
+@checks_methods
 class Vocabulary:
     """Token bytes by id, the rule that merges them, the split patterns and the added tokens. Immutable.
 
@@ -369,7 +370,7 @@ class Vocabulary:
 
 
 FIELDS = tuple(name for name in Vocabulary.__init__.__annotations__ if name != "return")
-_DEFAULTS = dict(zip(FIELDS[2:], Vocabulary.__init__.__defaults__ or (), strict=True))
+_DEFAULTS = dict(zip(FIELDS[2:], Vocabulary.__init__.__wrapped__.__defaults__, strict=True))  # type: ignore[attr-defined]
 _SETTINGS = frozenset(FIELDS) - {"tokens", "order", "events", "superwords"}
 del _DEFAULTS["events"], _DEFAULTS["superwords"]
 
