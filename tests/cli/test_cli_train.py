@@ -393,6 +393,12 @@ def test_held_out_text_that_cannot_be_read_is_an_error_before_training(name, fro
     assert not (tmp_path / "tok").exists()
 
 
+def test_held_out_text_without_a_byte_has_no_bytes_per_token(corpus, tmp_path):
+    (tmp_path / "empty.txt").touch()
+    result = run("train", corpus, "--vocab-size", 300, "--held-out", tmp_path / "empty.txt", "-o", tmp_path / "tok")
+    assert result.returncode == 2 and "tok is saved, but" in result.stderr and "the text is empty" in result.stderr
+
+
 def test_held_out_text_that_is_damaged_at_its_end_says_that_the_tokenizer_is_saved(corpus, tmp_path):
     held_out = tmp_path / "en.txt"
     held_out.write_bytes(b"low lower\n" * 200_000 + b"\xff")

@@ -142,6 +142,9 @@ def test_what_cannot_work_is_said_before_the_text_is_read(tokenizers_of_all_kind
         ("compare plain picky --on counts --unit line", "--unit is not used by word counts"),
         ("verify ids.bin --drop-unknown", "--drop-unknown is not used by verifying without --tokenizer"),
         ("verify ids.bin --dtype uint16 --num-threads 2", "--num-threads is not used by verifying without sources"),
+        ("clean wikipedia a.txt -o out --unit line", "--unit is not used by cleaning wikipedia"),
+        ("check plain --against plain --fuzz 99999999999999999999", "--fuzz must be below 2**63"),
+        ("count a.txt -o out --num-threads 65537", "--num-threads is 65537; it must be at most 65536"),
         ("decode ids.txt --tokenizer plain --any-tokenizer", "--any-tokenizer is not used by decoding lines of ids"),
     ],
 )

@@ -17,6 +17,8 @@ else:
 
 from ..errors import UsageError, WrongTypeError
 
+MOST_THREADS = 1 << 16
+
 
 def available_cores() -> int:
     """Return the number of processors that this process may use."""
@@ -30,8 +32,8 @@ def threads_for(num_threads: int | None) -> int:
     if not hasattr(num_threads, "__index__"):
         kind = type(num_threads).__name__
         raise WrongTypeError(f"num_threads is {num_threads!r}, of the type {kind}; it must be a whole number or None")
-    if not 1 <= num_threads < 1 << 31:
-        raise UsageError(f"num_threads is {num_threads}; it must be at least 1, or None for all cores")
+    if not 1 <= num_threads <= MOST_THREADS:
+        raise UsageError(f"num_threads is {num_threads}; it must be from 1 to {MOST_THREADS:,}, or None for all cores")
     return num_threads
 
 

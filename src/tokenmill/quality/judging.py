@@ -368,6 +368,7 @@ def measure_sizes(
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):
         usage = text.usage(tok, progress)
+        text.refuse_empty(usage.bytes)
         density = ratio(usage.bytes, usage.tokens)
         gain = doubling = None
         if rows and density and rows[-1][2]:
