@@ -70,7 +70,7 @@ def _warn_once(pattern: str, what: str) -> None:
         from .syntax import shown
 
         WARNED.add(pattern)
-        warnings.warn(f"the split pattern {shown(pattern)} {what}", stacklevel=3)
+        warnings.warn(f"the split pattern {shown(pattern)} {what}", stacklevel=4)
 
 
 def _ends(scanner: Scanner, data: bytes | memoryview) -> array[int]:
