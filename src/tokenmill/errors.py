@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 R = TypeVar("R")
 FAILURES = (TypeError, AttributeError, LookupError, ValueError, OverflowError)  # after which types are looked at
+_SCALARS = {text: eval(text) for text in ("bool", "int", "int | None", "float", "float | None")}
 UNIONS = (Union, UnionType)  # the origins of a type that is one of several
 
 
@@ -198,7 +199,8 @@ def checks_methods(cls: type[R]) -> type[R]:
 def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
 
-    Where the function fails because an argument is not of its type, that is a UsageError that names the argument.
+    Where the function fails because an argument is not of its type, that is a UsageError that names the argument. Numbers and
+    flags that are given by name are checked before: many values would do for a flag.
 
     >>> @suggests_options
     ... def load(path, *, split=None): ...
@@ -209,9 +211,12 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     takes_any = code.co_flags & 0x08  # **keywords, which it checks itself
+    scalars = {name: _SCALARS[text] for name, text in function.__annotations__.items() if text in _SCALARS}
 
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
+        for name in scalars.keys() & options.keys():
+            refuse_wrong_types({name: options[name]}, scalars, {})
         try:
             return function(*args, **options)
         except TokenmillError:
@@ -300,5 +305,9 @@ def _fits(value: Any, hint: Any) -> bool:
         return False
     if isinstance(value, Mapping) and len(inner) == 2:
         return all(_fits(key, inner[0]) and _fits(each, inner[1]) for key, each in value.items())
-    within = isinstance(value, list | tuple | set | frozenset | dict | str | bytes) and len(inner) == 1
+    within = (
+        isinstance(value, list | tuple | set | frozenset | dict | str | bytes)
+        and len(inner) == 1
+        and inner[0] is not Any
+    )
     return not within or all(_fits(each, inner[0]) for each in value)

@@ -34,6 +34,7 @@ from .errors import (
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
+_hints_of: Callable[[Any], dict[str, Any]] = functools.cache(functools.partial(get_type_hints, include_extras=True))
 A = TypeVar("A")
 G = TypeVar("G")
 P = ParamSpec("P")
@@ -101,7 +102,7 @@ def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
 @functools.cache
 def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     fields: dict[str, Field | type[Options]] = {}
-    for name, hint in get_type_hints(definition, include_extras=True).items():
+    for name, hint in _hints_of(definition).items():
         if isinstance(hint, type) and issubclass(hint, Options):
             fields[name] = hint
             continue
@@ -139,16 +140,19 @@ class Options:
                     check(self)
                 except FAILURES as error:
                     if not isinstance(error, TokenmillError):
-                        refuse_wrong_types(vars(self), get_type_hints(cls, include_extras=True), {})
+                        refuse_wrong_types(vars(self), _hints_of(cls), {})
                     raise
 
             cls.__post_init__ = call  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
-        for field in fields_of(type(self)).values():
+        fields = fields_of(type(self))
+        for field in fields.values():
             if isinstance(field, Field):
                 object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
-        for field in fields_of(type(self)).values():
+        others = {name: value for name, value in vars(self).items() if not isinstance(fields.get(name), Field)}
+        refuse_wrong_types(others, _hints_of(type(self)), {})
+        for field in fields.values():
             if not isinstance(field, Field) or not field.option.only or getattr(self, field.name) == field.default:
                 continue
             other, value = field.option.only
@@ -211,7 +215,7 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
             except FAILURES as error:
                 if isinstance(error, WrongTypeError) or not isinstance(error, TokenmillError):
                     refuse_wrong_types({first.name: subject}, function.__annotations__, function.__globals__)
-                    refuse_wrong_types(arguments, get_type_hints(options, include_extras=True), {})
+                    refuse_wrong_types(arguments, _hints_of(options), {})
                 raise
 
         call.__signature__ = signature  # type: ignore[attr-defined]

@@ -53,7 +53,7 @@ class Train(Options, Parity):
     output: Annotated[Path | None, Option("The folder to write; for sentencepiece, the .model file.", "-o", "--output", needed=True)] = None
     vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)  # type: ignore[assignment]
     sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.", unless="language")] = ()
-    texts: Iterable[str | bytes] | None = None  # documents, in place of sources
+    texts: Iterable[Any] | None = None  # documents, in place of sources
     counts: object = None  # WordCounts, in place of sources
     split: Split = ()
     target: Annotated[Literal["tiktoken", "transformers", "llama.cpp", "sentencepiece"] | None, Option("The program that will load the result, checked before training: tiktoken, transformers, llama.cpp or sentencepiece (trains a .model).", "--for", section=TRAINING)] = None

@@ -12,7 +12,6 @@ import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,7 +146,7 @@ def check(
     True
     """
     expect_tokenizers(tokenizer, other)
-    if not isinstance(fuzz, Integral) or fuzz < 0:
+    if fuzz < 0:
         raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
     if isinstance(texts, str):
         raise UsageError("texts is one string; give a list of texts, such as [text]")
