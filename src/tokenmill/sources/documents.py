@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ..errors import InputError, OptionName, UsageError, plural, refuse_wrong_types
+from ..errors import InputError, OptionName, UsageError, plural, refuse_wrong_types, suggests_options
 from .blocks import MAX_DOCUMENT_BYTES, Binary, Block, BlockSource, Cut, Document, ReadOptions, Span, StreamSource
 from .dumps import DUMPS, DumpSource
 from .find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, shown, size_of, suffix_of
@@ -201,6 +201,7 @@ def parts_of(
         yield chosen
 
 
+@suggests_options
 def read_documents(
     sources: str | os.PathLike | Iterable[str | os.PathLike],
     *,
