@@ -324,7 +324,6 @@ def test_constructors_and_options_name_the_argument_of_a_wrong_type():
         r"read_documents\(\) has no option 'units'. Did you mean 'unit'": [
             lambda: tokenmill.read_documents("a", units="line")
         ],
-        "decode_only": [lambda: tokenmill.Vocabulary([b"a"], (), decode_only=[1])],
         "top": [lambda: tokenmill.inspect(tok).to_html(top="a")],
         "level": [lambda: table.to_markdown(level=None)],
         "no column 'zzz'; there are": [lambda: table.column("zzz")],

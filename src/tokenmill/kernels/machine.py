@@ -33,7 +33,9 @@ def threads_for(num_threads: int | None) -> int:
         kind = type(num_threads).__name__
         raise WrongTypeError(f"num_threads is {num_threads!r}, of the type {kind}; it must be a whole number or None")
     if not 1 <= num_threads <= MOST_THREADS:
-        raise UsageError(f"num_threads is {num_threads}; it must be from 1 to {MOST_THREADS:,}, or None for all cores")
+        raise UsageError(
+            f"num_threads is {num_threads}; it must be at least 1, at most {MOST_THREADS:,}, or None for all cores"
+        )
     return num_threads
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
-from ..errors import PatternError, checks_methods
+from ..errors import PatternError, suggests_options
 from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens, unpack_tokens
@@ -84,7 +84,6 @@ class Template(NamedTuple):
 NO_TEMPLATE = Template()
 
 
-@checks_methods
 class Vocabulary:
     """Token bytes by id, the rule that merges them, the split patterns and the added tokens. Immutable.
 
@@ -302,6 +301,7 @@ class Vocabulary:
         added = {t.id: of_bytes.get(t.id, t.content.replace(mark or " ", " ").encode()) for t in self.added_tokens}
         return dict(self.decode_only) | added
 
+    @suggests_options
     def token_bytes(self, id: int) -> bytes | None:
         """The bytes of `id`, added tokens included, or None for an unused id."""
         if id in self.bytes_apart:
@@ -370,7 +370,7 @@ class Vocabulary:
 
 
 FIELDS = tuple(name for name in Vocabulary.__init__.__annotations__ if name != "return")
-_DEFAULTS = dict(zip(FIELDS[2:], Vocabulary.__init__.__wrapped__.__defaults__, strict=True))  # type: ignore[attr-defined]
+_DEFAULTS = dict(zip(FIELDS[2:], Vocabulary.__init__.__defaults__ or (), strict=True))
 _SETTINGS = frozenset(FIELDS) - {"tokens", "order", "events", "superwords"}
 del _DEFAULTS["events"], _DEFAULTS["superwords"]
 
