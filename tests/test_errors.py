@@ -104,9 +104,9 @@ def test_wrong_types_give_our_errors(tmp_path):
         tok.truncate("low", "2")
     with pytest.raises(errors.UsageError, match=r"vocab_size is '300'; it must be a whole number"):
         tokenmill.train(tmp_path / "a.txt", vocab_size="300")
-    with pytest.raises(errors.UsageError, match=r"min_uses is '2'; give a number of uses"):
+    with pytest.raises(errors.UsageError, match="min_uses is '2', of the type str; it must be a whole number"):
         tokenmill.shrink(tok, text=tmp_path / "a.txt", min_uses="2")
-    with pytest.raises(errors.UsageError, match=r"fuzz is '5'; give the number of texts"):
+    with pytest.raises(errors.UsageError, match="fuzz is '5', of the type str; it must be a whole number"):
         tokenmill.check(tok, tok, fuzz="5")
     with pytest.raises(errors.UsageError, match=r"options is \{\}; give tokenmill.InspectionOptions"):
         tokenmill.inspect(tok, options={})
@@ -285,3 +285,64 @@ def test_parquet_without_pyarrow_is_not_called_word_counts(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(errors.MissingExtraError, match=r"^reading Parquet needs the module 'pyarrow'"):
         tokenmill.train(tmp_path, 300)
+
+
+def test_constructors_and_options_name_the_argument_of_a_wrong_type():
+    import tokenmill
+
+    tok = tokenmill.train_from_iterator(["low lower lowest"], 258)
+    table = tokenmill.inspect(tok).tables[0]
+    wrong = {
+        "cache_bytes": [
+            lambda value=value: tokenmill.Tokenizer(tok.vocabulary, cache_bytes=value) for value in ("a", 0.5)
+        ],
+        "overwrite": [lambda: tok.save("tok", overwrite="no")],
+        "download": [lambda: tokenmill.load("gpt2", download="no")],
+        "checkpoint_every": [lambda: tokenmill.JobOptions(checkpoint_every="a")],
+        "thresholds": [lambda: tokenmill.InspectionOptions(thresholds=0.5)],
+        "options": [lambda: tokenmill.Encode(tokenizer=tok, options={})],
+        "special_tokens": [
+            lambda: tokenmill.Train(300, special_tokens=3),
+            lambda: tokenmill.Splitter(special_tokens=[1]),
+        ],
+        "normalize": [lambda: tokenmill.Train(300, normalize=1.5)],
+        "ratios": [lambda: tokenmill.Train(300, ratios=[1])],
+        "weights": [lambda: tokenmill.CountOptions(weights="a=1"), lambda: tokenmill.CountOptions(weights={1: 2})],
+        "min_count": [lambda: tokenmill.CountOptions(min_count=None), lambda: tokenmill.Train(300, min_count=2**70)],
+        "vocab_size": [lambda: tokenmill.Train([]), lambda: tokenmill.Train(None)],
+        "max_document_bytes": [
+            lambda value=value: tokenmill.ReadOptions(max_document_bytes=value) for value in ("a", 1.5)
+        ],
+        "field": [lambda: tokenmill.ReadOptions(field=5)],
+        "memory_limit": [lambda: tokenmill.count_iterator(["low"], memory_limit=float("inf"))],
+        "num_threads": [lambda value=value: tok.encode_batch(["low"], num_threads=value) for value in (2**70, True)],
+        "sources": [lambda: tokenmill.read_documents(5), lambda: tokenmill.count(b"a.txt")],
+        "text": [lambda: tokenmill.inspect(tok, text=b"x"), lambda: tokenmill.inspect(tok, text={1: 2})],
+        "errors": [lambda: tok.decode([108], errors=5)],
+        "id": [lambda: tok.vocabulary.token_bytes("a")],
+        "joins has 1 bytes; give 8,192": [lambda: tokenmill.Splitter("gpt2", joins=b"x")],
+        r"read_documents\(\) has no option 'units'. Did you mean 'unit'": [
+            lambda: tokenmill.read_documents("a", units="line")
+        ],
+        "top": [lambda: tokenmill.inspect(tok).to_html(top="a")],
+        "level": [lambda: table.to_markdown(level=None)],
+        "no column 'zzz'; there are": [lambda: table.column("zzz")],
+        "counts": [lambda: tokenmill.train_from_iterator(["low"], 258, counts={"low": 1})],
+    }
+    for name, calls in wrong.items():
+        for call in calls:
+            with pytest.raises(errors.UsageError, match=f"^{name}[ :,?']"):
+                call()
+    with pytest.raises(
+        errors.UnknownOptionError, match=r"Tokenizer\(\) has no option 'cache'. Did you mean 'cache_bytes'"
+    ):
+        tokenmill.Tokenizer(tok.vocabulary, cache=1)
+
+
+def test_a_comparison_at_other_thresholds_than_that_of_junk(tmp_path):
+    import tokenmill
+
+    (tmp_path / "a.txt").write_text("low lower lowest " * 9)
+    tok = tokenmill.train(tmp_path / "a.txt", 260)
+    for thresholds in ([0.5], ()):
+        assert tokenmill.compare([tok], tmp_path / "a.txt", thresholds=thresholds).to_html()

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 R = TypeVar("R")
+FAILURES = (TypeError, AttributeError, LookupError, ValueError, OverflowError)  # after which types are looked at
+_SCALARS = {text: eval(text) for text in ("bool", "int", "int | None", "float", "float | None")}
 UNIONS = (Union, UnionType)  # the origins of a type that is one of several
 
 
@@ -178,11 +180,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def checks_methods(cls: type[R]) -> type[R]:
-    """Decorate a public class: `suggests_options` for its public methods without **keywords, which are checked where they go."""
+    """Decorate a public class: `suggests_options` for its constructor, and for its public methods without **keywords, which
+    are checked where they go.
+    """
     for name, method in [*vars(cls).items()]:
         kind = type(method) if isinstance(method, classmethod | staticmethod) else None
         function = method.__func__ if kind else method
-        if name[0] != "_" and isinstance(function, FunctionType) and not function.__code__.co_flags & 0x08:
+        if (
+            (name[0] != "_" or name == "__init__")
+            and isinstance(function, FunctionType)
+            and not function.__code__.co_flags & 0x08
+        ):
             checked = suggests_options(function)
             setattr(cls, name, kind(checked) if kind else checked)
     return cls
@@ -191,7 +199,8 @@ def checks_methods(cls: type[R]) -> type[R]:
 def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
 
-    Where the function fails because an argument is not of its type, that is a UsageError that names the argument.
+    Where the function fails because an argument is not of its type, that is a UsageError that names the argument. Numbers and
+    flags that are given by name are checked before: many values would do for a flag.
 
     >>> @suggests_options
     ... def load(path, *, split=None): ...
@@ -202,17 +211,21 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     takes_any = code.co_flags & 0x08  # **keywords, which it checks itself
+    scalars = {name: _SCALARS[text] for name, text in function.__annotations__.items() if text in _SCALARS}
 
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
+        for name in scalars.keys() & options.keys():
+            refuse_wrong_types({name: options[name]}, scalars, {})
         try:
             return function(*args, **options)
         except TokenmillError:
             raise
-        except (TypeError, AttributeError, IndexError):
+        except FAILURES:
             if not takes_any:
-                refuse_unknown(function.__name__, options, [name for name in known if name not in ("self", "cls")])
-            given = dict(zip(known, args, strict=False)) | options
+                name = function.__qualname__.split(".")[0] if function.__name__ == "__init__" else function.__name__
+                refuse_unknown(name, options, [name for name in known if name not in ("self", "cls")])
+            given = dict(zip(known[: code.co_argcount], args, strict=False)) | options
             refuse_wrong_types(given, function.__annotations__, function.__globals__)
             raise
 
@@ -278,7 +291,7 @@ def in_words(hint: Any, several: bool = False) -> str:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value has a type; for lists and tuples also its elements. True for types that cannot be checked."""
+    """Return whether a value has a type; for lists, mappings and texts also their elements. True for types that cannot be checked."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in UNIONS:
         return any(_fits(value, each) for each in inner)
@@ -290,4 +303,11 @@ def _fits(value: Any, hint: Any) -> bool:
         return hasattr(value, "__index__") or (hint is float and isinstance(value, float))
     if not isinstance(value, origin or hint):
         return False
-    return not (isinstance(value, list | tuple) and len(inner) == 1) or all(_fits(each, inner[0]) for each in value)
+    if isinstance(value, Mapping) and len(inner) == 2:
+        return all(_fits(key, inner[0]) and _fits(each, inner[1]) for key, each in value.items())
+    within = (
+        isinstance(value, list | tuple | set | frozenset | dict | str | bytes)
+        and len(inner) == 1
+        and inner[0] is not Any
+    )
+    return not within or all(_fits(each, inner[0]) for each in value)

@@ -15,16 +15,26 @@ import inspect
 import operator
 import os
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from .errors import UNIONS, OptionName, UsageError, in_words, refuse_unknown, refuse_wrong_types
+from .errors import (
+    FAILURES,
+    UNIONS,
+    OptionName,
+    TokenmillError,
+    UsageError,
+    WrongTypeError,
+    in_words,
+    refuse_unknown,
+    refuse_wrong_types,
+)
 
 UNITS = "_KMGT"
 CHECKED = {int, float, str, bool, Path}
+_hints_of: Callable[[Any], dict[str, Any]] = functools.cache(functools.partial(get_type_hints, include_extras=True))
 A = TypeVar("A")
 G = TypeVar("G")
 P = ParamSpec("P")
@@ -69,7 +79,11 @@ class Argument(Option):
 
 
 class Field(NamedTuple):
-    """One option. kinds: the types of its value, or of each value if there are many. default: MISSING if it is required."""
+    """One option.
+
+    kinds: the types of its value, or of each value if there are many. default: MISSING if it is required.
+    optional: whether None is a value.
+    """
 
     name: str
     option: Option
@@ -77,6 +91,7 @@ class Field(NamedTuple):
     choices: tuple[Any, ...]
     many: bool
     default: Any
+    optional: bool
 
 
 def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
@@ -87,7 +102,7 @@ def fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
 @functools.cache
 def _fields_of(definition: Any) -> Mapping[str, Field | type[Options]]:
     fields: dict[str, Field | type[Options]] = {}
-    for name, hint in get_type_hints(definition, include_extras=True).items():
+    for name, hint in _hints_of(definition).items():
         if isinstance(hint, type) and issubclass(hint, Options):
             fields[name] = hint
             continue
@@ -110,17 +125,34 @@ def _field(name: str, option: Option, hint: Any, default: Any) -> Field:
         choices, kinds = get_args(kinds[0]), (str,)
     elif len(kinds) == 1 and get_origin(kinds[0]) in (list, Iterable, Sequence):
         many, kinds = True, get_args(kinds[0])
-    return Field(name, option, kinds, choices, many, default)
+    return Field(name, option, kinds, choices, many, default, type(None) in get_args(hint))
 
 
 class Options:
     """Base of the classes that define options. Raises UsageError for a value that is not allowed."""
 
+    def __init_subclass__(cls) -> None:
+        if check := vars(cls).get("__post_init__"):
+
+            @functools.wraps(check)
+            def call(self: Options) -> None:
+                try:
+                    check(self)
+                except FAILURES as error:
+                    if not isinstance(error, TokenmillError):
+                        refuse_wrong_types(vars(self), _hints_of(cls), {})
+                    raise
+
+            cls.__post_init__ = call  # type: ignore[method-assign]
+
     def __post_init__(self) -> None:
-        for field in fields_of(type(self)).values():
+        fields = fields_of(type(self))
+        for field in fields.values():
             if isinstance(field, Field):
                 object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
-        for field in fields_of(type(self)).values():
+        others = {name: value for name, value in vars(self).items() if not isinstance(fields.get(name), Field)}
+        refuse_wrong_types(others, _hints_of(type(self)), {})
+        for field in fields.values():
             if not isinstance(field, Field) or not field.option.only or getattr(self, field.name) == field.default:
                 continue
             other, value = field.option.only
@@ -135,10 +167,22 @@ class Options:
     def _refuse_unused(self) -> None:
         """Raise UsageError for an option that was given and that the chosen path does not use."""
         for path, names in self._unused():
-            for field, value in values_of(self):
-                if field.name in names and value != field.default and (value or not field.many):
-                    name = OptionName(field.name, False if value is False else None)
-                    raise UsageError(name, " is not used by ", *path, ": leave it out")
+            refuse_given(self, *path, names=names)
+
+
+def refuse_given(options: Options | None, *path: Any, names: Collection[str] | None = None, **others: Any) -> None:
+    """Raise UsageError for an option that was given and that a path does not use.
+
+    names: of the options that it does not use; None for all. others: single options, given if they are neither None nor False.
+    """
+    given = {name: value for name, value in others.items() if value is not None and value is not False}
+    for field, value in values_of(options) if options is not None else ():
+        if (names is None or field.name in names) and value != field.default and (value or not field.many):
+            given[field.name] = value
+    for name, value in given.items():
+        raise UsageError(
+            OptionName(name, False if value is False else None), " is not used by ", *path, ": leave it out"
+        )
 
 
 def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Callable[Concatenate[A, P], R]]:
@@ -157,7 +201,6 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
         first = next(iter(given.parameters.values()))
         own = [each for each in inspect.signature(options).parameters.values() if each.name != first.name]
         signature = given.replace(parameters=[first, *own])
-        names = vars(sys.modules[options.__module__])
 
         @functools.wraps(function)
         def call(*args: Any, **keywords: Any) -> R:
@@ -169,9 +212,10 @@ def takes_options(options: Callable[P, G]) -> Callable[[Callable[[A, G], R]], Ca
             subject = arguments.pop(first.name)
             try:
                 return function(subject, options(**arguments))  # type: ignore[call-arg]
-            except (TypeError, AttributeError, IndexError):
-                refuse_wrong_types({first.name: subject}, function.__annotations__, function.__globals__)
-                refuse_wrong_types(arguments, {each.name: each.annotation for each in own}, names)
+            except FAILURES as error:
+                if isinstance(error, WrongTypeError) or not isinstance(error, TokenmillError):
+                    refuse_wrong_types({first.name: subject}, function.__annotations__, function.__globals__)
+                    refuse_wrong_types(arguments, _hints_of(options), {})
                 raise
 
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -192,7 +236,8 @@ def values_of(options: Options) -> Iterator[tuple[Field, Any]]:
 
 def checked(field: Field, value: Any) -> Any:
     """`value`, as its type has it: a whole number for one of NumPy, a Path for text."""
-    if value is None or value is field.default or field.many or not CHECKED.issuperset(field.kinds):
+    optional = value is field.default or (value is None and field.optional)
+    if optional or field.many or not CHECKED.issuperset(field.kinds):
         return value
     name, option = OptionName(field.name), field.option
     if field.choices:
@@ -203,6 +248,8 @@ def checked(field: Field, value: Any) -> Any:
         return value
     if int in field.kinds and not isinstance(value, bool) and hasattr(value, "__index__"):
         value = operator.index(value)
+        if abs(value) >= 1 << 63:
+            raise UsageError(name, " must be below 2**63")
     elif str in field.kinds and isinstance(value, str):
         return value
     elif Path in field.kinds and isinstance(value, str | os.PathLike):
@@ -238,7 +285,7 @@ def whole_number(text: str | int) -> int:
     """
     try:
         return int(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper())
     size, rest = 0, 1

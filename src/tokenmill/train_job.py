@@ -53,7 +53,7 @@ class Train(Options, Parity):
     output: Annotated[Path | None, Option("The folder to write; for sentencepiece, the .model file.", "-o", "--output", needed=True)] = None
     vocab_size: Annotated[int | Sequence[int], Option("Number of ids, with bytes and special tokens; 32k is 32,000. Several, e.g. 16k,32k, come from one training.", metavar="N[,N...]", parse=_sizes)] = field(kw_only=False)  # type: ignore[assignment]
     sources: Annotated[Sources, Argument("Text: files, folders, globs, URLs, plain or compressed, -; or word counts.", unless="language")] = ()
-    texts: Iterable[str | bytes] | None = None  # documents, in place of sources
+    texts: Iterable[Any] | None = None  # documents, in place of sources
     counts: object = None  # WordCounts, in place of sources
     split: Split = ()
     target: Annotated[Literal["tiktoken", "transformers", "llama.cpp", "sentencepiece"] | None, Option("The program that will load the result, checked before training: tiktoken, transformers, llama.cpp or sentencepiece (trains a .model).", "--for", section=TRAINING)] = None
@@ -77,7 +77,7 @@ class Train(Options, Parity):
             object.__setattr__(self, name, by_name(getattr(self, name) or ()) or ())
         if self._makes_pieces:
             object.__setattr__(self, "alphabet", "characters")
-        given = self.vocab_size if isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
+        given = self.vocab_size if self.vocab_size and isinstance(self.vocab_size, tuple | list) else [self.vocab_size]
         size_field = fields_of(Options)["vocab_size"]
         try:
             sizes = tuple(sorted({checked(size_field, size) for size in given}))  # type: ignore[arg-type]
@@ -133,17 +133,20 @@ class Train(Options, Parity):
         return CountOptions(memory_limit=self.memory_limit, read=self.read, binary=self.binary, weights=self.weights)
 
     @property
-    def counted_before(self) -> bool:
-        """Return whether the source is word counts."""
-        from .counting import WordCounts
+    def _languages(self) -> list[Any]:
+        """The texts of the languages, for training and development."""
+        return [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
 
-        return self.counts is not None or (len(self.sources) == 1 and WordCounts.is_saved(self.sources[0]))
+    @property
+    def counted_before(self) -> bool:
+        """Return whether the source is word counts, or with parity each text."""
+        texts = self._languages if self.parity else [self.sources]
+        return self.counts is not None or (bool(texts) and all(map(_is_counts, texts)))
 
     @property
     def everything_read(self) -> list[Any]:
         """The sources of every kind, by name or loaded."""
-        languages = [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
-        each = [[of] if isinstance(of, str | os.PathLike) else of for of in languages]
+        each = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
         return [*self.sources, *self.text, *itertools.chain(*(of for of in each if isinstance(of, Sequence)))]
 
     def folders(self) -> dict[int, Path]:
@@ -191,6 +194,8 @@ class Train(Options, Parity):
             )
         if not self.sources and not self.parity and self.texts is None and self.counts is None:
             raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
+        if self.counts is not None and (self.sources or self.texts is not None or self.parity):
+            raise UsageError(OptionName("counts"), " takes the place of all text: give the one or the other")
         if self.superwords and self.counted_before and not self.text:
             text = OptionName("text", ...)
             raise UsageError(
@@ -472,6 +477,15 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
     return options.trained(language=languages, parity=True)
+
+
+def _is_counts(text: Any) -> bool:
+    """Whether a text, or the only one of several, is word counts."""
+    from .counting import WordCounts
+
+    paths = [text] if isinstance(text, str | os.PathLike) else text
+    saved = isinstance(paths, Sequence) and len(paths) == 1 and WordCounts.is_saved(paths[0])
+    return saved or isinstance(text, WordCounts)
 
 
 def memory_note(needed: int, free: int, resident: int = 0, stage: str = "training") -> str:

@@ -375,6 +375,39 @@ def test_several_sizes_on_held_out_text(corpus, tmp_path):
     assert "pass --force" in again.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "front", "options", "message"),
+    [
+        ("a.txt", b"low\0\1", (), "a.txt: looks binary"),
+        ("a.txt", b"low \xff lower", (), "a.txt: not UTF-8"),
+        ("a.gz", b"\x1f\x8b\x08\0", (), "a.gz: damaged or cut off"),
+        ("a.jsonl", b'{"text": "low"', (), "a.jsonl, line 1: not JSON"),
+        ("a.txt", b"low", ("--field", "x"), "a.txt has no fields"),
+    ],
+)
+def test_held_out_text_that_cannot_be_read_is_an_error_before_training(name, front, options, message, corpus, tmp_path):
+    held_out = tmp_path / name
+    held_out.write_bytes(front)
+    result = run("train", corpus, "--vocab-size", 300, "--held-out", held_out, *options, "-o", tmp_path / "tok")
+    assert result.returncode in (1, 2) and message in result.stderr, result.stderr
+    assert not (tmp_path / "tok").exists()
+
+
+def test_held_out_text_without_a_byte_has_no_bytes_per_token(corpus, tmp_path):
+    (tmp_path / "empty.txt").touch()
+    result = run("train", corpus, "--vocab-size", 300, "--held-out", tmp_path / "empty.txt", "-o", tmp_path / "tok")
+    assert result.returncode == 2 and "tok is saved, but" in result.stderr and "the text is empty" in result.stderr
+
+
+def test_held_out_text_that_is_damaged_at_its_end_says_that_the_tokenizer_is_saved(corpus, tmp_path):
+    held_out = tmp_path / "en.txt"
+    held_out.write_bytes(b"low lower\n" * 200_000 + b"\xff")
+    result = run("train", corpus, "--vocab-size", 300, "--held-out", f"en={held_out}", "-o", tmp_path / "tok")
+    assert result.returncode == 1 and "tok is saved, but" in result.stderr and "not UTF-8" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert tokenmill.load(tmp_path / "tok").n_vocab > 256
+
+
 def test_superwords_at_several_sizes_are_measured_on_text(corpus, tmp_path):
     options = ["--superwords", "superbpe", "--stage1-size", 270]
     result = run("train", corpus, "--vocab-size", "275,290", *options, "-o", tmp_path / "sizes", "--json")

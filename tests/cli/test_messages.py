@@ -103,6 +103,15 @@ def test_what_cannot_be_extended_names_options_of_the_command(tmp_path, more, me
         ("prune plain bad.jsonl --script=", "'' is not a Unicode script"),
         ("prune plain counts --unit line", "--unit is not used by word counts"),
         ("extend plain counts --vocab-size 300 --field x", "--field is not used by word counts"),
+        (
+            "train --parity --language a=counts b=counts --dev a=counts b=counts --vocab-size 300 --unit line",
+            "--unit is not",
+        ),
+        ("train --parity --language a=counts b=counts --ratio a=1 b=1 --vocab-size 300 --field x", "--field is not"),
+        (
+            "train --parity --language a=counts b=counts --ratio a=1 b=1 --vocab-size 300 --memory-limit 1GB",
+            "--memory-limit is",
+        ),
         ("train bad.jsonl --vocab-size 300 --special-token a", "'a' is spelt like an ordinary token"),
         ("train bad.jsonl --vocab-size 32,768", "Commas separate sizes, here 32 and 768; write one size without them"),
         ("train bad.jsonl --vocab-size 128,000", "Commas separate sizes, here 128 and 0; write one size without them"),
@@ -120,10 +129,38 @@ def test_what_cannot_work_is_said_before_the_text_is_read(tokenizers_of_all_kind
     assert not (tokenizers_of_all_kinds / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("check plain --against plain --field x", "--field is not used by a command without text"),
+        ("check plain --against plain --skip-damaged", "--skip-damaged is not used by a command without text"),
+        ("convert plain out --to merges --unit line", "--unit is not used by a command without text"),
+        ("inspect plain --unit line", "--unit is not used by an inspection without text"),
+        ("inspect plain --threshold 0.5", "--threshold is not used by an inspection without text"),
+        ("inspect plain --num-threads 2", "--num-threads is not used by an inspection without text"),
+        ("inspect plain counts --field x", "--field is not used by word counts"),
+        ("compare plain picky --on counts --unit line", "--unit is not used by word counts"),
+        ("verify ids.bin --drop-unknown", "--drop-unknown is not used by verifying without --tokenizer"),
+        ("verify ids.bin --dtype uint16 --num-threads 2", "--num-threads is not used by verifying without sources"),
+        ("clean wikipedia a.txt -o out --unit line", "--unit is not used by cleaning wikipedia"),
+        ("check plain --against plain --fuzz 99999999999999999999", "--fuzz must be below 2**63"),
+        ("count a.txt -o out --num-threads 65537", "--num-threads is 65537; it must be at most 65536"),
+        ("decode ids.txt --tokenizer plain --any-tokenizer", "--any-tokenizer is not used by decoding lines of ids"),
+    ],
+)
+def test_an_option_that_the_command_would_not_use_is_refused(tokenizers_of_all_kinds, monkeypatch, words, message):
+    monkeypatch.chdir(tokenizers_of_all_kinds)
+    result = CliRunner().invoke(app, words.split(" "))
+    assert result.exit_code == 2 and message in result.stderr.replace("\n", " "), result.output
+    assert not (tokenizers_of_all_kinds / "out").exists()
+
+
 @pytest.fixture(scope="module")
 def tokenizers_of_all_kinds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kinds")
     (folder / "a.txt").write_text("low lower lowest low")
+    (folder / "ids.bin").write_bytes(b"a\0b\0")
+    (folder / "ids.txt").write_text("97 98\n")
     (folder / "bad.jsonl").write_text('{"text": "low"}\n{\n')
     tokenmill.train(folder / "a.txt", 260).save(folder / "plain")
     tokenmill.train(folder / "a.txt", 260, refine=0.9).save(folder / "picky")

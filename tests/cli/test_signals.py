@@ -92,6 +92,17 @@ except KeyboardInterrupt:
 """
 
 
+def test_a_thread_pool_that_is_interrupted_logs_nothing():
+    """Python's pools log what ends a thread outside of its work."""
+    code = (
+        "import concurrent.futures.thread as pools, os, signal, tokenmill.cli; tokenmill.cli._clean_up_at_signals()\n"
+        "try: os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(9)\n"
+        "except KeyboardInterrupt: pools._worker(lambda: None, None, None, ())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=30)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("where", ["import", "callback", "finalizer"])
 def test_a_signal_comes_again_where_python_drops_its_exception(tmp_path, where):
     (tmp_path / "catches_all.py").write_text(

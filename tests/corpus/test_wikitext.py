@@ -329,6 +329,33 @@ def test_html(html, plain):
     assert "\n".join(s.text for s in html_to_text(html)) == plain
 
 
+@pytest.mark.parametrize(
+    ("wikitext", "lines"),
+    [
+        ("a:\n if ''x'' > 0 then\n   [[print|show]] x&nbsp;= {{frac|1|2}}\nb", "if x > 0 then\n  show x\u00a0= 1/2"),
+        (" Year  Winner\n 1990  Bern", "Year  Winner\n1990  Bern"),
+        (" e ::= t\n     + e\n\n", "e ::= t\n    + e"),
+    ],
+)
+def test_lines_that_begin_with_a_space_keep_their_columns(wikitext, lines):
+    assert Segment(lines, verbatim=True) in wikitext_to_text(wikitext)
+    assert all(not segment.verbatim for segment in wikitext_to_text(wikitext, keep_code=False))
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "expected"),
+    [
+        (" One stray space  before a line.\nMore.", "One stray space  before a line.\nMore."),
+        (" one verse\n another verse", "one verse\nanother verse"),
+        ("{{x}} is\n {{y}}  a\n * item", "is\na\n\n- item"),
+        ("<br> one<br>  two<br>  three", "one\ntwo\nthree"),
+        (" | name = x\n | age  = y", ""),
+    ],
+)
+def test_a_stray_space_before_a_line_changes_nothing(wikitext, expected):
+    assert text(wikitext) == expected
+
+
 def test_html_code_blocks():
     html = "<p>Run</p><pre><code>if x &lt; 1:\n    y  = '&amp;'\n</code></pre><p>now</p>"
     assert html_to_text(html) == [Segment("Run"), Segment("if x < 1:\n    y  = '&'", verbatim=True), Segment("now")]

@@ -77,7 +77,7 @@ ARENA, OFFSETS, NUMBERS = np.frombuffer(b"ab", np.uint8), np.array([0, 1, 2], np
         ({"arena": np.frombuffer(b"aa", np.uint8)}, "b'a' is there twice"),
         ({"split_patterns": "p"}, "split_patterns must be a tuple"),
         ({"documents": -1}, "documents must be"),
-        ({"total_bytes": 1.5}, "total_bytes must be"),
+        ({"total_bytes": 1.5}, "total_bytes is 1.5"),
     ],
 )
 def test_word_counts_that_are_wrong_cannot_be_made(change, message):

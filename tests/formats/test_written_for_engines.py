@@ -7,6 +7,7 @@ import pytest
 from test_files_of_engines import GPT2, SPM, gguf
 
 import tokenmill
+from tokenmill import formats
 from tokenmill.errors import ConversionError, FormatError, OutputError
 from tokenmill.vocabulary import Normalization
 
@@ -58,6 +59,42 @@ def test_a_gguf_without_merges(tmp_path, special_tokens):
     assert same(bytes_only, again) and again.vocabulary.special_tokens == bytes_only.vocabulary.special_tokens
     again.save(tmp_path / "twice.gguf", format="gguf")
     assert (tmp_path / "twice.gguf").read_bytes() == (tmp_path / "it.gguf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "templates",
+    [
+        "{{ é }}",
+        [{"name": "default", "template": "a"}, {"name": "tool", "template": "b"}],
+        [{"name": "x", "template": "c"}],
+    ],
+)
+def test_gguf_keeps_chat_templates(tmp_path, templates):
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2").vocabulary.replace(
+        config={"chat_template": templates}
+    )
+    assert formats.write(vocabulary, tmp_path / "it.gguf", "gguf") == []
+    assert formats.read(tmp_path / "it.gguf").config == {"chat_template": templates}
+    library = pytest.importorskip("gguf")
+    fields = library.GGUFReader(tmp_path / "it.gguf").fields
+    for each in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
+        name = "" if each["name"] == "default" else f".{each['name']}"
+        assert fields[f"tokenizer.chat_template{name}"].contents() == each["template"]
+
+
+def test_a_chat_template_that_is_not_text(tmp_path):
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2").vocabulary
+    formats.write(vocabulary.replace(config={"chat_template": "xyzzy"}), tmp_path / "it.gguf", "gguf")
+    (tmp_path / "it.gguf").write_bytes((tmp_path / "it.gguf").read_bytes().replace(b"xyzzy", b"xy\xffzy"))
+    with pytest.raises(FormatError, match=r"tokenizer\.chat_template.*is not Unicode text"):
+        formats.read(tmp_path / "it.gguf")
+
+
+def test_a_model_of_sentencepiece_has_no_chat_template(tmp_path):
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 300, target="sentencepiece").vocabulary
+    vocabulary = vocabulary.replace(config={"chat_template": "{{ x }}"})
+    notes = formats.write(vocabulary, tmp_path / "it.model", "sentencepiece")
+    assert notes == ["the chat template is not in the file"]
 
 
 def test_gguf_by_its_own_reader(tmp_path):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from token_file_examples import tokenizer
 
@@ -85,6 +86,26 @@ def test_a_changed_summary_of_datatrove(tok, sources, tmp_path):
     assert tokenmill.verify(path).checks
     summary.write_bytes(written[:70] + b"x" + written[71:])
     with pytest.raises(FormatError, match=r"t\.ds\.metadata: byte 70 and those after it are not those"):
+        tokenmill.verify(path)
+
+
+def test_a_flipped_byte_in_any_column_of_parquet(tok, sources, tmp_path):
+    """Of the ids, which the hashes cover, of the names of the documents, and of the names of the columns."""
+    path = tokenmill.encode_files(tok, sources[0], tmp_path / "t.parquet", format="parquet").path
+    written, table = path.read_bytes(), pq.read_table(path)
+    assert "checksums of the columns source and id" in tokenmill.verify(path).checks
+    noticed = 0
+    for place in range(4, len(written), 23):
+        path.write_bytes(written[:place] + bytes([written[place] ^ 4]) + written[place + 1 :])
+        try:
+            tokenmill.verify(path)
+        except FormatError:
+            noticed += 1
+        else:
+            assert pq.read_table(path).equals(table), place  # it is in the statistics of a page
+    assert noticed > len(written) // 46
+    path.write_bytes(written.replace(b"source", b"sourcf"))
+    with pytest.raises(FormatError, match=r"t\.parquet: its columns are not"):
         tokenmill.verify(path)
 
 

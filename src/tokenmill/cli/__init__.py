@@ -100,6 +100,8 @@ def _clean_up_at_signals() -> None:
                 _thread.start_new_thread(again, (number,))
                 return
             frame = frame.f_back
+        if "logging" in sys.modules:  # a thread whose pool is interrupted may log a traceback
+            sys.modules["logging"].disable()
         raise KeyboardInterrupt(number)
 
     def unraisable(lost: Any) -> None:

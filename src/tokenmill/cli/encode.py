@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..errors import InputError, OptionName, UnknownTokenError, UsageError, plural
+from ..errors import InputError, UnknownTokenError, plural
 from ..jobs.outputs import atomic_file, refuse_existing
 from ..jobs.work import Overwrite
 from ..jobs.working_folder import alone
-from ..options import Argument, Option
+from ..options import Argument, Option, refuse_given
 from ..token_files.job import Encode
 from ..token_files.settings import IdType, output_path
 from ..tokenizer import Tokenizer
@@ -25,8 +25,7 @@ from ._console import listed, progress_bar, report, resumable, say_long_document
 def encode(job: Encode, *, json: opt.Json = False) -> None:
     job.check()
     if job.chosen_format == "text":
-        if json:
-            raise UsageError(OptionName("json"), " is not used by encoding to lines of ids: leave it out")
+        refuse_given(None, "encoding to lines of ids", json=json)
         if not job.sources and sys.stdin.isatty():
             return _converse(job.opening.load(job.tokenizer), job.options.special)
         with listed() as skips:
@@ -89,9 +88,8 @@ def decode(
         documents: Iterable[Any]
         if source is not None and is_token_file(source):
             documents = load_tokens(source, tok=tok, any_tokenizer=any_tokenizer, dtype=dtype)
-        elif dtype is not None:
-            raise UsageError(OptionName("dtype"), " is not used by decoding lines of ids: leave it out")
         else:
+            refuse_given(None, "decoding lines of ids", dtype=dtype, any_tokenizer=any_tokenizer)
             lines = open_files.enter_context(_opened(source))
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
         out = open_files.enter_context(atomic_file(output, overwrite=overwrite)) if output else sys.stdout.buffer

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from ..errors import OptionName
 from ..jobs.work import Threads
-from ..options import Argument
+from ..options import Argument, refuse_given
 from ..token_files.joining import Join, named_files
 from ..token_files.settings import IdType
 from ..tokenizer.opening import EncoderOpening, TokenizerOption
@@ -39,6 +40,10 @@ def verify(
     """
     from ..token_files.verifying import verify as verify_file
 
+    if tokenizer is None:
+        refuse_given(opening, "verifying without ", OptionName("tokenizer", ...))
+    if not sources:
+        refuse_given(None, "verifying without sources", num_threads=num_threads)
     tok = opening.load(tokenizer) if tokenizer is not None else None
     for file in named_files([path]):
         with progress_bar() as progress:

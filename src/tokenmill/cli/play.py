@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..errors import OptionName, UsageError, printable
 from ..jobs.work import Overwrite
-from ..options import Argument, Option
+from ..options import Argument, Option, refuse_given
 from ..tokenizer import Tokenizer
 from ..tokenizer.opening import Opening
 from ._console import progress_bar, report, say
@@ -41,9 +41,8 @@ def play(
 
     tokenmill play my-tokenizer cl100k_base
     """
-    for name, used in (("port", port is not None), ("paths", paths)):
-        if used and export is not None:
-            raise UsageError(OptionName(name), " is not used by ", OptionName("export"), ": leave it out")
+    if export is not None:
+        refuse_given(None, OptionName("export"), port=port, paths=paths)
     if counts is not None and not tokenizers:
         raise UsageError(OptionName("counts"), " is not used without a tokenizer: name one")
     if export is not None:

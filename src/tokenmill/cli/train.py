@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
-from ..errors import OptionName, UsageError, plural
+from ..errors import OptionName, TokenmillError, UsageError, plural
 from ..jobs.outputs import atomic_file
 from ..jobs.progress import Progress
 from ..kernels.machine import peak_memory
@@ -41,7 +41,6 @@ def train(
     watch: Watch = False,
     json: opt.Json = False,
 ) -> None:
-    from ..sources.find import find_sources
     from ._tables import Forms
 
     outputs = [path for path in (html, log) if path is not None]
@@ -53,8 +52,10 @@ def train(
             OptionName("html"), " shows the sizes of ", size, ": give several, e.g. 16k,32k,64k, or ", other
         )
     forms = Forms(html=html, overwrite=job.overwrite)
-    for source in held_out:
-        find_sources(source)  # a missing file is an error before the long work
+    if held_out:
+        from ..quality.evaluation_text import EvaluationText
+
+        EvaluationText(held_out, read=job.read).read_fronts()
     if job.sources and not job.counted_before:
         say_long_documents(job.sources, job.read.unit)
     live = None
@@ -93,7 +94,11 @@ def train(
         rows |= shares_row(shares(counted.mixture), json)
     tables: dict[str, Any] = {}
     if compares and result.counts is not None:
-        tables = _show_sizes(job, result, held_out, forms, json)
+        try:
+            tables = _show_sizes(job, result, held_out, forms, json)
+        except TokenmillError as error:
+            error.args = f"{job.output} is saved, but its sizes could not be compared: ", *error.args
+            raise
     if result.languages:
         tables |= _show_languages(result.languages, job.ratios is None, json)
     report({**rows, **(tables if json else {})}, json)

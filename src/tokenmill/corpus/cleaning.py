@@ -26,7 +26,7 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
-from ..options import Argument, Option, Options
+from ..options import Argument, Option, Options, refuse_given
 from ..sources.blocks import INPUT, MAX_DOCUMENT_BYTES, Block, ReadOptions
 from ..sources.documents import Chosen, Place, blocks_of, refuse_text
 from ..sources.find import Skip, find_sources, report_skips, shown, size_of
@@ -63,6 +63,8 @@ def clean(
     """
     options, job = options or CleanOptions(), JobOptions.of(job, num_threads)
     check_kind(kind, options.format)
+    if KINDS[kind][0]:
+        refuse_given(options.read, f"cleaning {kind}, whose pages are the documents", names={"unit", "separator"})
     options = options.for_kind(kind)
     skipped: list[Skip] = []
     files = find_sources(sources, skipped.append if options.read.skip_damaged else None)

@@ -26,8 +26,8 @@ from .wikis import INTERLANGUAGE, REFERENCE_SECTIONS, wiki_of
 
 # Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
 # dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
-# template that a subscript or superscript follows, as in a formula.
-HELD, MARK, PIPE, EQUALS, GAP = "\x00", "\x01", "\x02", "\x03", "\x04"
+# template that a subscript or superscript follows, as in a formula; the space before a preformatted line.
+HELD, MARK, PIPE, EQUALS, GAP, INDENT = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
 
 VERBATIM = frozenset(["nowiki", "pre", "source", "syntaxhighlight", "math", "chem", "ce"])
@@ -85,6 +85,10 @@ _SWITCH = re.compile(r"__(?:(?:NO[A-Z]+|(?:FORCE)?TOC)__|(?<=\n__)\w{3,40}__(?=[
 _HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 _LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
 _TABLE_ROW = re.compile(r"\n[ \t]*\|[^\n]*")  # outside of a table
+# Lines that begin with a space are preformatted. A stray space is before one line, or before lines without columns.
+_SPACED = re.compile(rf"(?:\n (?=[ \t]*+[^\s|!*#:;<{MARK}{GAP}])[^\n]*+){{2,}}+")
+_COLUMNS = re.compile(r"\n  |\S {2,}+\S|\t")
+_INDENTED = re.compile(rf"(?:\n{INDENT}[^\n]*+)++")
 _HELD = re.compile(rf"{HELD}(\d+){HELD}")
 
 # Most marks are of references, after a word or a stop and before a space: nothing needs mending there.
@@ -139,9 +143,20 @@ class _Page:
 
     def text(self, wikitext: str) -> list[Segment]:
         text = "\n" + wikitext
-        for sentinel in (HELD, MARK, PIPE, EQUALS, GAP):
+        for sentinel in (HELD, MARK, PIPE, EQUALS, GAP, INDENT):
             text = text.replace(sentinel, "")
-        return self._segments(_mend(self._inline(self._brackets(self._set_aside(text)))))
+        text = self._brackets(self._set_aside(text))
+        if self._keep_code:
+            text = _SPACED.sub(
+                lambda run: run[0].replace("\n ", f"\n{INDENT}") if _COLUMNS.search(run[0]) else run[0], text
+            )
+        return self._segments(_INDENTED.sub(self._hold_lines, _mend(self._inline(text))))
+
+    def _hold_lines(self, run: re.Match) -> str:
+        """The placeholder for preformatted lines, whose markup is gone."""
+        lines = _HELD.sub(self._release, run[0]).replace(f"\n{INDENT}", "\n")
+        self._held.append((lines.strip("\n"), True))
+        return f"\n{HELD}{len(self._held) - 1}{HELD}\n"
 
     # The first pass: comments, and tags whose content is not wikitext.
 

@@ -25,6 +25,7 @@ from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, 
 from .sentencepiece_model import NormalizerSpec, scored_vocabulary
 
 MAGIC = b"GGUF"
+CHAT_TEMPLATE = "tokenizer.chat_template"  # of several, those that are not the default have a name after a dot
 _ARRAY, _STRING = 9, 8
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
@@ -136,7 +137,18 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     A byte-level vocabulary without a split pattern is one whose pattern tokenmill does not know; `notes` has its name.
     """
     values = _Reader(data, file).metadata()
+    vocabulary = _vocabulary_of(values, data, file)
+    templates = [
+        {"name": key[len(CHAT_TEMPLATE) + 1 :] or "default", "template": Json(value, file, key).expect(str)}
+        for key, value in values.items()
+        if key == CHAT_TEMPLATE or key.startswith(f"{CHAT_TEMPLATE}.")
+    ]
+    named = len(templates) > 1 or any(each["name"] != "default" for each in templates)
+    config = {"chat_template": templates if named else templates[0]["template"]} if templates else {}
+    return vocabulary.replace(config=config) if config else vocabulary
 
+
+def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary:
     place = "tokenizer.ggml"
     own = {key[len(place) + 1 :]: value for key, value in values.items() if key.startswith(f"{place}.")}
     root = Json(own, file, place)

@@ -17,7 +17,7 @@ from ..split.patterns import PATTERNS
 from ..split.spelling import canonical
 from ..vocabulary import Vocabulary
 from .byte_alphabet import to_text
-from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
+from .gguf import CHAT_TEMPLATE, ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
 from .merges_txt import roles_of
 from .pieces import MARK, NORMAL, piece_texts, texts_and_kinds
 from .rank_merges import merges_by_rank
@@ -60,8 +60,10 @@ def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, l
     values = [_value(f"tokenizer.ggml.{name}", kind, value) for name, (kind, value) in fields.items()]
     values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
     values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
-    if vocabulary.config.get("chat_template"):
-        values.append(_value("tokenizer.chat_template", _STRING, vocabulary.config["chat_template"]))
+    templates = vocabulary.config.get("chat_template") or []
+    for each in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
+        name = "" if each["name"] == "default" else f".{each['name']}"
+        values.append(_value(CHAT_TEMPLATE + name, _STRING, each["template"]))
     values.insert(0, _value("general.architecture", _STRING, "llama"))
     data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
     return data + bytes(-len(data) % _ALIGNMENT), notes

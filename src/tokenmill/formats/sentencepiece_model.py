@@ -239,7 +239,8 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)
     _set_normalizer(model, vocabulary)
-    return model.SerializeToString(deterministic=True), []
+    notes = ["the chat template is not in the file"] if vocabulary.config.get("chat_template") else []
+    return model.SerializeToString(deterministic=True), notes
 
 
 def _roles(vocabulary: Vocabulary, model: Any) -> dict[str, int]:

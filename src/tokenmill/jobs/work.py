@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from ..errors import UsageError
+from ..kernels.machine import MOST_THREADS
 from ..options import Option, Options
 from ..sources.find import OnSkip, Skip, Source, can_read_again
 from .outputs import refuse_folder
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=tuple[Any, ...])
 EXECUTION, OUTPUT = "Execution", "Output"  # headings in help texts
 # fmt: off
-Threads = Annotated[int | None, Option("Threads (clean: processes). [default: all cores]", min=1, section=EXECUTION)]
+Threads = Annotated[int | None, Option("Threads (clean: processes). [default: all cores]", min=1, max=MOST_THREADS, section=EXECUTION)]
 # fmt: on
 Overwrite = Annotated[bool, Option("Overwrite an output that exists.", "--force", section=OUTPUT)]
 

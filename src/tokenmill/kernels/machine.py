@@ -17,6 +17,8 @@ else:
 
 from ..errors import UsageError, WrongTypeError
 
+MOST_THREADS = 1 << 16
+
 
 def available_cores() -> int:
     """Return the number of processors that this process may use."""
@@ -27,11 +29,13 @@ def threads_for(num_threads: int | None) -> int:
     """The number of threads that `num_threads` asks for; None means all cores this process may use."""
     if num_threads is None:
         return available_cores()
-    if not hasattr(num_threads, "__index__"):
+    if isinstance(num_threads, bool) or not hasattr(num_threads, "__index__"):
         kind = type(num_threads).__name__
         raise WrongTypeError(f"num_threads is {num_threads!r}, of the type {kind}; it must be a whole number or None")
-    if num_threads < 1:
-        raise UsageError(f"num_threads is {num_threads}; it must be at least 1, or None for all cores")
+    if not 1 <= num_threads <= MOST_THREADS:
+        raise UsageError(
+            f"num_threads is {num_threads}; it must be at least 1, at most {MOST_THREADS:,}, or None for all cores"
+        )
     return num_threads
 
 

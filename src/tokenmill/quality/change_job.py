@@ -57,7 +57,7 @@ class Change(Options):
 
         if all(map(WordCounts.is_saved, self.sources)):
             path = "word counts" if self.sources else "a command without text"
-            yield (path,), {"unit", "separator", "field"}
+            yield (path,), {*fields_of(ReadOptions)}
 
     def _side_files(self) -> list[Path]:
         """The files that the job writes in addition to the tokenizer's own."""

@@ -12,7 +12,6 @@ import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from ..errors import ConversionError, UsageError, suggests_options
 from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress, drawn
+from ..options import refuse_given
 from ..sources.blocks import ReadOptions
 from ..sources.documents import refuse_text
 from ..sources.find import OnSkip, Source, find_sources, report_skips
@@ -146,7 +146,7 @@ def check(
     True
     """
     expect_tokenizers(tokenizer, other)
-    if not isinstance(fuzz, Integral) or fuzz < 0:
+    if fuzz < 0:
         raise UsageError(f"fuzz is {fuzz!r}; give the number of texts to generate, 0 or more")
     if isinstance(texts, str):
         raise UsageError("texts is one string; give a list of texts, such as [text]")
@@ -175,6 +175,8 @@ def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | Non
     for a source that does not exist.
     """
     read = read or ReadOptions()
+    if not sources:
+        refuse_given(read, "a command without text")
     on_skip = read.skipper(None)
     found = find_sources(sources, on_skip) if sources else []
     refuse_text(found, read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from array import array
 from collections import Counter
@@ -19,12 +20,12 @@ from ..counting.reading import stored_size
 from ..errors import UsageError, printable
 from ..jobs.progress import Meter, Progress
 from ..sources.blocks import ReadOptions
-from ..sources.documents import documents_of
-from ..sources.find import can_read_again, find_sources
+from ..sources.documents import documents_of, refuse_text
+from ..sources.find import can_read_again, find_sources, report_skips
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .documents import Sample, survey
+from .documents import Sample, survey, text_blocks
 from .metrics import ratio, scripts_table
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
@@ -138,6 +139,14 @@ class EvaluationText:
     def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
         """The word counts of all domains, split as `tok` splits, each pretoken apart."""
         return WordCounts.merge([text.counts for text in self._counted_for(tok, progress, apart=True)])
+
+    def read_fronts(self) -> None:
+        """Read the first block of each file, so that one that cannot be read is an error before long work."""
+        for source in self.sources.values():
+            files = [*filter(can_read_again, source)] if isinstance(source, list) else []
+            refuse_text(files, self.read)
+            for block in itertools.chain(*(itertools.islice(text_blocks([file], self.read), 1) for file in files)):
+                report_skips(block.skips, self.read.skipper(None))
 
     def refuse_empty(self, size: int) -> None:
         """Raise UsageError for a text without a token."""

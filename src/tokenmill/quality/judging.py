@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ..counting import WordCounts
 from ..errors import UsageError, plural, suggests_options
 from ..jobs.progress import Progress, drawn, part_of
-from ..options import Option, Options
+from ..options import Option, Options, refuse_given
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
@@ -96,7 +97,9 @@ def inspect(
     if not isinstance(options, InspectionOptions):
         raise UsageError(f"options is {options!r}; give tokenmill.InspectionOptions(...)")
     name = name or tokenizer_name(tok.name)
-    domains = None if text is None else EvaluationText(text, num_threads, options.read)
+    if text is None:
+        refuse_given(options, "an inspection without text", num_threads=num_threads)
+    domains = None if text is None else _domains(text, num_threads, options.read)
     with gc_paused(), drawn(progress) as show:
         tables = [metrics.overview_table(tok)]
         judged = usage = None
@@ -142,6 +145,13 @@ def inspect(
         return inspection
 
 
+def _domains(text: Text, num_threads: int | None, read: ReadOptions | None) -> EvaluationText:
+    domains = EvaluationText(text, num_threads, read)
+    if all(isinstance(source, WordCounts) for source in domains.sources.values()):
+        refuse_given(domains.read, "word counts")
+    return domains
+
+
 @suggests_options
 def compare(
     tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer],
@@ -170,7 +180,7 @@ def compare(
         named[free_name(tokenizer_name(tok.name), named)] = tok
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
-    domains = EvaluationText(text, num_threads, read)
+    domains = _domains(text, num_threads, read)
     with gc_paused(), drawn(progress) as show:
         judged, figures = {}, {}
         for number, (name, tok) in enumerate(named.items()):
@@ -194,7 +204,9 @@ def compare(
             charts=charts_of(judged, figures),
             provenance=provenance_of(named, domains),
         )
-        comparison.tiles = [_tile(comparison.table(key), heading, len(named)) for key, heading in TILES]
+        shown = [(comparison.table(key), heading) for key, heading in TILES]
+        shown = [each for each in shown if each[1] in [column.name for column in each[0].columns]]
+        comparison.tiles = [_tile(table, heading, len(named)) for table, heading in shown]
         return comparison
 
 
@@ -356,6 +368,7 @@ def measure_sizes(
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):
         usage = text.usage(tok, progress)
+        text.refuse_empty(usage.bytes)
         density = ratio(usage.bytes, usage.tokens)
         gain = doubling = None
         if rows and density and rows[-1][2]:

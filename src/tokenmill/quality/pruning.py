@@ -27,7 +27,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,7 +135,7 @@ def shrink(
     (24117, 281)
     """
     expect_tokenizers(tok)
-    if not isinstance(min_uses, Integral) or min_uses < 1:
+    if min_uses < 1:
         raise UsageError(f"min_uses is {min_uses!r}; give a number of uses, 1 or more")
     if text is None and not scripts:
         raise UsageError("give a text, scripts, or both to say which tokens to keep")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from ..counting import WordCounts
-from ..errors import UsageError, plural
+from ..errors import UsageError, checks_methods, plural
 from ..jobs.outputs import atomic_file
 from ..sources.find import can_read_again, is_url
 from ..tokenizer import Tokenizer
@@ -139,6 +139,7 @@ def _measured(name: str, source: Source) -> Measured:
     return Measured(name, len(source), nbytes, hash.hexdigest())
 
 
+@checks_methods
 @dataclass(eq=False, kw_only=True, repr=False)
 class Report:
     """A verdict, tables and charts.

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..errors import UsageError, checks_methods
+
 if TYPE_CHECKING:
     import pandas
 
@@ -84,6 +86,7 @@ class Figure:
 Cell = str | int | float | Token | Figure | None
 
 
+@checks_methods
 @dataclass(slots=True, repr=False)
 class Table:
     """Rows under named columns.
@@ -116,7 +119,10 @@ class Table:
 
     def column(self, name: str) -> list[Cell]:
         """The cells of one column, from top to bottom."""
-        place = [column.name for column in self.columns].index(name)
+        names = [column.name for column in self.columns]
+        if name not in names:
+            raise UsageError(f"no column {name!r}; there are {', '.join(names)}")
+        place = names.index(name)
         return [row[place] for row in self.rows]
 
     def pairs(self, key: str, value: str) -> dict[Cell, Cell]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ..errors import InputError, OptionName, UsageError, plural
+from ..errors import InputError, OptionName, UsageError, plural, refuse_wrong_types, suggests_options
 from .blocks import MAX_DOCUMENT_BYTES, Binary, Block, BlockSource, Cut, Document, ReadOptions, Span, StreamSource
 from .dumps import DUMPS, DumpSource
 from .find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, shown, size_of, suffix_of
@@ -201,6 +201,7 @@ def parts_of(
         yield chosen
 
 
+@suggests_options
 def read_documents(
     sources: str | os.PathLike | Iterable[str | os.PathLike],
     *,
@@ -221,6 +222,9 @@ def read_documents(
     Wikipedia pages are those of the main namespace that are not redirects, as wikitext; posts are HTML. `clean` makes
     plain text of both.
     """
+    refuse_wrong_types(
+        {"sources": sources}, read_documents.__annotations__, globals()
+    )  # now, not at the first document
     options = ReadOptions(unit, separator, field, max_document_bytes, skip_damaged)  # type: ignore[arg-type]
     return documents_of(sources, options, format=format, on_skip=on_skip)
 

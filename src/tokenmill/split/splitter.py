@@ -70,7 +70,7 @@ def _warn_once(pattern: str, what: str) -> None:
         from .syntax import shown
 
         WARNED.add(pattern)
-        warnings.warn(f"the split pattern {shown(pattern)} {what}", stacklevel=3)
+        warnings.warn(f"the split pattern {shown(pattern)} {what}", stacklevel=4)
 
 
 def _ends(scanner: Scanner, data: bytes | memoryview) -> array[int]:
@@ -135,6 +135,8 @@ class Splitter:
     ):
         if len(patterns) > MOST_PATTERNS:
             raise UsageError(f"there are {len(patterns)} split patterns; at most {MOST_PATTERNS} can be nested")
+        if joins is not None and len(joins) != 8192:
+            raise UsageError(f"joins has {len(joins):,} bytes; give 8,192, a bit for each pair of bytes")
         self.patterns = regular_expressions(patterns)
         self.special_tokens = tuple(special_tokens)
         self._special = [text.encode() for text in self.special_tokens]

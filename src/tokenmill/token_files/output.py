@@ -165,7 +165,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     with (
         open(part.folder / "names", "rb") as names,
         open_output(path) as file,
-        pq.ParquetWriter(file, schema, compression="zstd") as writer,
+        pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer,
     ):
         reader = NamesReader(names)
         for first, last in _row_groups(lengths):

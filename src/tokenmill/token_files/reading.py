@@ -7,6 +7,7 @@ import operator
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
@@ -251,21 +252,30 @@ def _check_offsets(path: Path, ids: np.ndarray, offsets: np.ndarray) -> None:
         raise FormatError(f"{path}: document {int(wrong.argmax()):,} ends before it starts")
 
 
-def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
-    """The column `ids` of a Parquet file, in memory."""
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """A Parquet file of ids, open. The checksums of the pages that are read must be right, where they have any."""
     require("pyarrow", "corpus", "reading Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            if "ids" not in (names := file.schema_arrow.names):
-                raise FormatError(
-                    f"{path}: not a Parquet file of ids: no column 'ids'; the columns are {', '.join(names[:20])}"
-                )
-            column = file.read(columns=["ids"]).column("ids")
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            yield file
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
+        raise FormatError(f"{path}: damaged, or not a Parquet file of ids: {error}") from error
+
+
+def _read_parquet(path: Path, metadata: Metadata | None) -> tuple[np.ndarray, Bounds]:
+    """The column `ids` of a Parquet file, in memory."""
+    with open_parquet(path) as file:
+        if "ids" not in (names := file.schema_arrow.names):
+            raise FormatError(
+                f"{path}: not a Parquet file of ids: no column 'ids'; the columns are {', '.join(names[:20])}"
+            )
+        column = file.read(columns=["ids"]).column("ids")
+    import pyarrow as pa
+
     kind, rows = column.type, column.chunks
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_integer(kind.value_type):
         raise FormatError(f"{path}: not a Parquet file of ids: the column 'ids' contains {kind}")

@@ -20,8 +20,8 @@ from ..sources.documents import Place, parts_of
 from ..sources.find import find_sources, ignore_skip, size_of
 from ..tokenizer.tokenizer import Tokenizer
 from .formats import FORMATS, summary_of
-from .parts import encode_sources
-from .reading import TokenFile, check_tokenizer, load_tokens
+from .parts import encode_sources, names_schema
+from .reading import TokenFile, check_tokenizer, load_tokens, open_parquet
 from .settings import EncodeOptions, Metadata, Settings, metadata_path
 
 
@@ -80,6 +80,8 @@ def verify(
             for _ in tokens.length_blocks():
                 pass
             checks += _check_ends(tokens)
+        if metadata and tokens.format == "parquet":
+            checks.append(_check_names(tokens.path))
         if metadata and "summary" in metadata.files:
             _check_summary(FORMATS[metadata.format].paths(tokens.path)[2], metadata)
         if sources:
@@ -128,6 +130,17 @@ def _check_ends(tokens: TokenFile) -> list[str]:
             start += len(wrong)
         checks.append(f"a token {side} each document")
     return checks
+
+
+def _check_names(path: Path) -> str:
+    """The columns of Parquet beside the ids must be there, with the checksums of their pages."""
+    expected = names_schema()
+    with open_parquet(path) as file:
+        if file.schema_arrow.remove(0) != expected:
+            raise FormatError(f"{path}: its columns are not ids, {', '.join(expected.names)}, which were written")
+        for _ in file.iter_batches(columns=expected.names):
+            pass
+    return f"checksums of the columns {' and '.join(expected.names)}"
 
 
 def _check_summary(path: Path, metadata: Metadata) -> None:

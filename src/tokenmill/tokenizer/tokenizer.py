@@ -9,7 +9,15 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from .. import formats
-from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unknown, require, suggests_options
+from ..errors import (
+    UnknownTokenError,
+    UsageError,
+    checks_methods,
+    refuse_unknown,
+    refuse_wrong_types,
+    require,
+    suggests_options,
+)
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -260,6 +268,8 @@ class Tokenizer:
         """
         if unknown:
             refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
+        if not isinstance(errors, str):
+            refuse_wrong_types({"errors": errors}, {"errors": str}, {})
         if skip_special_tokens:
             ids = self._core.without_special(ids)
         return self._core.decode(ids, errors)

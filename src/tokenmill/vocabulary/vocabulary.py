@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
-from ..errors import PatternError
+from ..errors import PatternError, suggests_options
 from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens, unpack_tokens
@@ -301,6 +301,7 @@ class Vocabulary:
         added = {t.id: of_bytes.get(t.id, t.content.replace(mark or " ", " ").encode()) for t in self.added_tokens}
         return dict(self.decode_only) | added
 
+    @suggests_options
     def token_bytes(self, id: int) -> bytes | None:
         """The bytes of `id`, added tokens included, or None for an unused id."""
         if id in self.bytes_apart:
