@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 R = TypeVar("R")
 FAILURES = (TypeError, AttributeError, LookupError, ValueError, OverflowError)  # after which types are looked at
-_SCALARS = {text: eval(text) for text in ("bool", "int", "int | None", "float", "float | None")}
+_SCALARS = {"bool": bool, "int": int, "int | None": int | None, "float": float, "float | None": float | None}
 UNIONS = (Union, UnionType)  # the origins of a type that is one of several
 
 
@@ -215,8 +215,9 @@ def suggests_options(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **options: P.kwargs) -> R:
-        for name in scalars.keys() & options.keys():
-            refuse_wrong_types({name: options[name]}, scalars, {})
+        for name in options:
+            if name in scalars:
+                refuse_wrong_types({name: options[name]}, scalars, {})
         try:
             return function(*args, **options)
         except TokenmillError:
