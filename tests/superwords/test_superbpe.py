@@ -123,6 +123,8 @@ def test_files_saved_counts_and_texts_give_the_same(tmp_path):
     assert from_texts.vocabulary.fingerprint() == tok.vocabulary.fingerprint()
     with pytest.raises(UsageError, match="reads the text again"):
         tokenmill.train_from_counts(tokenmill.count(sources), 320, **options)
+    with pytest.raises(UsageError, match="the text has 1,440 bytes, and the word counts are of 2,040"):
+        tokenmill.train_from_counts(tokenmill.count(sources), 320, text=str(tmp_path / "0.txt"), **options)
 
 
 def test_the_cut_and_the_kept_ids_change_nothing(tmp_path, monkeypatch):

@@ -131,6 +131,12 @@ class Passes:
         with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             counters: list[Any] = [*threads.counters]
             self.job.text(threads, self.cut, "borders", self.progress)
+            counted, found = self.job.counts.total_bytes, threads.total_bytes
+        if self.job.counts.documents and found != counted:  # counts without documents do not know their text
+            raise UsageError(
+                f"the text has {found:,} bytes, and the word counts are of {counted:,}: "
+                "name the text that was counted, and read it the same way"
+            )
         self.warm = [counter.reader for counter in counters]
         for counter in counters:
             self.kept = None if self.kept is None or counter.kept is None else self.kept + counter.kept
