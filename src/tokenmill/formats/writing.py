@@ -112,10 +112,10 @@ def _files_of(
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
     if format in _ONE_FILE:
-        from . import gguf_writer, sentencepiece_model  # late: other formats need neither
+        from . import gguf, sentencepiece_model  # late: other formats need neither
 
         if format == "gguf":
-            main, notes = gguf_writer.gguf_bytes(vocabulary, lossy=lossy)
+            main, notes = gguf.gguf_bytes(vocabulary, lossy=lossy)
         else:
             main, notes = sentencepiece_model.model_bytes(vocabulary)
         return {target.name: main}, notes
