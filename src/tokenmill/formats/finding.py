@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OptionName
 from ..split.names import encoding_name, nearest
-from . import published_encodings, tokenmill_json
+from . import companions, published_encodings
 from .file_content import read_bytes
-from .tiktoken_file import companion_path
+from .rank_files import companion_path
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
-EVENTS = (tokenmill_json.EVENTS, tokenmill_json.EVENT_COUNTS)
-OWN_FILES = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *PAIRS[0], *PAIRS[2], *EVENTS)
+EVENTS = (companions.EVENTS, companions.EVENT_COUNTS)
+OWN_FILES = ("tokenizer.json", "tokenizer_config.json", companions.NAME, *PAIRS[0], *PAIRS[2], *EVENTS)
 
 
 class Origin(NamedTuple):

@@ -31,14 +31,17 @@ from . import tokens_and_merges as table
 from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_text, to_token
+from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
-from .huggingface_pretokenizers import BYTE_LEVEL, PreTokenizer, pre_tokenizer_json
-from .huggingface_text import (
+from .huggingface_sections import (
+    BYTE_LEVEL,
+    PreTokenizer,
     check_mark,
     decoder_json,
     mark_of,
     normalizer_json,
     post_processor_json,
+    pre_tokenizer_json,
     read_decoder,
     read_normalizer,
     read_post_processor,
@@ -48,7 +51,6 @@ from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
 from .pieces import BYTE_TEXTS, piece_texts, text_or_none
 from .rank_merges import present_by_rank
-from .tokenmill_json import added_json, added_token
 from .unknown_files import model_kind
 
 _TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill adds nothing but with add_special_tokens=True"

@@ -16,9 +16,9 @@ from ..vocabulary.validation import VocabularyError
 from .finding import find
 from .gguf import MAGIC as GGUF
 from .huggingface import looks_like_tokenizer_json, tokenizer_json
+from .rank_files import covering_pattern, looks_like_tiktoken, tiktoken_tokens
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece
-from .tiktoken_file import covering_pattern, looks_like_tiktoken, tiktoken_tokens
 
 if TYPE_CHECKING:
     import tiktoken

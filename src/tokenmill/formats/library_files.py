@@ -16,7 +16,7 @@ from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import to_token
 from .file_content import MAX_ID, Json, show
-from .huggingface_text import steps_of
+from .huggingface_sections import steps_of
 from .pieces import BYTE, BYTE_TEXT, MARK, NORMAL, USER_DEFINED, Pieces, added_tokens, byte_of, text_or_none
 
 _MOST_GROWTH = 1_000

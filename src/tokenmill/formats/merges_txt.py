@@ -15,8 +15,8 @@ from typing import NoReturn
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from .byte_alphabet import CHARACTERS, to_text
+from .companions import FLAGS, added_json
 from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, read_beside, show
-from .tokenmill_json import FLAGS, added_json
 
 _VERSION = "#version: 0.2"
 
@@ -89,8 +89,10 @@ def looks_like_clip_merges(data: bytes) -> bool:
 
 def clip_json(data: bytes, file: str, vocab: dict[str, int] | None = None) -> bytes:
     """These merges as the tokenizer.json of CLIP. vocab: that of the vocab.json beside, if there is one."""
-    from .huggingface_pretokenizers import BYTE_LEVEL  # late: few files are of this kind
-    from .huggingface_text import normalizer_json
+    from .huggingface_sections import (
+        BYTE_LEVEL,  # late: few files are of this kind
+        normalizer_json,
+    )
 
     merges = [line for line in lines_of(decode_utf8(data, file))[1:] if line]
     if vocab is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from .file_content import MAX_ID, Json
-from .huggingface_pretokenizers import METASPACE_SPLIT
+from .huggingface_sections import METASPACE_SPLIT
 from .pieces import MARK
 from .rank_merges import merges_by_rank
 

@@ -137,7 +137,7 @@ def published_files(name: str, download: bool = False) -> list[bytes]:
 def published_vocabulary(known: Published, contents: list[bytes], file: str) -> Vocabulary:
     """The vocabulary of a published encoding, from the content of its files."""
     from .merges_txt import parse_pair  # late: to find a file, nothing is parsed
-    from .tiktoken_file import parse_tiktoken
+    from .rank_files import parse_tiktoken
 
     added = tuple(AddedToken(content, id) for content, id in known.special_tokens().items())
     if len(contents) == 2:

@@ -14,7 +14,7 @@ from ..vocabulary import PATTERNS, Normalization, Vocabulary
 from ..vocabulary.surgery import with_special_ids
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
-from . import published_encodings, tokenmill_json
+from . import companions, published_encodings
 from .file_content import parse_json, read_beside, read_bytes, starts_object
 from .finding import PAIRS, Found, find, inode_of
 
@@ -109,7 +109,7 @@ def _read_file(place: Path, data: bytes) -> _Found:
 def _read_object(place: Path, data: bytes) -> _Found | None:
     """The vocabulary of a file that is a JSON object; None if its format is not known."""
     if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
-        from .rank_json import parse_rank_json
+        from .rank_files import parse_rank_json
 
         if (ranks := parse_rank_json(data, str(place))) is not None:
             return ranks, True
@@ -128,7 +128,7 @@ def _read_other(place: Path, data: bytes) -> _Found | None:
     """The vocabulary of a file that is not a JSON object; None if its format is not known."""
     if (vocabulary := _read_binary(data, str(place))) is not None:
         return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
-    from .tiktoken_file import looks_like_tiktoken
+    from .rank_files import looks_like_tiktoken
 
     if looks_like_tiktoken(data):
         return _read_tiktoken(place, data)
@@ -167,33 +167,33 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
     from .huggingface import parse_tokenizer_json
 
     vocabulary = parse_tokenizer_json(data, str(place))
-    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
-    counts = read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))
+    beside = companions.read_companion(place.with_name(companions.NAME), data)
+    counts = read_beside(place.with_name(companions.EVENT_COUNTS))
 
     def read_counts(vocabulary: Vocabulary) -> list[tuple[int, int]]:
-        from .events_file import parse_counts  # late: only reports and further training ask for them
+        from .companions import parse_counts  # late: only reports and further training ask for them
 
         return parse_counts(counts or b"", vocabulary)
 
     complete = partial(beside.complete, event_counts=read_counts) if beside else None
-    events = place.with_name(tokenmill_json.EVENTS)
+    events = place.with_name(companions.EVENTS)
     if (listed := read_beside(events)) is not None:
-        from .events_file import parse_events
+        from .companions import parse_events
 
         return parse_events(listed, str(events), vocabulary, complete), True
     if beside and beside.order == "events":
         raise FormatError(
             f"{events}: missing, and this tokenizer encodes by the events in it. Copy it from the folder that was saved. "
-            f"To read the merges of {place.name} without them, which gives other ids, delete {tokenmill_json.NAME}."
+            f"To read the merges of {place.name} without them, which gives other ids, delete {companions.NAME}."
         )
     return complete(vocabulary) if complete else vocabulary, True
 
 
 def _read_tiktoken(place: Path, data: bytes) -> _Found:
-    from .tiktoken_file import companion_path, parse_tiktoken
+    from .rank_files import companion_path, parse_tiktoken
 
     # The companion comes first: it may name other special tokens than the published encoding has.
-    beside = tokenmill_json.read_companion(companion_path(place), data)
+    beside = companions.read_companion(companion_path(place), data)
     if beside is None and (known := published_encodings.known_by_hash(data)) is not None:
         return published_encodings.published_vocabulary(known, [data], str(place)), True
     vocabulary = packed_vocabulary(parse_tiktoken(data, str(place)), split_patterns=())
@@ -212,7 +212,7 @@ def _read_pair(place: Path) -> _Found:
         return parse_content(merges_txt.clip_json(merges_data, str(merges_path), vocab), str(merges_path)), True
     is_ddtok = ddtok.looks_like_ddtok(vocab_data) or ddtok.looks_like_ddtok(merges_data)
     parse: Callable[..., Vocabulary] = ddtok.parse_ddtok if is_ddtok else merges_txt.parse_pair
-    beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
+    beside = companions.read_companion(vocab_path.with_name(companions.NAME), vocab_data + merges_data)
     if beside:
         return beside.complete(parse(*files, beside.fields["added_tokens"])), True
     known = published_encodings.known_by_hash(vocab_data)

@@ -20,14 +20,14 @@ from ..errors import (
 from ..jobs.outputs import atomic_files, atomic_folder, is_device, named, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
 from ..vocabulary.library_model import library_call
-from . import ddtok, events_file, tokenmill_json
+from . import companions, ddtok
 from .file_content import MAX_ID
 from .finding import EVENTS, OWN_FILES, PAIRS
 from .huggingface import longest_match_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes
+from .rank_files import companion_path, tiktoken_bytes
 from .rank_merges import present_by_rank
 from .reading import FORMATS
-from .tiktoken_file import companion_path, tiktoken_bytes
 
 _ONE_FILE = ("gguf", "sentencepiece")
 _SUFFIXES = (".json", ".tiktoken", ".gguf", ".model")  # of files
@@ -121,12 +121,12 @@ def _files_of(
         return {target.name: main}, notes
     if format == "tiktoken":
         main, notes = tiktoken_bytes(vocabulary)
-        companion = {companion_path(target).name: tokenmill_json.companion_bytes(vocabulary, main)}
+        companion = {companion_path(target).name: companions.companion_bytes(vocabulary, main)}
         return {target.name: main, **({} if is_device(target) else companion)}, notes
     if format in ("merges", "ddtok"):
         names, content = (PAIRS[0], pair_bytes) if format == "merges" else (PAIRS[2], ddtok.ddtok_bytes)
         vocab, merges, notes = content(vocabulary)
-        companion = {tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, vocab + merges)}
+        companion = {companions.NAME: companions.companion_bytes(vocabulary, vocab + merges)}
         return {names[0]: vocab, names[1]: merges, **companion}, notes
     if format == LONGEST_MATCH:
         main, notes = longest_match_json(vocabulary)
@@ -135,14 +135,14 @@ def _files_of(
     files = {
         "tokenizer.json": main,
         "tokenizer_config.json": tokenizer_config_json(vocabulary),
-        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
+        companions.NAME: companions.companion_bytes(vocabulary, main),
     }
     if len(vocabulary.event_counts):
-        files[tokenmill_json.EVENT_COUNTS] = events_file.counts_bytes(vocabulary)
+        files[companions.EVENT_COUNTS] = companions.counts_bytes(vocabulary)
     if vocabulary.order == "events":
-        files[tokenmill_json.EVENTS] = events_file.events_bytes(vocabulary)
+        files[companions.EVENTS] = companions.events_bytes(vocabulary)
         notes.append(
-            f"the events are in {tokenmill_json.EVENTS}, which only tokenmill reads: elsewhere some texts get other ids"
+            f"the events are in {companions.EVENTS}, which only tokenmill reads: elsewhere some texts get other ids"
         )
     return files, notes
 

@@ -116,7 +116,7 @@ def split_tables(vocabularies: Sequence[Vocabulary]) -> tuple[list[str], bytes]:
 
     They are the published patterns, under each spelling that files have, and those of `vocabularies`.
     """
-    from ..formats.huggingface_pretokenizers import METASPACE_SPLIT
+    from ..formats.huggingface_sections import METASPACE_SPLIT
     from ..split.alphabet import NotRegular
     from ..split.names import CHAINS, PATTERNS
     from ..split.spelling import to_oniguruma
