@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ..errors import ConversionError, OptionName
 from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
-from . import tokens_and_merges as table
+from . import merges_txt as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
 from .byte_alphabet import to_text
 from .file_content import Json, fail

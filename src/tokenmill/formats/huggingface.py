@@ -27,7 +27,7 @@ from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocab
 from ..vocabulary.normalization import Step
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import NO_TOKEN
-from . import tokens_and_merges as table
+from . import merges_txt as table
 from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_text, to_token

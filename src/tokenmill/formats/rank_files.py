@@ -84,8 +84,8 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     def refuse(ours: str) -> NoReturn:
         raise ConversionError(f"{ours}. Write tokenizer.json instead.")
 
+    from .merges_txt import refuse_flags
     from .rank_merges import ranks_of  # late: to read a file needs no merges
-    from .tokens_and_merges import refuse_flags
 
     if vocabulary.alphabet != "bytes":
         refuse("tiktoken begins with bytes, and this vocabulary with characters")

@@ -257,7 +257,7 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
         raise ConversionError(
             f"the added token {raw[0]!r} is matched in the original text, but sentencepiece matches it after spaces are replaced"
         )
-    from .tokens_and_merges import refuse_flags  # late: reading needs no merges of others
+    from .merges_txt import refuse_flags  # late: reading needs no merges of others
 
     refuse_flags(vocabulary, "tokenizer.model")
     texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
