@@ -24,7 +24,7 @@ from ..sources.blocks import ReadOptions
 from ..sources.documents import refuse_text
 from ..sources.find import OnSkip, Source, find_sources, report_skips
 from ..vocabulary import Vocabulary
-from .documents import text_blocks
+from .evaluation_text import text_blocks
 from .names import expect_tokenizers
 
 if TYPE_CHECKING:

@@ -18,8 +18,18 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
-from .documents import DRAWS, FEWEST, PART, Differences, bootstrap
-from .evaluation_text import EvaluationText, Judgement, Judgements, Text, judge
+from .evaluation_text import (
+    DRAWS,
+    FEWEST,
+    PART,
+    Differences,
+    EvaluationText,
+    Judgement,
+    Judgements,
+    Text,
+    bootstrap,
+    judge,
+)
 from .extending import worth_table
 from .metrics import Measure, languages_table, ratio
 from .names import expect_tokenizers, free_name, tokenizer_name
@@ -177,7 +187,7 @@ def compare(
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
             figures[name] = on_sample(tok, part)
         (base, first), *others = named.items()
-        sample = domains.sample()
+        sample = domains.surveyed[1]
         theirs = sample.tokens(first) if others else np.zeros(0, np.int64)
         differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
         tables = _tables(judged, figures, thresholds, domains.named)

@@ -20,8 +20,7 @@ from ..errors import UsageError, plural
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .documents import Differences, Interval
-from .evaluation_text import EvaluationText, Judgement, Judgements
+from .evaluation_text import Differences, EvaluationText, Interval, Judgement, Judgements
 from .extending import replace
 from .metrics import USED, ratio, used_tokens
 from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
