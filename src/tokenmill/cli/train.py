@@ -191,7 +191,7 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
     if "load" in result.seconds and job.min_count > 1:
         return None
     if n_tokens is None and counts is not None and vocabulary.split_patterns == counts.split_patterns:
-        from ..quality.usage import measure_usage
+        from ..quality.metrics import measure_usage
 
         n_tokens = measure_usage(result.tok, counts).tokens
     return round(result.counted.weighted / n_tokens, 4) if n_tokens else None

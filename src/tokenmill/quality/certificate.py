@@ -24,8 +24,8 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
+from .metrics import dot, ordinary_tokens, segment
 from .names import expect_tokenizers
-from .usage import dot, ordinary_tokens, segment
 
 Encode = Callable[[bytes], list[int]]
 

@@ -30,12 +30,11 @@ from ..sources.find import can_read_again, find_sources, report_skips
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .metrics import ratio, scripts_table
+from .metrics import Usage, measure_texts, measure_usage, ordinary_tokens, ratio, require_same_split, scripts_table
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
 from .replay import replay as replay_events
 from .tables import Table
-from .usage import Usage, measure_texts, measure_usage, ordinary_tokens, require_same_split
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 

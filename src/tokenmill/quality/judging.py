@@ -31,7 +31,7 @@ from .evaluation_text import (
     judge,
 )
 from .extending import worth_table
-from .metrics import Measure, languages_table, ratio
+from .metrics import Measure, languages_table, ordinary_tokens, ratio
 from .names import expect_tokenizers, free_name, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, Samples, on_sample, references_table
@@ -39,7 +39,6 @@ from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Report, Tile, provenance_of
 from .tables import Best, Cell, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
-from .usage import ordinary_tokens
 from .verdict import Subject, compared, compared_summary, summary, verdict
 
 LEAST_GROWTH = 1.25  # of the vocabulary, from which the gain of a doubling is computed

@@ -30,8 +30,8 @@ from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
+from .metrics import slices
 from .tables import Column, Table, Token
-from .usage import slices
 
 if TYPE_CHECKING:
     from ..events._replay_cy import EventTable

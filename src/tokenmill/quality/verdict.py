@@ -22,13 +22,12 @@ from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
 from .evaluation_text import Differences, EvaluationText, Interval, Judgement, Judgements
 from .extending import replace
-from .metrics import USED, ratio, used_tokens
+from .metrics import USED, measure_usage, ordinary_tokens, ratio, texts_of_tokens, unknown_ids, used_tokens
 from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
 from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
-from .usage import measure_usage, ordinary_tokens, texts_of_tokens, unknown_ids
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
