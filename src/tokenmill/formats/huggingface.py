@@ -181,20 +181,15 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:
         for token in added:
-            if _can_be_a_pretoken(token, vocabulary):
+            text = text_or_none(to_token(token.content))
+            changed = vocabulary.alphabet == "bytes" and text not in (None, token.content)
+            # Ordinary text can then be this entry, and is not matched as the added token.
+            if token.single_word or vocabulary.normalization.normalizers or changed:
                 raise ConversionError(
                     f"the added token {token.content!r} must be in the vocabulary of tokenizer.json to keep its id "
                     f"{token.id}. There it is a token of ordinary text too, so some texts would get other ids. Give the "
                     "added tokens the ids that follow the ordinary tokens."
                 )
-
-
-def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
-    """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
-    if token.single_word or vocabulary.normalization.normalizers:
-        return True
-    text = text_or_none(to_token(token.content))
-    return vocabulary.alphabet == "bytes" and text not in (None, token.content)
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -248,20 +243,16 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
 
     FormatError names the JSON path of whatever is wrong or foreign.
     """
-    found = _read_quickly(data, file) or _read_root(parse_json(data, file), data)
-    config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
-    return found.replace(config=config) if config else found
-
-
-def _read_quickly(data: bytes, file: str) -> Vocabulary | None:
-    """The vocabulary of a usual file, by the kernel's reader."""
-    if (found := read_model(data)) is not None:
+    found = None
+    if (usual := read_model(data)) is not None:
         with contextlib.suppress(FormatError, ValueError):  # the slow reader names what is wrong
-            records, vocab, merges, head = found
+            records, vocab, merges, head = usual
             tables = BpeTables(records, *vocab)
             if tables.put_merges(*merges):
-                return _read_root(parse_json(head, file), data, tables)
-    return None
+                found = _read_root(parse_json(head, file), data, tables)
+    found = found or _read_root(parse_json(data, file), data)
+    config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
+    return found.replace(config=config) if config else found
 
 
 def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Vocabulary:

@@ -335,7 +335,8 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
 
         if covers_all_text(pattern):
             return pattern
-    if _one_character(pattern) and not invert:
+    one = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"  # a character or a class: touching matches are `pattern+`
+    if (pattern == PUNCTUATION or re.fullmatch(one, pattern)) and not invert:
         if behavior == "contiguous":
             return f"{pattern}+"
         if behavior == "merged_with_previous":  # of several matches in a row, the first is joined
@@ -347,12 +348,6 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
         f"the behaviour {behavior!r}{inverted} by {show(pattern)} is not one that tokenmill has: it reads isolated, "
         "removed with invert where the pattern covers all text, and the others where a match is one character"
     )
-
-
-def _one_character(pattern: str) -> bool:
-    """Whether `pattern` is one character or one class, so that touching matches are `pattern+`."""
-    one = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"
-    return pattern == PUNCTUATION or re.fullmatch(one, pattern) is not None
 
 
 def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:

@@ -65,12 +65,36 @@ def parse(
     try:
         if name is not None:
             known = published_encodings.PUBLISHED[name]
-            read = published_encodings.published_vocabulary(known, contents, name), True
+            vocabulary, told = published_encodings.published_vocabulary(known, contents, name), True
         else:
-            read = _read_file(place, contents[0])
+            vocabulary, told = _read_file(place, contents[0])
             if inode_of(place) != found.inode:  # the files beside it may belong to another tokenizer
                 raise InputError(f"{place}: another file took its place while it was read. Load it again.")
-        vocabulary = _with_options(*read, split, special_tokens, place, force)
+        if split is not None:
+            patterns = tuple(Splitter(split).patterns)
+            if told and vocabulary.split_patterns != patterns:
+                held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
+                if not force:
+                    raise UsageError(
+                        f"{place}: the file contains its split pattern ({held}), which is not {split!r}. Leave out ",
+                        OptionName("split"),
+                        ".",
+                    )
+                warnings.warn(
+                    f"{place}: text is split by {split!r}, not by the pattern of the file; ids may differ from those that "
+                    "are published for it",
+                    stacklevel=4,
+                )
+            vocabulary = vocabulary.replace(split_patterns=patterns)
+        elif not told and not vocabulary.split_patterns:
+            why = "the file does not contain its split pattern, and it is not a published encoding"
+            raise UsageError(
+                f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: ",
+                OptionName("split", "cl100k"),
+                f", one of {', '.join(PATTERNS)} or any regular expression.",
+            )
+        if special_tokens:
+            vocabulary = with_special_ids(vocabulary, special_tokens)
         return _dropping(vocabulary, place, contents[0]) if drop_unknown else vocabulary
     except VocabularyError as error:
         raise FormatError(f"{place}: {error}") from error
@@ -91,10 +115,36 @@ def _dropping(vocabulary: Vocabulary, place: Path, data: bytes) -> Vocabulary:
 
 
 def _read_file(place: Path, data: bytes) -> _Found:
-    is_object = starts_object(data)
-    found = _read_object(place, data) if is_object else _read_other(place, data)
-    if found is not None:
-        return found
+    file, is_object = str(place), starts_object(data)
+    if is_object:
+        if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
+            from .rank_files import parse_rank_json
+
+            if (ranks := parse_rank_json(data, file)) is not None:
+                return ranks, True
+        from .huggingface import looks_like_tokenizer_json
+
+        if looks_like_tokenizer_json(data):
+            return _read_huggingface(place, data)
+        if b'"id2int"' in data:
+            from .picky_json import parse_picky_json
+
+            return parse_picky_json(parse_json(data, file)), True
+    else:
+        if (vocabulary := _read_binary(data, file)) is not None:
+            return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
+        from .rank_files import looks_like_tiktoken
+
+        if looks_like_tiktoken(data):
+            return _read_tiktoken(place, data)
+        from . import ddtok, merges_txt
+
+        if merges_txt.looks_like_clip_merges(data):
+            vocab = place.with_name(place.name.replace(*PAIRS[0][::-1]))
+            if vocab == place or not vocab.is_file():
+                return parse_content(merges_txt.clip_json(data, file), file), True
+        if ddtok.looks_like_ddtok(data) or merges_txt.looks_like_merges(data, place.name):
+            return _read_pair(place)
     from . import unknown_files
 
     what = unknown_files.describe(data)
@@ -102,45 +152,8 @@ def _read_file(place: Path, data: bytes) -> _Found:
         what = what or "not a vocabulary"
         raise FormatError(f"{place}: this is {what}. The formats that can be read are {', '.join(FORMATS)}.")
     if not place.name.endswith(tuple(name for names in PAIRS for name in names)):
-        parse_json(data, str(place))  # a file that was cut off is damaged, not half of a vocabulary
+        parse_json(data, file)  # a file that was cut off is damaged, not half of a vocabulary
     return _read_pair(place)
-
-
-def _read_object(place: Path, data: bytes) -> _Found | None:
-    """The vocabulary of a file that is a JSON object; None if its format is not known."""
-    if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
-        from .rank_files import parse_rank_json
-
-        if (ranks := parse_rank_json(data, str(place))) is not None:
-            return ranks, True
-    from .huggingface import looks_like_tokenizer_json
-
-    if looks_like_tokenizer_json(data):
-        return _read_huggingface(place, data)
-    if b'"id2int"' in data:
-        from .picky_json import parse_picky_json
-
-        return parse_picky_json(parse_json(data, str(place))), True
-    return None
-
-
-def _read_other(place: Path, data: bytes) -> _Found | None:
-    """The vocabulary of a file that is not a JSON object; None if its format is not known."""
-    if (vocabulary := _read_binary(data, str(place))) is not None:
-        return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
-    from .rank_files import looks_like_tiktoken
-
-    if looks_like_tiktoken(data):
-        return _read_tiktoken(place, data)
-    from . import ddtok, merges_txt
-
-    if merges_txt.looks_like_clip_merges(data):
-        vocab = place.with_name(place.name.replace(*PAIRS[0][::-1]))
-        if vocab == place or not vocab.is_file():
-            return parse_content(merges_txt.clip_json(data, str(place)), str(place)), True
-    if ddtok.looks_like_ddtok(data) or merges_txt.looks_like_merges(data, place.name):
-        return _read_pair(place)
-    return None
 
 
 def parse_content(data: bytes, file: str) -> Vocabulary:
@@ -243,38 +256,3 @@ def _partner(place: Path) -> tuple[Path, Path]:
         f"{place}: this is half of a vocabulary, and the name of the other half does not follow from its name. Rename them. "
         f"The names are: {names_text}"
     )
-
-
-def _with_options(
-    vocabulary: Vocabulary,
-    told: bool,
-    split: str | None,
-    special_tokens: Mapping[str, int] | None,
-    place: Path,
-    force: bool,
-) -> Vocabulary:
-    """`vocabulary` with what the caller named, where the file did not tell it."""
-    if split is not None:
-        patterns = tuple(Splitter(split).patterns)
-        if told and vocabulary.split_patterns != patterns:
-            held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
-            if not force:
-                raise UsageError(
-                    f"{place}: the file contains its split pattern ({held}), which is not {split!r}. Leave out ",
-                    OptionName("split"),
-                    ".",
-                )
-            warnings.warn(
-                f"{place}: text is split by {split!r}, not by the pattern of the file; ids may differ from those that are "
-                "published for it",
-                stacklevel=5,
-            )
-        vocabulary = vocabulary.replace(split_patterns=patterns)
-    elif not told and not vocabulary.split_patterns:
-        why = "the file does not contain its split pattern, and it is not a published encoding"
-        raise UsageError(
-            f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: ",
-            OptionName("split", "cl100k"),
-            f", one of {', '.join(PATTERNS)} or any regular expression.",
-        )
-    return with_special_ids(vocabulary, special_tokens) if special_tokens else vocabulary

@@ -234,20 +234,14 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     spec.byte_fallback = bool(vocabulary.byte_tokens)
     if (surface := dict(vocabulary.decode_only).get(vocabulary.unknown)) is not None:
         spec.unk_surface = surface.decode(errors="replace")
-    for role, id in _roles(vocabulary, model).items():
+    unknown = next((id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN), -1)
+    for role, text in (("bos", "<s>"), ("eos", "</s>"), ("pad", "<pad>"), ("unk", "")):
+        id = vocabulary.special_tokens.get(vocabulary.config.get(f"{role}_token", text), -1) if text else unknown
         setattr(spec, f"{role}_id", id)
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)
     _set_normalizer(model, vocabulary)
     return model.SerializeToString(deterministic=True), []
-
-
-def _roles(vocabulary: Vocabulary, model: Any) -> dict[str, int]:
-    """The ids of the tokens with a role; -1 for a role that none has."""
-    known = vocabulary.special_tokens
-    roles = {role: known.get(vocabulary.config.get(f"{role}_token", text), -1) for role, text in
-             (("bos", "<s>"), ("eos", "</s>"), ("pad", "<pad>"))}  # fmt: skip
-    return roles | {"unk": next((id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN), -1)}
 
 
 def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +170,13 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
         pass
     except FormatError as error:
         raise ConversionError(f"the written file cannot be read back: {error}") from error
-    for text in sorted(_texts_of(vocabulary), key=len):
+    texts = [*_TEXTS]  # on which tokenizers differ
+    for token in vocabulary.added_tokens[:_LONGEST]:
+        texts += (token.content, f"{token.content}½", f" {token.content} //a", f"a{token.content}{token.content}b")
+    for content in sorted(filter(None, vocabulary.tokens), key=len)[-_LONGEST:]:
+        text = content.decode("utf-8", "ignore")
+        texts += (text, f"1{text}  {text}\n")
+    for text in sorted(texts, key=len):
         for name, encode, specials in readers:
             options: dict[str, Any] = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
             try:
@@ -185,16 +190,6 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
                     f"the format cannot represent this vocabulary: {name} would give {text!r} the ids {ids[:20]}, not {expected[:20]}. "
                     "Write the format that it was read from."
                 )
-
-
-def _texts_of(vocabulary: Vocabulary) -> Iterator[str]:
-    """Texts on which tokenizers differ: spaces, prefixes, accents, emoji, code, added tokens, and long tokens."""
-    yield from _TEXTS
-    for token in islice(vocabulary.added_tokens, _LONGEST):
-        yield from (token.content, f"{token.content}½", f" {token.content} //a", f"a{token.content}{token.content}b")
-    for content in sorted(filter(None, vocabulary.tokens), key=len)[-_LONGEST:]:
-        text = content.decode("utf-8", "ignore")
-        yield from (text, f"1{text}  {text}\n")
 
 
 def check_output(
