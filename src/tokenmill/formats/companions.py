@@ -139,6 +139,17 @@ _EVENT = re.compile(r"[ms] ([0-9]{1,8}) ([0-9]{1,8}) ([0-9]{1,8})|r ([0-9]{1,8})
 _MAX_BYTES = 1 << 28  # of all tokens: each event can double the longest token
 
 
+def files_beside(vocabulary: Vocabulary, main: bytes) -> dict[str, bytes]:
+    """The files by name that go with a tokenizer.json whose content is `main`. That of event counts names the SHA-256 of the events."""
+    files = {NAME: companion_bytes(vocabulary, main)}
+    if len(vocabulary.event_counts):
+        lines = [f"{a} {b}" if b else str(a) for a, b in vocabulary.event_counts.tolist()]
+        files[EVENT_COUNTS] = "\n".join([_COUNTS_TITLE, f"sha256 {_digest(vocabulary)}", *lines, ""]).encode()
+    if vocabulary.order == "events":
+        files[EVENTS] = events_bytes(vocabulary)
+    return files
+
+
 def events_bytes(vocabulary: Vocabulary) -> bytes:
     """The content of the events file of a Picky vocabulary."""
     lines = [f"tokens {len(vocabulary.tokens)}"]
@@ -221,12 +232,6 @@ def _spelled(rows: list[tuple[int, int, int]], count: int, vocabulary: Vocabular
             fail(file, f"line {line}", f"the tokens up to here have more than {_MAX_BYTES >> 20} MiB")
         tokens[new] = tokens[left] + tokens[right]
     return [tokens.get(id) for id in range(max(count, len(vocabulary.tokens)))]
-
-
-def counts_bytes(vocabulary: Vocabulary) -> bytes:
-    """The content of the file of event counts. It names the SHA-256 of the events."""
-    lines = [f"{a} {b}" if b else str(a) for a, b in vocabulary.event_counts.tolist()]
-    return "\n".join([_COUNTS_TITLE, f"sha256 {_digest(vocabulary)}", *lines, ""]).encode()
 
 
 def parse_counts(data: bytes, vocabulary: Vocabulary) -> list[tuple[int, int]]:

@@ -129,11 +129,6 @@ def known_by_hash(data: bytes) -> Published | None:
     return RANK_FILES.get(digest) or next(named, None)
 
 
-def published_files(name: str, download: bool = False) -> list[bytes]:
-    """The files of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
-    return [_find(name, file, digest, download) for file, digest in PUBLISHED[name].files.items()]
-
-
 def published_vocabulary(known: Published, contents: list[bytes], file: str) -> Vocabulary:
     """The vocabulary of a published encoding, from the content of its files."""
     from .merges_txt import parse_pair  # late: to find a file, nothing is parsed
@@ -154,12 +149,27 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
     )
 
 
+def published_files(name: str, download: bool = False) -> list[bytes]:
+    """The files of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
+    return [_find(name, file, digest, download) for file, digest in PUBLISHED[name].files.items()]
+
+
 def _find(name: str, file: str, digest: str, download: bool) -> bytes:
     """The content of one file of the encoding `name`, its hash checked."""
     url = _HOST + file
-    places = [folder / hashlib.sha1(url.encode()).hexdigest() for folder in _tiktoken_folders()]
-    if folder := our_folder():
-        places.append(folder / file.replace("/", "_"))
+    theirs = next(
+        (os.environ[name] for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR") if name in os.environ), None
+    )
+    if theirs is None:
+        import tempfile  # late: most tokenizers are files
+
+        theirs = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    ours = os.environ.get("TOKENMILL_CACHE")
+    if ours is None:
+        user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        ours = os.path.join(user, "tokenmill") if os.path.isabs(user) else ""
+    places = [Path(theirs, hashlib.sha1(url.encode()).hexdigest())] if theirs else []
+    places += [Path(ours, file.replace("/", "_"))] if ours else []
     damaged = []
     for place in places:
         if (data := _cached(place)) is not None:
@@ -179,7 +189,7 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
         raise FormatError(
             f"{url}: the download is not the published file: its SHA-256 is not {digest}. Try again, or use another network."
         )
-    if folder:
+    if ours:
         from ..jobs.outputs import atomic_file  # late: files on this machine need none
 
         with contextlib.suppress(OutputError), atomic_file(places[-1]) as opened:
@@ -212,22 +222,3 @@ def _download(url: str) -> bytes:
         raise InputError(
             f"cannot download {url}: {getattr(error, 'reason', error)}. Check the network, or fetch the file elsewhere and load it by path."
         ) from error
-
-
-def _tiktoken_folders() -> list[Path]:
-    """Return the folders of tiktoken's files; none if its variable is set to nothing."""
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if variable in os.environ:
-            return [Path(os.environ[variable])] if os.environ[variable] else []
-    import tempfile
-
-    return [Path(tempfile.gettempdir()) / "data-gym-cache"]
-
-
-def our_folder() -> Path | None:
-    """The folder where tokenmill keeps downloads; None if TOKENMILL_CACHE is set to nothing, or there is no home."""
-    own = os.environ.get("TOKENMILL_CACHE")
-    if own is not None:
-        return Path(own) if own else None
-    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(user) / "tokenmill" if os.path.isabs(user) else None

@@ -131,15 +131,9 @@ def _files_of(
         main, notes = longest_match_json(vocabulary)
         return {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}, notes
     main, notes = tokenizer_json(present_by_rank(vocabulary))
-    files = {
-        "tokenizer.json": main,
-        "tokenizer_config.json": tokenizer_config_json(vocabulary),
-        companions.NAME: companions.companion_bytes(vocabulary, main),
-    }
-    if len(vocabulary.event_counts):
-        files[companions.EVENT_COUNTS] = companions.counts_bytes(vocabulary)
-    if vocabulary.order == "events":
-        files[companions.EVENTS] = companions.events_bytes(vocabulary)
+    files = {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}
+    files |= companions.files_beside(vocabulary, main)
+    if companions.EVENTS in files:
         notes.append(
             f"the events are in {companions.EVENTS}, which only tokenmill reads: elsewhere some texts get other ids"
         )

@@ -401,9 +401,14 @@ def languages_table(judged: Mapping[str, Mapping[str, Usage]]) -> Table:
 
 def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
     """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
+    script_of = _Scripts().__getitem__
     sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
     for counts, usage in parts:
-        scripts, weights = script_of_pretokens(counts), counts.counts.astype(np.float64)
+        texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
+        scripts = np.array(
+            [next(filter(None, map(script_of, text)), 0) for text in texts], np.int64
+        )  # of the first letters
+        weights = counts.counts.astype(np.float64)
         sizes = np.diff(counts.offsets), characters_by_pretoken(counts), usage.tokens_by_pretoken
         for place, values in enumerate((np.ones(len(counts)), *sizes)):
             sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
@@ -435,13 +440,6 @@ SCRIPTS = (
     "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer",
     "Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other",
 )  # fmt: skip
-
-
-def script_of_pretokens(counts: WordCounts) -> np.ndarray:
-    """int64: for each pretoken the index in SCRIPTS of the script of its first letter, 0 without a letter."""
-    script = _Scripts().__getitem__
-    texts = (pretoken.decode("utf-8", "replace") for pretoken, _ in counts.items())
-    return np.fromiter((next(filter(None, map(script, text)), 0) for text in texts), np.int64, len(counts))
 
 
 class _Scripts(dict[str, int]):

@@ -100,8 +100,13 @@ def prune(
     if (ids is None) == (ios is None) or (ios is None) != (counts is None):
         raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
     if ids is None:
+        if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
+            raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
+        text = EvaluationText(counts, num_threads, read)  # type: ignore[arg-type]
+        ordered = plain_in_event_order(tok)
         with drawn(progress) as show:
-            return _prune_by_ios(tok, ios, EvaluationText(counts, num_threads, read), show)  # type: ignore[arg-type]
+            cleaned = insert_removals(ordered.vocabulary, text.together(tok, show), ios, show)
+        return _pruned(tok, cleaned, (), [])
     removing = set(ids)
     if strangers := sorted(removing - all_ids(tok.vocabulary)):
         raise UsageError(f"{strangers[0]} is not an id of this vocabulary")
@@ -148,9 +153,14 @@ def shrink(
         keeping = {id for id, text in texts_of_tokens(tok.vocabulary).items() if letters.fullmatch(text)}
     made: set[int] = set()
     if text is not None:
+        domains = EvaluationText(text, num_threads, read)
         with drawn(progress) as show:
-            used, made = _used(tok, EvaluationText(text, num_threads, read), min_uses, show)
-        keeping |= used
+            uses = domains.usage(tok, show).by_id
+            keeping |= {*np.flatnonzero(uses >= min_uses).tolist()}
+            # To keep the segmentation, all tokens stay that a merge makes on this text. Events may make and remove them.
+            if min_uses == 1 and tok.vocabulary.order != "events":
+                result = replay_events(tok.vocabulary, domains.together(tok), show)
+                made = {*result.events[(result.happened > 0) & (result.events[:, 1] >= 0), 2].tolist()}
     staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
     alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - keeping
@@ -206,28 +216,6 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], neede
     id_map = id_map[: tok.n_vocab]
     given = ordinary_tokens(tok.vocabulary).keys() | tok.vocabulary.bytes_apart.keys()
     return Changed(smaller, id_map, int((id_map[sorted(given)] < 0).sum()), needed)
-
-
-def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Changed:
-    if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
-        raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
-    ordered = plain_in_event_order(tok)
-    cleaned = insert_removals(ordered.vocabulary, text.together(tok, progress), ios, progress)
-    return _pruned(tok, cleaned, (), [])
-
-
-def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
-    """The tokens that the text uses at least `min_uses` times, and those that must stay to keep its segmentation.
-
-    The latter are all tokens that a merge makes on this text. Tokens made and removed by events need not stay.
-    """
-    usage = text.usage(tok, progress)
-    used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
-    if min_uses > 1 or tok.vocabulary.order == "events":
-        return used, set()
-    result = replay_events(tok.vocabulary, text.together(tok), progress)
-    made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
-    return used, {new for (_, right, new), times in made if times and right >= 0}
 
 
 def letters_of(scripts: Sequence[str]) -> regex.Pattern[str]:

@@ -131,7 +131,12 @@ class _Segments(passes.Passes):
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
         tok = Tokenizer(first)
         tokens = [token or b"" for token in first.tokens]
-        atoms = [id not in first.removed and _is_atom(tok, token, id) for id, token in enumerate(tokens)]
+        atoms = [
+            id not in first.removed
+            and _LETTER.search(token.decode(errors="ignore")) is not None
+            and tok._core.encode_pretoken(token) == [id]
+            for id, token in enumerate(tokens)
+        ]
         self.atoms = np.array(atoms, np.uint8)
         found = [token for token, atom in zip(tokens, atoms, strict=True) if atom]
         # Segments go on only where the last byte of an atom is beside the first byte of one.
@@ -145,8 +150,3 @@ class _Segments(passes.Passes):
 
     def reader(self) -> SegmentReader:
         return SegmentReader(self.splitter.scanner, self.known, self.cache, None, self.atoms)
-
-
-def _is_atom(tok: Tokenizer, token: bytes, id: int) -> bool:
-    """Whether superwords may be made of a token."""
-    return bool(_LETTER.search(token.decode(errors="ignore"))) and tok._core.encode_pretoken(token) == [id]
