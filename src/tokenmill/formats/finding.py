@@ -76,7 +76,17 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
                 ".",
             )
         place, revision = folder, folder.name
-    place = _file_in(place) if place.is_dir() else place
+    if place.is_dir():
+        found = _files_in(place)
+        if not found:
+            wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
+            raise FormatError(f"{place}: no tokenizer in this folder. It needs {wanted}.")
+        if (
+            len(found) > 1 and found[1].suffix == ".tiktoken"
+        ):  # .gguf files of one folder are parts or forms of one model
+            names = ", ".join(path.name for path in found[:5])
+            raise FormatError(f"{place}: several tokenizers are in this folder: {names}. Name the file of one.")
+        place = found[0]
     inode = inode_of(place)  # before the content, so that a file that replaces it is noticed
     return Found(place, None, [read_bytes(place)], revision, inode)
 
@@ -104,15 +114,3 @@ def files_read(tokenizer: object) -> list[Path]:
     place = Path(tokenizer)
     folder, files = (place, _files_in(place)) if place.is_dir() else (place.parent, [place, companion_path(place)])
     return [*files, *(folder / name for name in OWN_FILES)]
-
-
-def _file_in(folder: Path) -> Path:
-    """The file of `folder` to begin with."""
-    found = _files_in(folder)
-    if not found:
-        wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
-        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
-    if len(found) > 1 and found[1].suffix == ".tiktoken":  # .gguf files of one folder are parts or forms of one model
-        names = ", ".join(path.name for path in found[:5])
-        raise FormatError(f"{folder}: several tokenizers are in this folder: {names}. Name the file of one.")
-    return found[0]

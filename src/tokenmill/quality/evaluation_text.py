@@ -76,6 +76,11 @@ class EvaluationText:
     ['low']
     """
 
+    @classmethod
+    def of(cls, text: Text | EvaluationText, num_threads: int | None, read: ReadOptions | None) -> EvaluationText:
+        """The text with these options; one that is prepared already, by a job, is used as it is."""
+        return text if isinstance(text, EvaluationText) else cls(text, num_threads, read)
+
     def __init__(
         self,
         text: Text,

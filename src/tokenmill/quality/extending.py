@@ -91,7 +91,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
 @suggests_options
 def replace(
     tok: Tokenizer,
-    text: Text,
+    text: Text | EvaluationText,
     *,
     number: int | None = None,
     keep: Text | None = None,
@@ -112,12 +112,14 @@ def replace(
     (True, [1677, 2849])
     """
     expect_tokenizers(tok)
-    check_replaceable(tok.vocabulary)
+    if tok.vocabulary.alphabet != "bytes":
+        raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
+    lasting_tokens(tok.vocabulary)  # raises for what cannot lose tokens
     if number is not None and not (isinstance(number, (int, np.integer)) and number >= 1):
         raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
     read = read or ReadOptions()
     with drawn(progress) as show:
-        counts = EvaluationText(text, num_threads, read).together(tok, show)
+        counts = EvaluationText.of(text, num_threads, read).together(tok, show)
         usage = measure_usage(tok, counts, progress=show)
         uses = usage.by_id
         if keep is not None:
@@ -128,13 +130,6 @@ def replace(
         if len(going) < (number or 0):
             raise UsageError(f"only {plural(len(going), 'token')} can be replaced, not {number:,}")
         return _with_new(tok, sorted(going), counts, show)
-
-
-def check_replaceable(vocabulary: Vocabulary) -> None:
-    """Raise UsageError for a vocabulary whose tokens cannot be replaced."""
-    if vocabulary.alphabet != "bytes":
-        raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
-    lasting_tokens(vocabulary)  # raises for what cannot lose tokens
 
 
 def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:

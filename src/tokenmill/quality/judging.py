@@ -230,6 +230,26 @@ def report(
 
 def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], named: bool) -> list[Table]:
     toks = {name: of.tok for name, of in judged.items()}
+    total = next(iter(judged.values())).usage.tokens
+    shorter = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
+    compression = (
+        Measure(Column("ordinary tokens", "count"), lambda of: of.size),
+        Measure(Column("tokens of the text", "count"), lambda of: of.usage.tokens),
+        Measure(Column("relative", "share", shorter, best="min"), lambda of: ratio(of.usage.tokens, total)),
+        *metrics.DENSITY,
+    )
+    lost = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
+    composition = (
+        metrics.USED,
+        *(
+            Measure(Column(f"IoS ≥ {value}", "share", lost, best="min"), partial(Judgement.junk_share, ios=value))
+            for value in thresholds
+        ),
+        Measure(Column("mean token characters", "number"), lambda of: metrics.mean_token_characters(of.tok)),
+        Measure(Column("word-initial", "share"), lambda of: metrics.word_initial_share(of.tok)),
+        metrics.RENYI,
+    )
+    composed = "Composition of the vocabularies"
     together = {name: of.usage for name, of in judged.items()}
     usages = {name: of.usages for name, of in judged.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
@@ -241,8 +261,8 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], n
     spanning = [name for name, tok in toks.items() if superwords_of(tok)]
     by_script = "Bytes per token, by script of the pretoken's first letter"
     return [
-        _compression(judged),
-        _vocabularies(judged, thresholds),
+        metrics.measured_table("compression", "Compression", judged, compression),
+        metrics.measured_table("vocabularies", composed, judged, composition, metrics.RENYI_CAUTION),
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
@@ -300,34 +320,6 @@ def _differences_table(base: str, differences: Differences, documents: int) -> T
         f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
     )
     return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
-
-
-def _compression(judged: Judgements) -> Table:
-    base = next(iter(judged.values())).usage.tokens
-    help = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
-    measures = (
-        Measure(Column("ordinary tokens", "count"), lambda of: of.size),
-        Measure(Column("tokens of the text", "count"), lambda of: of.usage.tokens),
-        Measure(Column("relative", "share", help, best="min"), lambda of: ratio(of.usage.tokens, base)),
-        *metrics.DENSITY,
-    )
-    return metrics.measured_table("compression", "Compression", judged, measures)
-
-
-def _vocabularies(judged: Judgements, thresholds: Sequence[float]) -> Table:
-    help = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
-    measures = (
-        metrics.USED,
-        *(
-            Measure(Column(f"IoS ≥ {value}", "share", help, best="min"), partial(Judgement.junk_share, ios=value))
-            for value in thresholds
-        ),
-        Measure(Column("mean token characters", "number"), lambda of: metrics.mean_token_characters(of.tok)),
-        Measure(Column("word-initial", "share"), lambda of: metrics.word_initial_share(of.tok)),
-        metrics.RENYI,
-    )
-    title = "Composition of the vocabularies"
-    return metrics.measured_table("vocabularies", title, judged, measures, metrics.RENYI_CAUTION)
 
 
 def _side_by_side(

@@ -26,7 +26,6 @@ import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -80,7 +79,7 @@ def prune(
     *,
     ids: Iterable[int] | None = None,
     ios: float | None = None,
-    counts: Text | None = None,
+    counts: Text | EvaluationText | None = None,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
@@ -102,8 +101,11 @@ def prune(
     if ids is None:
         if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
             raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
-        text = EvaluationText(counts, num_threads, read)  # type: ignore[arg-type]
-        ordered = plain_in_event_order(tok)
+        text = EvaluationText.of(counts, num_threads, read)  # type: ignore[arg-type]
+        lasting_tokens(tok.vocabulary)  # raises for what cannot lose tokens
+        if tok.vocabulary.order == "events":
+            raise UsageError(OptionName("ios"), " is for plain tokenizers; this one encodes by events already")
+        ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
         with drawn(progress) as show:
             cleaned = insert_removals(ordered.vocabulary, text.together(tok, show), ios, show)
         return _pruned(tok, cleaned, (), [])
@@ -120,7 +122,7 @@ def prune(
 def shrink(
     tok: Tokenizer,
     *,
-    text: Text | None = None,
+    text: Text | EvaluationText | None = None,
     scripts: Sequence[str] = (),
     min_uses: int = 1,
     read: ReadOptions | None = None,
@@ -147,13 +149,13 @@ def shrink(
         raise UsageError("give a text, scripts, or both to say which tokens to keep")
     if isinstance(scripts, str):
         raise UsageError(f"scripts is the text {scripts!r}; give a list of names")
-    keeping: set[int] = set()
+    keeping, lasting = set[int](), lasting_tokens(tok.vocabulary)
     if scripts:  # tokens of whole characters
         letters = letters_of(scripts)
         keeping = {id for id, text in texts_of_tokens(tok.vocabulary).items() if letters.fullmatch(text)}
     made: set[int] = set()
     if text is not None:
-        domains = EvaluationText(text, num_threads, read)
+        domains = EvaluationText.of(text, num_threads, read)
         with drawn(progress) as show:
             uses = domains.usage(tok, show).by_id
             keeping |= {*np.flatnonzero(uses >= min_uses).tolist()}
@@ -161,7 +163,7 @@ def shrink(
             if min_uses == 1 and tok.vocabulary.order != "events":
                 result = replay_events(tok.vocabulary, domains.together(tok), show)
                 made = {*result.events[(result.happened > 0) & (result.events[:, 1] >= 0), 2].tolist()}
-    staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
+    staying = keeping.union(tok.vocabulary.bytes_apart, lasting)
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
     alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - keeping
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
@@ -281,15 +283,6 @@ def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.n
     due = [(last[id], id, *numbers) for id, numbers in used_up.items()]
     due.sort(key=lambda row: (row[0], row[1] != events[row[0], 0]))
     return np.array(due, np.int64).reshape(-1, 4)
-
-
-@lru_cache(maxsize=1)  # a job calls it before it counts, and again to prune
-def plain_in_event_order(tok: Tokenizer) -> Tokenizer:
-    """A plain tokenizer in event order, for removals by IoS. UsageError for any other tokenizer."""
-    lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs
-    if tok.vocabulary.order == "events":
-        raise UsageError(OptionName("ios"), " is for plain tokenizers; this one encodes by events already")
-    return in_event_order(tok, "Give the tokens to remove by id instead.")
 
 
 def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -146,20 +145,18 @@ class Table:
         return f"<Table {self.key!r}: {self.title}, {len(self.rows):,} rows of {len(self.columns)}>"
 
     def _repr_html_(self) -> str:
-        """The table for a notebook, lists cut to NOTEBOOK_ROWS."""
-        table = self.head(NOTEBOOK_ROWS)
-        head = "".join(f"<th>{escape(column.name)}</th>" for column in table.columns)
-        rows = (map(cell_text, row, table.columns) for row in table.rows)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        more = f"<p>The {table.shown} rows.</p>" if table.shown else ""
-        return f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        """The table for a notebook, as pages show it, lists cut to NOTEBOOK_ROWS."""
+        from .page import tables_html  # late: it imports this module
+
+        return tables_html([self.head(NOTEBOOK_ROWS)])
 
     def to_pandas(self) -> pandas.DataFrame:
         """The table as a pandas DataFrame: figures as numbers, tokens as their bytes."""
         import pandas
 
         names = [column.name for column in self.columns]
-        return pandas.DataFrame([tuple(map(_plain_cell, row)) for row in self.rows], columns=names)
+        rows = [[cell.content if isinstance(cell, Token) else _json_cell(cell) for cell in row] for row in self.rows]
+        return pandas.DataFrame(rows, columns=names)
 
     def to_json(self) -> dict[str, object]:
         """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
@@ -222,10 +219,6 @@ def quoted(data: bytes) -> str:
         return f"\\u{code:04x}" if 0x80 <= code <= 0xFF else repr(character)[1:-1]
 
     return f'"{"".join(map(shown, data.decode("utf-8", "surrogateescape")))}"'
-
-
-def _plain_cell(value: Any) -> Any:
-    return value.content if isinstance(value, Token) else value.value if isinstance(value, Figure) else value
 
 
 def _json_cell(value: Any) -> Any:
