@@ -129,32 +129,27 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
         raise UsageError(
             f"vocab_size is {vocab_size}, but the alphabet and the special tokens need {first + len(special)}"
         )
-    made, removed, n_events = _steps(vocabulary.events, first, vocab_size - len(special))
+    made: dict[
+        int, None
+    ] = {}  # the tokens made until `vocab_size` are present, in order, and those of them that are removed
+    removed: set[int] = set()
+    present, n_events = first + len(special), len(vocabulary.events)
+    for number, (left, right, new) in enumerate(vocabulary.events.tolist()):
+        if right < 0:
+            removed.add(left)
+            present -= 1
+        elif present >= vocab_size:
+            n_events = number
+            break
+        elif new not in made or new in removed:
+            made[new] = None
+            removed.discard(new)
+            present += 1
     ids = [*range(first), *made]
     order = [*(id for id in ids if id not in removed), *special, *(id for id in ids if id in removed)]
     id_map = np.full(max(len(vocabulary.tokens), vocabulary.n_vocab), -1, np.int32)
     id_map[order] = np.arange(len(order))
     return renumber(vocabulary, id_map, n_events)
-
-
-def _steps(events: np.ndarray, present: int, wanted: int) -> tuple[list[int], set[int], int]:
-    """The ids made until `wanted` tokens are present, in order; of these the removed ones; and the number of events until then.
-
-    present: the number of tokens at first.
-    """
-    made: dict[int, None] = {}
-    removed: set[int] = set()
-    for end, (left, right, new) in enumerate(events.tolist()):
-        if right < 0:
-            removed.add(left)
-            present -= 1
-        elif present >= wanted:
-            return list(made), removed, end
-        elif new not in made or new in removed:
-            made[new] = None
-            removed.discard(new)
-            present += 1
-    return list(made), removed, len(events)
 
 
 def arranged(

@@ -100,7 +100,11 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
         _check_spelling(rows, tokens)
     rows = np.array(rows, np.int32, order="C")
     if order in ("merges", "scores"):
-        _check_pairs(rows)
+        pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
+        ordered = np.sort(pairs)
+        for pair in ordered[1:][ordered[1:] == ordered[:-1]][:1]:
+            first, again = np.flatnonzero(pairs == pair)[:2].tolist()
+            raise EventError(again, f"the pair {tuple(rows[again, :2].tolist())} is merged already by event {first}")
     rows.flags.writeable = False
     return rows
 
@@ -158,18 +162,6 @@ def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
             a, b, c = rows[n].tolist()
             what = f"merges {show(tokens[a])} ({a}) and {show(tokens[b])} ({b}) into {show(tokens[c])} ({c})"
             raise EventError(n, f"{what}, which is not their concatenation")
-
-
-def _check_pairs(rows: np.ndarray) -> None:
-    """No pair is listed twice."""
-    import numpy as np
-
-    pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
-    ordered = np.sort(pairs)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(twice):
-        first, again = np.flatnonzero(pairs == twice[0])[:2].tolist()
-        raise EventError(again, f"the pair {tuple(rows[again, :2].tolist())} is merged already by event {first}")
 
 
 def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | None]) -> frozenset[int]:
