@@ -27,20 +27,7 @@ from ._bpe_tables_cy import BpeTables, end_of_texts
 from .byte_alphabet import to_text
 from .file_content import Json, fail
 from .merges_txt import roles_of
-from .pieces import (
-    BYTE,
-    CONTROL,
-    MARK,
-    NORMAL,
-    UNKNOWN,
-    UNUSED,
-    USER_DEFINED,
-    Pieces,
-    added_tokens,
-    check_scores,
-    piece_texts,
-    texts_and_kinds,
-)
+from .pieces import MARK, Kind, Pieces, added_tokens, check_scores, piece_texts, texts_and_kinds
 from .rank_merges import merges_by_rank
 from .sentencepiece_model import NormalizerSpec, piece_scores, scored_vocabulary
 
@@ -164,7 +151,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     model, tokens = get("model", str, None), get("tokens", Texts, None)
     if model is None or tokens is None:
         fail(file, "", "contains no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
-    kinds = get("token_type", list, None) or [NORMAL] * tokens.count
+    kinds = get("token_type", list, None) or [Kind.NORMAL] * tokens.count
     scores = get("scores", list, None) or [0.0] * tokens.count
     if not len(kinds) == len(scores) == tokens.count:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
@@ -173,7 +160,9 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
-        pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
+        pieces = Pieces(
+            tokens.read(data), scores, [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds], file
+        )
         # llama.cpp tells Phi-3 by its name. It finds added tokens in the text as it is, those that the user defined too.
         rstrip = re.search("phi-?3", name) is not None
         plain = ("<unk>", "<s>", "<|endoftext|>")
@@ -195,12 +184,14 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     ends = {tables.get(text) for text in ENDS_OF_TEXT}
     ordinary = tables.get("</s>") if tables.get("<|tool_response>") is not None else None  # as in Gemma 4
     added = [
-        AddedToken(text, id, special=kind != USER_DEFINED or id in ends, lstrip=text in masks)
+        AddedToken(text, id, special=kind != Kind.USER_DEFINED or id in ends, lstrip=text in masks)
         for id, kind in enumerate(kinds)
-        if (kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends) and id != ordinary and (text := tables.text_of(id))
+        if (kind in (Kind.CONTROL, Kind.USER_DEFINED, Kind.UNKNOWN) or id in ends)
+        and id != ordinary
+        and (text := tables.text_of(id))
     ]
     mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
+    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
     return vocabulary(
         split_patterns=patterns,
         whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
@@ -417,7 +408,7 @@ def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], 
         )
     texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
     ranks = piece_scores(vocabulary)
-    scores = [ranks[id] if kind == NORMAL else 0.0 for id, kind in enumerate(kinds)]
+    scores = [ranks[id] if kind == Kind.NORMAL else 0.0 for id, kind in enumerate(kinds)]
     return {
         "model": (_STRING, "llama"),
         "pre": (_STRING, "default"),

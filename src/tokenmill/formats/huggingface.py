@@ -27,26 +27,13 @@ from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocab
 from ..vocabulary.normalization import Step
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import NO_TOKEN
+from . import huggingface_sections as sections
 from . import merges_txt as table
 from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_text, to_token
 from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
-from .huggingface_sections import (
-    BYTE_LEVEL,
-    PreTokenizer,
-    check_mark,
-    decoder_json,
-    mark_of,
-    normalizer_json,
-    post_processor_json,
-    pre_tokenizer_json,
-    read_decoder,
-    read_normalizer,
-    read_post_processor,
-    steps_of,
-)
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
 from .pieces import BYTE_TEXTS, piece_texts, text_or_none
@@ -122,10 +109,12 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "truncation": None,
         "padding": None,
         "added_tokens": [added_json(token) for token in added],
-        "normalizer": normalizer_json(vocabulary.normalization.normalizers),
-        "pre_tokenizer": pre_tokenizer_json(vocabulary),
-        "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
-        "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
+        "normalizer": sections.normalizer_json(vocabulary.normalization.normalizers),
+        "pre_tokenizer": sections.pre_tokenizer_json(vocabulary),
+        "post_processor": sections.post_processor_json(
+            vocabulary.template, {**vocab, **{t.content: t.id for t in added}}
+        ),
+        "decoder": sections.BYTE_LEVEL if byte_level else sections.decoder_json(vocabulary),
     }
     section = {
         "type": "BPE",
@@ -281,7 +270,7 @@ def read_by_library(root: Json, data: bytes, reason: Unsupported | None = None) 
 def _read_template(root: Json, notes: list[str]) -> Template:
     """The template of the file. Notes say what Hugging Face's encode does before and after tokenization."""
     added = {token.get("id", int, -1): token.get("content", str, "") for token in root["added_tokens"]}
-    template = read_post_processor(root["post_processor"], added)
+    template = sections.read_post_processor(root["post_processor"], added)
     if wanted := [*itertools.chain(*template.affixes)]:
         notes.append(f"a template adds {', '.join(wanted)} {_TO_EVERY_TEXT}")
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
@@ -297,8 +286,8 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         if model[affix].value not in (None, ""):
             model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
-    normalizers = read_normalizer(root["normalizer"])
-    splitting = PreTokenizer(root["pre_tokenizer"], mark_of(normalizers))
+    normalizers = sections.read_normalizer(root["normalizer"])
+    splitting = sections.PreTokenizer(root["pre_tokenizer"], sections.mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = splitting.space_mark
     keep_start = (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
@@ -307,9 +296,9 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
             "a space is put before the first word only if no step has removed text before it"
         )
     if mark:
-        check_mark(mark, normalizers, root["normalizer"])
+        sections.check_mark(mark, normalizers, root["normalizer"])
     byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
-    strip_decoded = read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
+    strip_decoded = sections.read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
     template = _read_template(root, notes)
     if tables is None:
 
@@ -348,13 +337,17 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
 
 
 def _check_combinations(
-    root: Json, splitting: PreTokenizer, normalizers: tuple[Step, ...], tables: BpeTables, added: list[AddedToken]
+    root: Json,
+    splitting: sections.PreTokenizer,
+    normalizers: tuple[Step, ...],
+    tables: BpeTables,
+    added: list[AddedToken],
 ) -> None:
     """Unsupported for parts that the kernels have, but that give other ids or other text together in tokenizers."""
     model, mark, of_bytes = root["model"], splitting.space_mark, {*map(tables.get, BYTE_TEXTS)}
     if not model["byte_fallback"].value:
         spelt = of_bytes != {None} or not {token.content for token in added}.isdisjoint(BYTE_TEXTS)
-        if spelt and any(step["type"].value == "ByteFallback" for step in steps_of(root["decoder"])):
+        if spelt and any(step["type"].value == "ByteFallback" for step in sections.steps_of(root["decoder"])):
             root["decoder"].unsupported("it decodes tokens to bytes that they do not stand for in text")
     elif of_bytes != {None}:
         if mark and tables.get(mark) is None:

@@ -34,7 +34,7 @@ from .metrics import Usage, measure_texts, measure_usage, ordinary_tokens, ratio
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
 from .replay import replay as replay_events
-from .tables import Table
+from .tables import Cell, Column, Table
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -435,3 +435,28 @@ def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
     ratios = above[drawn].sum(1) / np.maximum(1, below[drawn].sum(1))
     low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
     return Interval(float(above.sum() / below.sum()), low, high)
+
+
+def differences_table(base: str, differences: Differences, documents: int) -> Table:
+    """Tokens relative to the first tokenizer, `base`, with their intervals. documents: how many were drawn from."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, of in differences.items():
+        if of is None:
+            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
+        else:
+            unsure = of.low <= 1 <= of.high
+            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
+            rows.append((name, of.ratio, of.low, of.high, documents, words))
+    columns = (
+        Column("tokenizer"),
+        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
+        Column("from", "share", "the lower end of the 95% interval"),
+        Column("to", "share", "the upper end of the 95% interval"),
+        Column("documents", "count", "documents sampled, or parts of long ones"),
+        Column("result"),
+    )
+    note = (
+        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
+        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
+    )
+    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)

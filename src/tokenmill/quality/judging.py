@@ -18,18 +18,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
-from .evaluation_text import (
-    DRAWS,
-    FEWEST,
-    PART,
-    Differences,
-    EvaluationText,
-    Judgement,
-    Judgements,
-    Text,
-    bootstrap,
-    judge,
-)
+from .evaluation_text import EvaluationText, Judgement, Judgements, Text, bootstrap, differences_table, judge
 from .extending import worth_table
 from .metrics import Measure, languages_table, ordinary_tokens, ratio
 from .names import expect_tokenizers, free_name, tokenizer_name
@@ -37,7 +26,7 @@ from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, Samples, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Report, Tile, provenance_of
-from .tables import Best, Cell, Column, Table, cell_text
+from .tables import Best, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
 from .verdict import Subject, compared, compared_summary, summary, verdict
 
@@ -191,7 +180,7 @@ def compare(
         differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
         tables = _tables(judged, figures, thresholds, domains.named)
         if others:
-            tables.insert(1, _differences_table(base, differences, len(sample.units)))
+            tables.insert(1, differences_table(base, differences, len(sample.units)))
         comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
@@ -296,30 +285,6 @@ def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
     best = own.best()
     figures = [(str(name), cell_text(value, column) or "–") for name, value in own.rows]
     return heading, [(name, figure, (i, 1) in best) for i, (name, figure) in enumerate(figures)]
-
-
-def _differences_table(base: str, differences: Differences, documents: int) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, of in differences.items():
-        if of is None:
-            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
-        else:
-            unsure = of.low <= 1 <= of.high
-            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
-            rows.append((name, of.ratio, of.low, of.high, documents, words))
-    columns = (
-        Column("tokenizer"),
-        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
-        Column("from", "share", "the lower end of the 95% interval"),
-        Column("to", "share", "the upper end of the 95% interval"),
-        Column("documents", "count", "documents sampled, or parts of long ones"),
-        Column("result"),
-    )
-    note = (
-        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
-        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
-    )
-    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
 
 
 def _side_by_side(
