@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
 
 _Texts = Iterable[tuple[str, str | bytes]]  # each with its source
-_Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
+_Encode = Callable[[Any], list[int] | None]  # None for a text with a byte or a character that has no token
+_Mode = tuple[bool, _Encode, _Encode]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
 _TOGETHER = 64  # texts that several threads encode at a time
@@ -265,34 +266,30 @@ class _Trial:
         """The shortest difference found on a text, or the number of its tokens."""
         ids: list[int] | None = None
         for specials, encode, encode_other in self.modes if isinstance(text, str) else self.modes[:1]:
-            ids, other_ids = _try(encode, text), _try(encode_other, text)
+            ids, other_ids = encode(text), encode_other(text)
             if self.library and ids is None and other_ids is not None and self.tokenizer.decode(other_ids) != text:
                 self.refused += 1
             elif ids != other_ids:
-                short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
-                ids, other_ids = _try(encode, short), _try(encode_other, short)
-                return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
+                short = _shorten(text, lambda part: encode(part) != encode_other(part))  # noqa: B023
+                ids, other_ids = encode(short), encode_other(short)
+                both = zip(ids or (), other_ids or (), strict=False)
+                same = itertools.takewhile(lambda pair: pair[0] == pair[1], both)
+                offset = sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
+                return Difference(source, short, ids, other_ids, offset, specials)
         return len(ids or ())
 
-    def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
-        """The byte at which the first different tokens begin."""
-        both = zip(ids or (), other_ids or (), strict=False)
-        same = itertools.takewhile(lambda pair: pair[0] == pair[1], both)
-        return sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
 
-
-def _encoder(tokenizer: Tokenizer, specials: bool) -> Callable[[Any], list[int]]:
+def _encoder(tokenizer: Tokenizer, specials: bool) -> _Encode:
     """Encodes a text, where special tokens are allowed or not, or bytes."""
     options: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
-    return lambda text: tokenizer.encode(text, **options) if isinstance(text, str) else tokenizer.encode_bytes(text)
 
+    def encode(text: str | bytes) -> list[int] | None:
+        try:
+            return tokenizer.encode(text, **options) if isinstance(text, str) else tokenizer.encode_bytes(text)
+        except UsageError:
+            return None
 
-def _try(encode: Callable, text) -> list[int] | None:
-    """The ids, or None if the tokenizer raises that it has no token for a byte or a character."""
-    try:
-        return encode(text)
-    except UsageError:
-        return None
+    return encode
 
 
 def _shorten(text, differs: Callable[..., bool]):
