@@ -273,10 +273,9 @@ _SPECIAL = {"bos_token": "bos", "eos_token": "eos", "pad_token": "padding", "unk
 
 
 def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, list[str]]:
-    """`vocabulary` as the content of a GGUF file, and what that file does not hold, item by item.
+    """A GGUF file, and what it does not hold, item by item. ConversionError if llama.cpp would give other ids.
 
     lossy: allow superwords where two neighbouring numbers of a rare kind get other ids.
-    ConversionError if llama.cpp would give other ids.
     """
     table.refuse_flags(vocabulary, "GGUF")
     if vocabulary.library is None and vocabulary.alphabet == "bytes":

@@ -68,10 +68,7 @@ def assigned_ids(
 
 
 def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """`vocabulary` as the content of tokenizer.json, and notes on what that file does not hold.
-
-    ConversionError if `tokenizers` would give other ids.
-    """
+    """A tokenizer.json, and notes on what it does not hold. ConversionError if `tokenizers` would give other ids."""
     if (model := vocabulary.library) is not None:
         if model.library != "tokenizers":
             raise ConversionError(
@@ -135,10 +132,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
 
 def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """The present tokens of a Picky vocabulary as tokenizer.json with a WordPiece model, and notes as `tokenizer_json`.
-
-    A pretoken becomes the longest token that it begins with, again and again.
-    """
+    """A tokenizer.json with the present tokens of a Picky vocabulary in a WordPiece model, and notes."""
     data, notes = tokenizer_json(present_by_rank(vocabulary))
     root = json.loads(data)
     model = {"type": "WordPiece", "unk_token": root["model"]["unk_token"] or "", "continuing_subword_prefix": ""}
@@ -228,10 +222,7 @@ def looks_like_tokenizer_json(data: bytes) -> bool:
 
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary of a tokenizer.json, and of the tokenizer_config.json beside it.
-
-    FormatError names the JSON path of whatever is wrong or foreign.
-    """
+    """The vocabulary of a tokenizer.json and the config beside it. FormatError names the JSON path of what is wrong."""
     found = None
     if (usual := read_model(data)) is not None:
         with contextlib.suppress(FormatError, ValueError):  # the slow reader names what is wrong

@@ -104,10 +104,7 @@ def _vocabulary(
 
 
 def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | None]:
-    """The bytes that the tokens of a tokenizer.json stand for in text. texts: as the file spells them.
-
-    A token that would stand for nothing, such as one that is only a prefix, stands for its own spelling.
-    """
+    """The bytes that tokens stand for in text, by their spellings; the spelling itself where that would be nothing."""
     model = root["model"]
     prefix, suffix = (model[name].value or "" for name in ("continuing_subword_prefix", "end_of_word_suffix"))
     begins = " " if prefix and kind == "WordPiece" else ""  # what a token without the prefix begins with

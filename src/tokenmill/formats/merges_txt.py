@@ -68,7 +68,7 @@ def parse_pair(
 ) -> Vocabulary:
     """The vocabulary of vocab.json and merges.txt, without a split pattern. FormatError names the line or the key.
 
-    added: the added tokens; their entries in vocab.json are not ordinary tokens.
+    added: the added tokens, whose entries in vocab.json are not ordinary tokens.
     """
     node = parse_json(vocab_data, vocab_file)
     for token in added:
@@ -230,10 +230,7 @@ def merged_vocabulary(
 
 
 def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoReturn]) -> BpeTables:
-    """The tables of the vocabulary at `node`, and of merges written "a b" or ["a", "b"].
-
-    bad(n, what): raises the error of the nth merge. FormatError for what is wrong in the vocabulary.
-    """
+    """The tables of the vocabulary at `node` and of merges, "a b" or ["a", "b"]. bad(n, what): raises the error of one."""
     vocab: dict[str, int] = node.expect(dict)
     texts = [*vocab]
     placed = place_tokens(texts, [*vocab.values()], node.file, lambda n: f"at {node.where}[{show(texts[n])}]")

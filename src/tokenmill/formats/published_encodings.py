@@ -27,9 +27,8 @@ _MOST_BYTES = 1 << 26  # of a published file
 
 
 class Published(NamedTuple):
-    """A published encoding: its files (address below the host -> SHA-256), split pattern and special tokens.
+    """A published encoding: its files (address below the host -> SHA-256), split pattern, special tokens by text.
 
-    special_tokens: makes them, text -> id, which can be thousands.
     empty: the id of an empty token at the end of the file, which no text gets.
     """
 

@@ -76,10 +76,7 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
 
 
 def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:
-    """The tokens by id with which tiktoken gives the ids of `vocabulary`, and notes on those left out.
-
-    ConversionError if tiktoken would give other ids.
-    """
+    """The tokens by id with which tiktoken gives the same ids, or ConversionError; and notes on those left out."""
 
     def refuse(ours: str) -> NoReturn:
         raise ConversionError(f"{ours}. Write tokenizer.json instead.")
@@ -119,10 +116,7 @@ def covering_pattern(pattern: str) -> str:
 
 
 def tiktoken_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """`vocabulary` as the content of a .tiktoken file, and what that file does not hold, item by item.
-
-    ConversionError if tiktoken would give other ids.
-    """
+    """A .tiktoken file, and what it does not hold, item by item. ConversionError if tiktoken would give other ids."""
     tokens, notes = tiktoken_tokens(vocabulary)
     pattern = covering_pattern(vocabulary.split_patterns[0])
     notes.append(f"the split pattern is not in the file; tiktoken takes it as pat_str: {pattern!r}")

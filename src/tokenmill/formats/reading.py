@@ -33,19 +33,7 @@ def read(
     special_tokens: Mapping[str, int] | None = None,
     download: bool = False,
 ) -> Vocabulary:
-    """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
-
-    path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
-        merges.ddtok, tokenizer.model of SentencePiece, tekken.json, a .gguf file, or the name of a published encoding
-        ("o200k_base") or of a model that uses it ("gpt-4o").
-    split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
-        .tiktoken, a .gguf with an unknown name of it). It is never guessed: without it, reading such a file is a UsageError.
-    special_tokens: text -> id, for a file without them.
-    download: whether a published encoding may be downloaded if it is not on this machine.
-
-    >>> read("cl100k_base.tiktoken").n_vocab
-    100277
-    """
+    """The vocabulary in a file or folder of any format, told by content. `tokenmill.load` describes the options."""
     return parse(find(path, download), split, special_tokens)
 
 
@@ -56,11 +44,7 @@ def parse(
     force: bool = False,
     drop_unknown: bool = False,
 ) -> Vocabulary:
-    """The vocabulary in a file that is found; options as for `read`.
-
-    force: use `split` instead of the file's pattern, with a warning.
-    drop_unknown: drop characters without a token where the file has no unknown token, as tokenizers does, with a warning.
-    """
+    """The vocabulary in a file that is found; options as for `tokenmill.load`."""
     place, name, contents = found[:3]
     try:
         if name is not None:

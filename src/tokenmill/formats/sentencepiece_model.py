@@ -199,10 +199,7 @@ def piece_scores(vocabulary: Vocabulary) -> list[float]:
 
 
 def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """`vocabulary` as the content of a tokenizer.model, and what that file does not hold, item by item.
-
-    ConversionError if sentencepiece would give other ids.
-    """
+    """A tokenizer.model, and what it does not hold. ConversionError if sentencepiece would give other ids."""
     own = vocabulary.library
     if own is not None and own.library == "sentencepiece":
         return own.data, []

@@ -50,17 +50,13 @@ def write(
     more: Mapping[str, bytes] | None = None,
     tokenizer: Callable[[Vocabulary], Any] | None = None,
 ) -> list[str]:
-    """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
+    """Write `vocabulary` to `path`, whole or not at all; formats, `lossy` and `overwrite` as for `Tokenizer.save`.
 
-    path: a file for "tiktoken", "gguf" and "sentencepiece", a folder for the others, which may hold other files, such as a model.
-    overwrite: replace an existing tokenizer. Without it that is an OutputError.
-    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
-        "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
-        For "gguf", also write superwords where llama.cpp gives other ids to a few pairs of numbers.
+    A folder may hold other files, such as a model. For "gguf", `lossy` also allows superwords where llama.cpp gives other
+    ids to a few pairs of numbers.
     more: further files of a folder, by name, which appear with it.
     tokenizer: the class Tokenizer, with which content that is not equal by construction is checked before it is written.
-    A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
-    tokenizer.json; the other formats cannot hold them.
+    Returns what the format itself does not hold, item by item. A format that would change ids is a ConversionError.
     """
     if format not in (*FORMATS, LONGEST_MATCH):
         raise UsageError(f"the format is {format!r}; expected one of {', '.join((*FORMATS, LONGEST_MATCH))}")
@@ -143,8 +139,7 @@ def _files_of(
 def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:
     """ConversionError if `data`, the content of a file, gives other ids here, or in its library if that is installed.
 
-    Bytes without normalizers, prefixes and white space around added tokens are equal by construction, and a tokenizer.json
-    without the events of its vocabulary has other ids, as `write` says.
+    Bytes without normalizers, prefixes and flags of added tokens are equal by construction. Events are in no such file.
     """
     flags = any(
         token.lstrip or token.rstrip or token.single_word or token.normalized for token in vocabulary.added_tokens

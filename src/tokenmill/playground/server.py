@@ -302,11 +302,7 @@ def serve(
     allow_paths: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the playground on 127.0.0.1 until interrupted.
-
-    tokenizers: those on the page at first.
-    ready: called with the address once the server answers.
-    """
+    """Serve the playground on 127.0.0.1 until interrupted. ready: called with the address once the server answers."""
     packed = [(each[0], pack(*each)) for each in tokenizers]
     with Server(packed, port, allow_paths) as server, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it
         if ready is not None:

@@ -239,10 +239,7 @@ class _Trial:
         return None
 
     def tokens_if_same(self, texts: list[Any], num_threads: int | None) -> int:
-        """The number of tokens of texts that both sides encode alike; 0 if they do not, or if that has to be tried one by one.
-
-        Text without control tokens has the same ids whether they are allowed or not.
-        """
+        """The number of tokens of texts that both sides encode alike; 0 if they may not: then each is tried."""
         tokens = 0
         if self.library is not None or not isinstance(texts[0], str):
             return 0
@@ -332,10 +329,7 @@ def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int =
 
 
 def texts_of_tokens(vocabularies: Sequence[Vocabulary], seed: int, together: int = 32) -> Iterator[str]:
-    """The tokens of the vocabularies that are text, a few in each text: one on each line, then in pairs without a space.
-
-    If two vocabularies rank a merge differently, the ids of the token that it makes, or of one beside it, differ.
-    """
+    """The tokens of the vocabularies that are text, some in each text: one on each line, then without a space."""
     tokens = {token for vocabulary in vocabularies for token in vocabulary.tokens if token}
     texts = sorted(text for token in tokens if "\ufffd" not in (text := token.decode("utf-8", "replace")))
     for joint in ("\n", ""):

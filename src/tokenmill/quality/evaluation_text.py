@@ -41,9 +41,8 @@ Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 @dataclass
 class CountedText:
-    """A domain as a tokenizer splits it.
+    """A domain as a tokenizer splits it. added: how often it contains each added token that is not special, by id.
 
-    added: how often it contains each added token that is not special, by id.
     nbytes, characters: of the text as it is read; None where they are those of the pretokens.
     """
 
@@ -322,10 +321,7 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
 
 @dataclass
 class Sample:
-    """Every n-th document of a text, with n so that at most MOST are kept; of long documents, parts.
-
-    total: how many there are in the text. step: n.
-    """
+    """Every `step`-th of the `total` documents of a text, so that at most MOST are kept; of long documents, parts."""
 
     units: list[bytes] = field(default_factory=list)
     total: int = 0
@@ -371,22 +367,13 @@ def _parts(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[np.n
 
 
 def count_words(data: bytes | memoryview, ends: np.ndarray) -> int:
-    """The number of words in the documents of `data`; a word is a run of anything but white space.
-
-    ends: where each document ends. A word ends there too.
-
-    >>> count_words(b"low  lower", np.array([3, 10]))
-    2
-    """
+    """The number of words, runs of anything but white space, in documents. ends: where each of them ends."""
     text = b"\n".join([b"\n", *(data[start:end] for start, end in pairwise([0, *ends.tolist()]))])
     return len(Splitter(_WORDS).ends(text)) - 1  # the first part is white space
 
 
 def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **how: Any) -> Iterator[Block]:
-    """The blocks of some files. A file that is one document comes in parts that end at lines.
-
-    how: see `open_source`.
-    """
+    """The blocks of some files. One that is one document comes in parts that end at lines. how: see `open_source`."""
 
     def cut(buffer: bytearray, start: int, length: int) -> int:
         return buffer.rfind(b"\n", start, length) + 1

@@ -158,12 +158,9 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
 def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> tuple[int, int, int]:
     """Estimate how many tokens are worth replacing on the text of `usage`: it uses them less often than new ones.
 
-    Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens, which must occur ENOUGH times. Pairs
-    overlap, and merging one makes others, so this is an estimate.
-
-    uses: how often each token is used, by id.
-    Returns the number of tokens, how often the most used of them is used, and how often the least frequent of as many pairs
-    occurs.
+    Compares the least used tokens, by their `uses`, with the most frequent pairs of adjacent tokens, of ENOUGH occurrences
+    or more. Pairs overlap, and merging one makes others, so this is an estimate.
+    Returns the number of tokens, the most uses of one of them, and the fewest occurrences of as many pairs.
     """
     ids, lengths = usage.ids, usage.tokens_by_pretoken
     inside = np.ones(len(ids), bool)

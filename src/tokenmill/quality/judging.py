@@ -310,12 +310,10 @@ def _overlap(named: Mapping[str, Tokenizer]) -> Table:
 def measure_sizes(
     tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
 ) -> Report:
-    """Bytes per token of `tokenizers`, by ascending vocabulary size, and what each gains over the one before.
+    """Bytes per token of `tokenizers` by vocabulary size, and what each gains over the one before. note: which text it is.
 
-    note: which text is measured.
-    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
-    sizes that are not doublings of each other compare too. A size for which the training text had too few pairs has none, and
-    one less than a quarter above the one before: a difference of a few merges says nothing about a doubling.
+    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. A
+    size for which the training text had too few pairs has none, and one less than a quarter above the one before.
     """
     if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."

@@ -72,12 +72,7 @@ class Usage:
 
 
 def measure_usage(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> Usage:
-    """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern.
-
-    >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
-    >>> usage.tokens, usage.bytes
-    (7, 27)
-    """
+    """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern."""
     require_same_split(tok, counts)
     ids, lengths = segment(tok, counts, progress)
     by_id = np.zeros(ids_of(tok), np.uint64)

@@ -266,8 +266,7 @@ def insert_removals(
 def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.ndarray:
     """int64 rows, the removals that are due according to a replay, in order; of one merge, the left part before the right.
 
-    A row: the number of the merge after which the token goes, the token, and its IoS in the merge that used it up as two numbers.
-    lasting: the tokens that are never removed.
+    A row: the merge after which the token goes, the token, and its IoS in the merge that used it up as two numbers.
     """
     merge = found.events[:, 1] >= 0
     events, happened, left, right = (part[merge] for part in (found.events, found.happened, found.left, found.right))

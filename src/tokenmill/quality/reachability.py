@@ -152,10 +152,7 @@ def _characters_with(part: bytes, at_end: bool = False) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _characters() -> bytes:
-    """All characters of more than one byte, those that Unicode assigns before the others and those for private use.
-
-    Those of four bytes are in an order in which the first bytes change soonest.
-    """
+    """All characters of more than one byte, assigned ones first; of those of four, the first bytes change soonest."""
     pages, categories = category_pages()
     codes = np.arange(0x80, 0x110000)
     codes = codes[(codes < 0xD800) | (codes >= 0xE000)]

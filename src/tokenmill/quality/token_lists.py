@@ -137,11 +137,7 @@ def with_words_as_pretokens(judged: Judgements) -> Judgements:
 
 
 def words_in(token: Token) -> int:
-    """The number of words in a token.
-
-    >>> words_in(Token(300, b" of the")), words_in(Token(301, b" the"))
-    (2, 1)
-    """
+    """The number of words in a token: 2 in b" of the"."""
     return len(token.content.decode(errors="replace").split())
 
 

@@ -64,10 +64,7 @@ def train_boundless(job: passes.Job) -> Vocabulary:
 def _take(
     first: Vocabulary, superwords: Sequence[Row], counts: Sequence[int], size: int, unknown: int
 ) -> tuple[int, int] | None:
-    """Return the numbers of events and of superwords that give `size` tokens.
-
-    unknown: the highest count that a superword may have that was not found. None if it matters.
-    """
+    """The events and superwords that give `size` tokens. None if one not found, of `unknown` occurrences, may be one."""
     events = first.events.tolist()
     event_counts = first.event_counts[:, 0].tolist()
     there = {*range(_BYTES)}
@@ -91,10 +88,7 @@ def _take(
 
 
 def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_events: int) -> Vocabulary:
-    """The vocabulary of the first events and of the superwords `merged`.
-
-    Ids: the bytes, the tokens of the events in order, the superwords, the special tokens, the removed tokens.
-    """
+    """The vocabulary. Its ids: bytes, tokens of the first events, superwords, special tokens, removed tokens."""
     events, (rows, spelt, numbers) = first.events[:n_events], merged
     gone: dict[int, bool] = dict.fromkeys([*range(_BYTES), *events[events[:, 1] >= 0, 2].tolist()], False)
     for left, right, new in events.tolist():

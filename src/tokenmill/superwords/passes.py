@@ -236,9 +236,6 @@ class _FragmentCounter(_IdCounter):
 
 
 def guess(totals: np.ndarray, wanted: int) -> int:
-    """Half the `wanted`-th best total: a count that the last merge will probably reach.
-
-    A guess too high costs another pass over the text, one too low makes more fragments. The result is the same.
-    """
+    """Half the `wanted`-th best total. One too high costs another pass, one too low makes more fragments."""
     stride = max(1, min(len(totals) // _SAMPLE, wanted // 1024))
     return loops.half_the_best(totals[::stride], wanted // stride)

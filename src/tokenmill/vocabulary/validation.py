@@ -165,10 +165,7 @@ def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
 
 
 def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | None]) -> frozenset[int]:
-    """The ids that the removals of order "events" remove in the end. Parts exist before what is made of them.
-
-    apart: ids of tokens that need no merge, although they are long.
-    """
+    """The ids that removals remove in the end. Parts exist before what is made of them. apart: ids that need no merge."""
     made = set(rows[rows[:, 1] >= 0, 2].tolist())
     absent = dict.fromkeys(made, "no earlier event makes it")
     for n, (left, right, new) in enumerate(rows.tolist()):
