@@ -57,20 +57,18 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
         return Found(place, name, published_encodings.published_files(name, download))
     revision = None
     if not place.exists():
-        from . import hub  # late: most tokenizers are files
-
-        if (on_hub := hub.hub_name(path)) is None:
+        if (on_hub := published_encodings.hub_name(path)) is None:
             known = ", ".join(published_encodings.PUBLISHED)
             raise InputError(
                 f"{place}: no such file or folder, and not one of the published encodings ({known})."
                 f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
             )
-        folder = hub.cached(*on_hub)
+        folder = published_encodings.cached_repository(*on_hub)
         if download and (folder is None or not _files_in(folder)):
-            folder = hub.download(*on_hub)
+            folder = published_encodings.download_repository(*on_hub)
         if folder is None:
             raise InputError(
-                f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, "
+                f"{place}: no such file or folder, and not in the Hugging Face cache ({published_encodings.cache_folder()}). Check the path, "
                 "or allow the download from the hub with ",
                 OptionName("download", True),
                 ".",

@@ -1,9 +1,15 @@
-"""The published encodings: the SHA-256 of their files, their split patterns and their special tokens.
+"""Tokenizers by name: the published encodings, and repositories on the Hugging Face hub. Both are looked for in caches.
 
-`find("o200k_base")` looks for the files in tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else
-data-gym-cache in the folder for temporary files; a file is named by the SHA-1 of its address) and in ours
-(TOKENMILL_CACHE, else tokenmill in the user's cache folder; none if it is set to nothing). It downloads them only where the caller allows it, and uses
-a download only if its hash is right.
+A published encoding is known by the SHA-256 of its files, its split pattern and its special tokens. Its files are looked for in
+tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else data-gym-cache in the folder for temporary files; a
+file is named by the SHA-1 of its address) and in ours (TOKENMILL_CACHE, else tokenmill in the user's cache folder; none if it is
+set to nothing). They are downloaded only where the caller allows it, and used only if their hash is right.
+
+A name on the hub is "org/name" or "org/name@revision"; without a revision it is `main`. It is looked for in the hub's cache on this
+machine (HF_HUB_CACHE, else hub in HF_HOME, else ~/.cache/huggingface/hub), which has
+    models--org--name/refs/main                 the commit of a branch or a tag
+    models--org--name/snapshots/<commit>/...    the files
+huggingface_hub downloads, and only where the caller allows it.
 """
 
 from __future__ import annotations
@@ -11,12 +17,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..errors import FormatError, InputError, OptionName, OutputError
+from ..errors import FormatError, InputError, OptionName, OutputError, require
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.vocabulary import packed_vocabulary
@@ -24,6 +31,14 @@ from ..vocabulary.vocabulary import packed_vocabulary
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
 _MOST_BYTES = 1 << 26  # of a published file
+_HUB_NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*))?")
+_COMMIT = re.compile("[0-9a-f]{40}")
+# What may hold a tokenizer, or says more about it.
+FILES = ("*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "events.txt")
+_ADVICE = {  # by the exceptions of huggingface_hub
+    "GatedRepoError": "Accept the licence on the model's page on the hub, and run `hf auth login` once.",
+    "RepositoryNotFoundError": "Check the name. If the repository is private, run `hf auth login` once.",
+}
 
 
 class Published(NamedTuple):
@@ -221,3 +236,43 @@ def _download(url: str) -> bytes:
         raise InputError(
             f"cannot download {url}: {getattr(error, 'reason', error)}. Check the network, or fetch the file elsewhere and load it by path."
         ) from error
+
+
+def hub_name(path: str | os.PathLike) -> tuple[str, str] | None:
+    """The repository on the hub and the revision that `path` may name, or None.
+
+    >>> hub_name("org/name@v1.0"), hub_name("/org/name")
+    (('org/name', 'v1.0'), None)
+    """
+    found = _HUB_NAME.fullmatch(os.fspath(path))
+    return (found[1], found[2] or "main") if found else None
+
+
+def cache_folder() -> Path:
+    if own := os.environ.get("HF_HUB_CACHE"):
+        return Path(own)
+    if home := os.environ.get("HF_HOME"):
+        return Path(home) / "hub"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface" / "hub"
+
+
+def cached_repository(repository: str, revision: str) -> Path | None:
+    """The folder of a revision in the cache; its name is the commit. None if it is not there."""
+    folder = cache_folder() / f"models--{repository.replace('/', '--')}"
+    ref = folder / "refs" / revision
+    commit = ref.read_text().strip() if ref.is_file() else revision
+    found = folder / "snapshots" / commit
+    return found if _COMMIT.fullmatch(commit) and found.is_dir() else None
+
+
+def download_repository(repository: str, revision: str) -> Path:
+    """Download the tokenizer files of a repository into the cache. The folder of the revision."""
+    hub: Any = require("huggingface_hub", "hub", f"downloading {repository}")
+    try:
+        return Path(hub.snapshot_download(repository, revision=revision, allow_patterns=list(FILES)))
+    except Exception as error:  # of the network, of the hub, of its cache: many classes, whose common base is Exception
+        reason = " ".join(str(error).split()).rstrip(".")
+        advice = _ADVICE.get(
+            type(error).__name__, "Check the name, the revision, the network, and whether the repository needs a token."
+        )
+        raise InputError(f"cannot download {repository} at {revision}: {reason}. {advice}") from error
