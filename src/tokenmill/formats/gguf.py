@@ -311,12 +311,25 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
         what = "normalizes text" if vocabulary.normalization.normalizers else "puts a space before a text"
         raise ConversionError(f"this vocabulary {what}, which GGUF cannot represent. Write tokenizer.json instead.")
     notes: list[str] = []
-    if _comparable(vocabulary.split_patterns) == [r"\p{N}"] and vocabulary.order == "merges":
-        pre, whole = "superbpe", False
+    patterns = _comparable(vocabulary.split_patterns)
+    # llama.cpp leaves out alternatives of GPT-2's pattern for what no other matches; other files have it in full.
+    names = [
+        name
+        for name, theirs in NAMES_OF_PATTERNS.items()
+        for full in [tuple(PATTERNS["gpt2"] if pattern == _WORDS else pattern for pattern in theirs)]
+        if patterns in (_comparable(theirs), _comparable(full))
+    ]
+    if patterns == [r"\p{N}"] and vocabulary.order == "merges":
+        names = ["superbpe"]
         notes = _numbers_joined(vocabulary, lossy)
-    else:
-        pre, whole = _pre_of(vocabulary)
-    tokens, rows, more = table.tokens_and_merges(vocabulary, "GGUF", whole_pretokens=whole)
+    if not names:
+        held = " then ".join(vocabulary.split_patterns) or "none"
+        raise ConversionError(
+            f"GGUF stores the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
+        )
+    # In some of them, a pretoken that is a token is not merged.
+    pre = min(names, key=lambda name: (name in WHOLE_PRETOKENS) != vocabulary.whole_pretokens)
+    tokens, rows, more = table.tokens_and_merges(vocabulary, "GGUF", whole_pretokens=pre in WHOLE_PRETOKENS)
     texts, kinds = texts_and_kinds(vocabulary, [None if token is None else to_text(token) for token in tokens])
     merges = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
     return {
@@ -326,25 +339,6 @@ def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, t
         "token_type": (_INT32, kinds),
         "merges": (_STRING, merges),
     }, notes + more
-
-
-def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
-    """The name of the split patterns in llama.cpp, and whether a pretoken that is a token is not merged there."""
-    # llama.cpp leaves out alternatives of GPT-2's pattern for what no other matches; other files have it in full.
-    found = [
-        name
-        for name, theirs in NAMES_OF_PATTERNS.items()
-        for full in [tuple(PATTERNS["gpt2"] if pattern == _WORDS else pattern for pattern in theirs)]
-        if _comparable(vocabulary.split_patterns) in (_comparable(theirs), _comparable(full))
-    ]
-    if not found:
-        held = " then ".join(vocabulary.split_patterns) or "none"
-        raise ConversionError(
-            f"GGUF stores the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
-        )
-    same = [name for name in found if (name in WHOLE_PRETOKENS) == vocabulary.whole_pretokens]
-    name = [*same, *found][0]
-    return name, name in WHOLE_PRETOKENS
 
 
 @cache
