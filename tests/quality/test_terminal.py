@@ -54,7 +54,7 @@ def test_tables_for_notebooks():
     table = Table("t", "Title", (Column("token", "token"), Column("n", "count"), Column("s", "share")), rows)
     assert repr(table) == "<Table 't': Title, 2 rows of 3>"
     shown = table._repr_html_()
-    assert ">1,200</td>" in shown and "&lt;a" in shown and "50.00%" in shown
+    assert "<td>1,200</td>" in shown and "&lt;a" in shown and "50.00%" in shown
     frame = table.to_pandas()
     assert isinstance(frame, pandas.DataFrame) and list(frame["token"]) == [b"<a", b"b"]
     assert frame["n"][0] == 1200 and list(frame.columns) == ["token", "n", "s"]

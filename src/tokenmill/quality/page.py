@@ -58,8 +58,8 @@ def render(report: Report, top: int | None) -> str:
     sections = [("Verdict", _verdict(report)), ("Charts", charts)]
     for heading, lead, keys in report.sections:
         if shown := [table for key in keys for table in tables if table.key == key or table.key.startswith(f"{key}_")]:
-            sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + tables_html(shown)))
-    sections.append(("Provenance", tables_html(report.provenance.tables())))
+            sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + _tables(shown)))
+    sections.append(("Provenance", _tables(report.provenance.tables())))
     sections.append(("Terms", _terms(_tiles(report) + "".join(content for _, content in sections))))
     links, parts = [], []
     for number, (heading, content) in enumerate(((heading, of) for heading, of in sections if of), 1):
@@ -181,7 +181,7 @@ def _plain(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def tables_html(tables: list[Table]) -> str:
+def _tables(tables: list[Table]) -> str:
     overviews = "".join(_overview(table) for table in tables if table.is_overview)
     others = "".join(_table(table) for table in tables if not table.is_overview)
     return (f'<div class="overview">{overviews}</div>' if overviews else "") + others

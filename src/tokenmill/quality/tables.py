@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -145,10 +146,13 @@ class Table:
         return f"<Table {self.key!r}: {self.title}, {len(self.rows):,} rows of {len(self.columns)}>"
 
     def _repr_html_(self) -> str:
-        """The table for a notebook, as pages show it, lists cut to NOTEBOOK_ROWS."""
-        from .page import tables_html  # late: it imports this module
-
-        return tables_html([self.head(NOTEBOOK_ROWS)])
+        """The table for a notebook, lists cut to NOTEBOOK_ROWS."""
+        table = self.head(NOTEBOOK_ROWS)
+        head = "".join(f"<th>{escape(column.name)}</th>" for column in table.columns)
+        rows = (map(cell_text, row, table.columns) for row in table.rows)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        more = f"<p>The {table.shown} rows.</p>" if table.shown else ""
+        return f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def to_pandas(self) -> pandas.DataFrame:
         """The table as a pandas DataFrame: figures as numbers, tokens as their bytes."""
