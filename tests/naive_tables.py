@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from tokenmill.formats.byte_alphabet import to_token
-from tokenmill.formats.tokens_and_merges import listed_tables
+from tokenmill.formats.merges_txt import listed_tables
 from tokenmill.vocabulary import Vocabulary
 
 
@@ -30,7 +30,7 @@ def naive_tables(node, merges, bad) -> NaiveTables:
 
 
 def naive_vocabulary(vocab: NaiveTables, mark, byte_fallback, added):
-    """As tokens_and_merges.merged_vocabulary."""
+    """As merges_txt.merged_vocabulary."""
     tokens: list[bytes | None] = [None] * (max(vocab.values(), default=-1) + 1)
     decode_only = {}
     byte_texts = [f"<0x{byte:02X}>" for byte in range(256)] if byte_fallback else []

@@ -10,7 +10,7 @@ import zstandard
 
 from naive_tables import naive_tables, naive_vocabulary
 from tokenmill.errors import FormatError
-from tokenmill.formats import huggingface, tokens_and_merges
+from tokenmill.formats import huggingface, merges_txt
 from tokenmill.formats._bpe_json_cy import read_model
 from tokenmill.formats.byte_alphabet import CHARACTERS
 from tokenmill.vocabulary.vocabulary import FIELDS
@@ -24,8 +24,8 @@ def slowly(data: bytes, monkeypatch, naive: bool = False):
     with monkeypatch.context() as patched:
         patched.setattr(huggingface, "read_model", lambda data: None)
         if naive:
-            patched.setattr(tokens_and_merges, "listed_tables", naive_tables)
-            patched.setattr(tokens_and_merges, "merged_vocabulary", naive_vocabulary)
+            patched.setattr(merges_txt, "listed_tables", naive_tables)
+            patched.setattr(merges_txt, "merged_vocabulary", naive_vocabulary)
         return outcome(data)
 
 

@@ -9,7 +9,7 @@ import tokenizers
 from tokenmill import Tokenizer
 from tokenmill.errors import ConversionError, FormatError
 from tokenmill.formats import read, to_hf, write
-from tokenmill.formats.events_file import events_bytes, parse_events
+from tokenmill.formats.companions import events_bytes, parse_events
 from tokenmill.formats.rank_merges import present_by_rank
 
 TEXTS = ["the the", "th he", "other", "<|endoftext|>", "\u6f22 the\n"]

@@ -9,12 +9,12 @@ import pytest
 import tokenmill
 from naive_tables import naive_tables, naive_vocabulary
 from tokenmill.errors import FormatError, UsageError
-from tokenmill.formats import tokens_and_merges
+from tokenmill.formats import merges_txt
 from tokenmill.formats._bpe_tables_cy import tables_of
 from tokenmill.formats.byte_alphabet import CHARACTERS
 from tokenmill.formats.file_content import read_bytes
 from tokenmill.formats.gguf import parse_gguf
-from tokenmill.formats.tokens_and_merges import listed_tables
+from tokenmill.formats.merges_txt import listed_tables
 from tokenmill.split import Splitter
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -162,13 +162,13 @@ GEMMA = {
     ],
 )
 def test_the_kernel_reads_gguf_as_the_slow_reader_does(values, monkeypatch):
-    monkeypatch.setattr(tokens_and_merges, "listed_tables", None)
+    monkeypatch.setattr(merges_txt, "listed_tables", None)
     ours = parse_gguf(gguf(**values), "it.gguf")
-    monkeypatch.setattr(tokens_and_merges, "listed_tables", listed_tables)
+    monkeypatch.setattr(merges_txt, "listed_tables", listed_tables)
     monkeypatch.setattr("tokenmill.formats.gguf.BpeTables", lambda *_, listed: tables_of(["a", "a"]))  # as if unusual
     slow = parse_gguf(gguf(**values), "it.gguf")
-    monkeypatch.setattr(tokens_and_merges, "listed_tables", naive_tables)
-    monkeypatch.setattr(tokens_and_merges, "merged_vocabulary", naive_vocabulary)
+    monkeypatch.setattr(merges_txt, "listed_tables", naive_tables)
+    monkeypatch.setattr(merges_txt, "merged_vocabulary", naive_vocabulary)
     theirs = parse_gguf(gguf(**values), "it.gguf")
     for vocabulary in (ours, slow):
         assert vocabulary.fingerprint() == theirs.fingerprint() and vocabulary.added_tokens == theirs.added_tokens
@@ -177,7 +177,7 @@ def test_the_kernel_reads_gguf_as_the_slow_reader_does(values, monkeypatch):
 @pytest.mark.parametrize("name", ["gpt-2", "llama-bpe", "qwen2", "starcoder", "gemma-4"])
 def test_published_gguf_files_are_read_by_the_kernel(shared, name, monkeypatch):
     path = shared / "vocab" / f"{name}.gguf.zst"
-    monkeypatch.setattr(tokens_and_merges, "listed_tables", None)
+    monkeypatch.setattr(merges_txt, "listed_tables", None)
     assert parse_gguf(read_bytes(path), str(path)).n_vocab > 30_000
 
 

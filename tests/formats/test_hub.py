@@ -12,7 +12,7 @@ import tokenmill
 from command_line import CliRunner
 from tokenmill.cli.main import app
 from tokenmill.errors import InputError, MissingExtraError
-from tokenmill.formats.hub import hub_name
+from tokenmill.formats.published_encodings import hub_name
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 

@@ -227,18 +227,18 @@ def test_a_folder_with_several_tokenizers_is_refused(tmp_path):
 
 def test_a_tokenizer_that_is_replaced_while_it_is_read_is_an_error(tmp_path, monkeypatch):
     """Or the merges of one were completed by the events of another, and without them it was loaded with other ids."""
-    from tokenmill.formats import tokenmill_json
+    from tokenmill.formats import companions
 
     counts = tokenmill.WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6})
     first, second = (tokenmill.train_from_counts(counts, size) for size in (258, 260))
     first.save(tmp_path / "t")
-    read = tokenmill_json.read_companion
+    read = companions.read_companion
 
     def late(*args):
         second.save(tmp_path / "t", overwrite=True)
         return read(*args)
 
-    monkeypatch.setattr(tokenmill_json, "read_companion", late)
+    monkeypatch.setattr(companions, "read_companion", late)
     with pytest.raises(InputError, match="another file took its place while it was read"):
         tokenmill.load(tmp_path / "t")
     monkeypatch.undo()

@@ -9,7 +9,7 @@ from tiktoken.load import load_tiktoken_bpe
 from naive_encoder import merge_by_ranks
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import encode_with_library, read, to_tiktoken, write
-from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
+from tokenmill.formats.rank_files import parse_tiktoken, tiktoken_bytes
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import AddedToken, Normalization
 from tokenmill.vocabulary._packed_cy import unpack_tokens

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import ReadOptions, Tokenizer
-from tokenmill.quality import documents
-from tokenmill.quality.documents import Sample, bootstrap, count_words, survey
-from tokenmill.quality.evaluation_text import EvaluationText
+from tokenmill.quality import evaluation_text
+from tokenmill.quality.evaluation_text import EvaluationText, Sample, bootstrap, count_words, survey
 
 SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -30,7 +29,7 @@ def test_words_are_runs_of_anything_but_white_space(texts, times):
 
 
 def test_the_sample_is_even_and_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "MOST", 100)
+    monkeypatch.setattr(evaluation_text, "MOST", 100)
     lines = [f"document {i} " + "x" * (i % 7) for i in range(5000)]
     (tmp_path / "a.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     sample = Sample()
@@ -41,17 +40,17 @@ def test_the_sample_is_even_and_bounded(tmp_path, monkeypatch):
 
 
 def test_long_documents_are_sampled_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "PART", 1000)
+    monkeypatch.setattr(evaluation_text, "PART", 1000)
     text = "".join(f"line {i}\n" for i in range(3000))
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(json.dumps({"text": "low lower"}) + "\n", encoding="utf-8")
     found = EvaluationText([tmp_path / "a.txt", tmp_path / "b.jsonl"])
     assert found.surveyed[0]["a"] == 6000 and found.surveyed[0]["b"] == 2
-    units = found.sample().units
+    units = found.surveyed[1].units
     assert b"".join(units[:-1]) == text.encode() and units[-1] == b"low lower"
     assert all(len(unit) <= 1000 and unit.endswith(b"\n") for unit in units[:-1])
     plain = Tokenizer(make_vocabulary(BYTES))
-    assert found.sample().tokens(plain).tolist() == list(map(len, units))
+    assert found.surveyed[1].tokens(plain).tolist() == list(map(len, units))
 
 
 def test_bootstrap():

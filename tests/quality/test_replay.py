@@ -12,7 +12,7 @@ from naive_replay import replay_events
 from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.formats import read
-from tokenmill.quality import usage
+from tokenmill.quality import metrics
 from tokenmill.quality.replay import replay, swallowed_tokens
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -81,7 +81,7 @@ def test_slices_do_not_show(monkeypatch):
     counts = WordCounts.from_mapping(random_pretokens(rng, b"abc", 200))
     whole = rows_of(replay(vocabulary, counts))
     seen = []
-    monkeypatch.setattr(usage, "SLICE", 7)
+    monkeypatch.setattr(metrics, "SLICE", 7)
     assert rows_of(replay(vocabulary, counts, lambda *call: seen.append(call))) == whole
     assert seen[-1] == ("replay", len(counts), len(counts)) and len(seen) > 50
 

@@ -191,12 +191,12 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
     if job.superwords is not None or (job.target == "sentencepiece" and job.sources and not job.counted_before):
         from ..quality.evaluation_text import EvaluationText
 
-        density = EvaluationText(job.text or job.sources, read=job.read).sample().density(result.tok)
+        density = EvaluationText(job.text or job.sources, read=job.read).surveyed[1].density(result.tok)
         return density and round(density, 4)
     if "load" in result.seconds and job.min_count > 1:
         return None
     if n_tokens is None and counts is not None and vocabulary.split_patterns == counts.split_patterns:
-        from ..quality.usage import measure_usage
+        from ..quality.metrics import measure_usage
 
         n_tokens = measure_usage(result.tok, counts).tokens
     return round(result.counted.weighted / n_tokens, 4) if n_tokens else None

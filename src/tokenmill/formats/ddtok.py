@@ -18,8 +18,7 @@ from collections.abc import Collection, Iterator
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
-from .merges_txt import not_held
-from .tokens_and_merges import tokens_and_merges
+from .merges_txt import not_held, tokens_and_merges
 
 SPLIT = "ddtokens"
 _TITLE = "# ddtokens merge rules"

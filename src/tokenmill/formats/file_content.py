@@ -174,10 +174,7 @@ class Json:
 
 
 def place_tokens(tokens: Sequence[Token], ids: list[int], file: str, at: Callable[[int], str]) -> list[Token | None]:
-    """Tokens in a list by id, None for unused ids. FormatError for an id or a token that occurs twice or is invalid.
-
-    at(n): the place of the nth token in the file, for the messages.
-    """
+    """Tokens by id, None for unused ids. FormatError for one that is twice or wrong. at(n): the place of the nth."""
     by_id: dict[int, int] = {}
     by_token: dict[Token, int] = {}
     for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):

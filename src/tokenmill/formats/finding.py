@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OptionName
 from ..split.names import encoding_name, nearest
-from . import published_encodings, tokenmill_json
+from . import companions, published_encodings
 from .file_content import read_bytes
-from .tiktoken_file import companion_path
+from .rank_files import companion_path
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
-EVENTS = (tokenmill_json.EVENTS, tokenmill_json.EVENT_COUNTS)
-OWN_FILES = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *PAIRS[0], *PAIRS[2], *EVENTS)
+EVENTS = (companions.EVENTS, companions.EVENT_COUNTS)
+OWN_FILES = ("tokenizer.json", "tokenizer_config.json", companions.NAME, *PAIRS[0], *PAIRS[2], *EVENTS)
 
 
 class Origin(NamedTuple):
@@ -57,26 +57,34 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
         return Found(place, name, published_encodings.published_files(name, download))
     revision = None
     if not place.exists():
-        from . import hub  # late: most tokenizers are files
-
-        if (on_hub := hub.hub_name(path)) is None:
+        if (on_hub := published_encodings.hub_name(path)) is None:
             known = ", ".join(published_encodings.PUBLISHED)
             raise InputError(
                 f"{place}: no such file or folder, and not one of the published encodings ({known})."
                 f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
             )
-        folder = hub.cached(*on_hub)
+        folder = published_encodings.cached_repository(*on_hub)
         if download and (folder is None or not _files_in(folder)):
-            folder = hub.download(*on_hub)
+            folder = published_encodings.download_repository(*on_hub)
         if folder is None:
             raise InputError(
-                f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, "
+                f"{place}: no such file or folder, and not in the Hugging Face cache ({published_encodings.cache_folder()}). Check the path, "
                 "or allow the download from the hub with ",
                 OptionName("download", True),
                 ".",
             )
         place, revision = folder, folder.name
-    place = _file_in(place) if place.is_dir() else place
+    if place.is_dir():
+        found = _files_in(place)
+        if not found:
+            wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
+            raise FormatError(f"{place}: no tokenizer in this folder. It needs {wanted}.")
+        if (
+            len(found) > 1 and found[1].suffix == ".tiktoken"
+        ):  # .gguf files of one folder are parts or forms of one model
+            names = ", ".join(path.name for path in found[:5])
+            raise FormatError(f"{place}: several tokenizers are in this folder: {names}. Name the file of one.")
+        place = found[0]
     inode = inode_of(place)  # before the content, so that a file that replaces it is noticed
     return Found(place, None, [read_bytes(place)], revision, inode)
 
@@ -104,15 +112,3 @@ def files_read(tokenizer: object) -> list[Path]:
     place = Path(tokenizer)
     folder, files = (place, _files_in(place)) if place.is_dir() else (place.parent, [place, companion_path(place)])
     return [*files, *(folder / name for name in OWN_FILES)]
-
-
-def _file_in(folder: Path) -> Path:
-    """The file of `folder` to begin with."""
-    found = _files_in(folder)
-    if not found:
-        wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
-        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
-    if len(found) > 1 and found[1].suffix == ".tiktoken":  # .gguf files of one folder are parts or forms of one model
-        names = ", ".join(path.name for path in found[:5])
-        raise FormatError(f"{folder}: several tokenizers are in this folder: {names}. Name the file of one.")
-    return found[0]

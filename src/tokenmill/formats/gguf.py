@@ -1,4 +1,4 @@
-"""GGUF, the model file of llama.cpp: the tokenizer in its metadata. Weights are not read.
+"""GGUF, the model file of llama.cpp: the tokenizer in its metadata, read and written. Weights are not read or written.
 
 The file begins with "GGUF", the version, two counts, and the metadata: keys with typed values. Read here because the package
 gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens, and this reader half a second (docs/experiments/formats.md).
@@ -6,27 +6,34 @@ gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens,
     tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters
     tokenizer.ggml.pre          the name of the split patterns, which llama.cpp has (src/llama-vocab.cpp)
     tokenizer.ggml.tokens, .scores, .token_type, .merges, .add_space_prefix
+
+Written are gpt2, whose split pattern must have a name in llama.cpp, and llama, with byte fallback. What decides ids and has no
+place in the metadata is a ConversionError. llama.cpp finds added tokens in the text as it is.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Collection
 from contextlib import suppress
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
+from ..errors import ConversionError, OptionName
 from ..split.patterns import CHAINS, LINES, PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
-from . import tokens_and_merges as table
+from . import merges_txt as table
 from ._bpe_tables_cy import BpeTables, end_of_texts
+from .byte_alphabet import to_text
 from .file_content import Json, fail
-from .pieces import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Pieces, added_tokens, check_scores
-from .sentencepiece_model import NormalizerSpec, scored_vocabulary
+from .merges_txt import roles_of
+from .pieces import MARK, Kind, Pieces, added_tokens, check_scores, piece_texts, texts_and_kinds
+from .rank_merges import merges_by_rank
+from .sentencepiece_model import NormalizerSpec, piece_scores, scored_vocabulary
 
 MAGIC = b"GGUF"
 CHAT_TEMPLATE = "tokenizer.chat_template"  # of several, those that are not the default have a name after a dot
-_ARRAY, _STRING = 9, 8
+_UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 _WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"  # the gpt2 pattern of llama.cpp
@@ -152,11 +159,11 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     place = "tokenizer.ggml"
     own = {key[len(place) + 1 :]: value for key, value in values.items() if key.startswith(f"{place}.")}
     root = Json(own, file, place)
-    get = root.get
+    get, name = root.get, str(values.get("general.name", "")).lower()
     model, tokens = get("model", str, None), get("tokens", Texts, None)
     if model is None or tokens is None:
         fail(file, "", "contains no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
-    kinds = get("token_type", list, None) or [NORMAL] * tokens.count
+    kinds = get("token_type", list, None) or [Kind.NORMAL] * tokens.count
     scores = get("scores", list, None) or [0.0] * tokens.count
     if not len(kinds) == len(scores) == tokens.count:
         fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
@@ -165,9 +172,15 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     check_scores(scores, file)
     merges = get("merges", Texts, None)
     if model == "llama" and (merges is None or not merges.count):
-        pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
-        is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
-        return _scored(pieces, get("add_space_prefix", bool, True), rstrip=is_phi)
+        pieces = Pieces(
+            tokens.read(data), scores, [Kind.NORMAL if kind == Kind.UNUSED else kind for kind in kinds], file
+        )
+        # llama.cpp tells Phi-3 by its name. It finds added tokens in the text as it is, those that the user defined too.
+        rstrip = re.search("phi-?3", name) is not None
+        plain = ("<unk>", "<s>", "<|endoftext|>")
+        added = [t._replace(normalized=False, rstrip=rstrip and t.content not in plain) for t in added_tokens(pieces)]
+        normalization = NormalizerSpec(b"", get("add_space_prefix", bool, True), False).normalization()
+        return scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
     if model not in ("gpt2", "gemma4"):
         what = _MODELS_OF_LIBRARIES.get(model, f"not one that tokenmill reads: {', '.join(_MODELS)}")
         root["model"].fail(f"{model!r} is {what}")
@@ -177,25 +190,26 @@ def _vocabulary_of(values: dict[str, Any], data: bytes, file: str) -> Vocabulary
     byte_level = model == "gpt2"
     patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else (LINES,)
     tables = _read_tables(data, file, tokens, merges)
-    added = _added(kinds, tables, _masks(pre, str(values.get("general.name", "")).lower()))
+    # llama.cpp tells by names which tokens take the white space before them, and which end a text whatever their kinds.
+    masks = ["<mask>"] if any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code")) else []
+    masks = masks or ["[MASK]"] * ("modern-bert" in name)
+    ends = {tables.get(text) for text in ENDS_OF_TEXT}
+    ordinary = tables.get("</s>") if tables.get("<|tool_response>") is not None else None  # as in Gemma 4
+    added = [
+        AddedToken(text, id, special=kind != Kind.USER_DEFINED or id in ends, lstrip=text in masks)
+        for id, kind in enumerate(kinds)
+        if (kind in (Kind.CONTROL, Kind.USER_DEFINED, Kind.UNKNOWN) or id in ends)
+        and id != ordinary
+        and (text := tables.text_of(id))
+    ]
     mark, steps = (None, ()) if byte_level else (MARK, (("Replace", " ", MARK),))
-    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and BYTE in kinds, added)
+    vocabulary = table.merged_vocabulary(tables, mark, not byte_level and Kind.BYTE in kinds, added)
     return vocabulary(
         split_patterns=patterns,
         whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
         normalization=Normalization(steps, get("add_space_prefix", bool, False), mark or ""),
         notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
     )
-
-
-def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
-    # llama.cpp finds added tokens in the text as it is, those that the user defined too.
-    added = [
-        token._replace(normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>"))
-        for token in added_tokens(pieces)
-    ]
-    normalization = NormalizerSpec(b"", prefix, False).normalization()
-    return scored_vocabulary(pieces, added, fallback=True, normalization=normalization)
 
 
 def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTables:
@@ -214,24 +228,6 @@ def _read_tables(data: bytes, file: str, tokens: Texts, merges: Texts) -> BpeTab
 
     pairs = [[" ", merge[2:]] if merge[:1] == " " else merge.split(" ", 1) for merge in merges.read(data)]
     return table.listed_tables(node, pairs, bad)
-
-
-def _masks(pre: str, name: str) -> Collection[str]:
-    """The tokens that take the white space before them, as llama.cpp tells it by names in the metadata."""
-    if any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code")):
-        return ("<mask>",)
-    return ("[MASK]",) if "modern-bert" in name else ()
-
-
-def _added(kinds: list[int], tables: BpeTables, masks: Collection[str]) -> list[AddedToken]:
-    """The added tokens."""
-    ends = {tables.get(text) for text in ENDS_OF_TEXT}
-    ordinary = tables.get("</s>") if tables.get("<|tool_response>") is not None else None  # as in Gemma 4
-    return [
-        AddedToken(text, id, special=kind != USER_DEFINED or id in ends, lstrip=text in masks)
-        for id, kind in enumerate(kinds)
-        if (kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends) and id != ordinary and (text := tables.text_of(id))
-    ]
 
 
 class _Reader:
@@ -282,3 +278,165 @@ class _Reader:
             fail(self.file, f"byte {start}", "the file ends inside a text: it is cut short")
         self.at = end
         return Texts(start, end, count)
+
+
+_CATEGORIES = (8, 9, 10)  # Nd, Nl, No
+_SPECIAL = {"bos_token": "bos", "eos_token": "eos", "pad_token": "padding", "unk_token": "unknown"}
+
+
+def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, list[str]]:
+    """A GGUF file, and what it does not hold, item by item. ConversionError if llama.cpp would give other ids.
+
+    lossy: allow superwords where two neighbouring numbers of a rare kind get other ids.
+    """
+    table.refuse_flags(vocabulary, "GGUF")
+    if vocabulary.library is None and vocabulary.alphabet == "bytes":
+        fields, notes = _byte_level_fields(vocabulary, lossy)
+    elif vocabulary.library is None and vocabulary.order == "scores":
+        fields, notes = _scored_fields(vocabulary)
+    else:
+        raise ConversionError(
+            "GGUF stores byte-level merges, and tokens with scores (tokenizer.model), and this vocabulary is neither: "
+            f"order {vocabulary.order!r}, alphabet {vocabulary.alphabet!r}. Write tokenizer.json instead."
+        )
+    names = {token.id for token in vocabulary.added_tokens}
+    for id, text in enumerate(fields["tokens"][1]):
+        if text in ENDS_OF_TEXT and id not in names:
+            raise ConversionError(
+                f"llama.cpp takes {text!r} as the end of a text, but here it is an ordinary token (id {id})"
+            )
+    known = vocabulary.special_tokens
+    roles = roles_of(vocabulary)
+    ids = {name: known[roles[role]] for role, name in _SPECIAL.items() if roles.get(role) in known}
+    values = [_value(f"tokenizer.ggml.{name}", kind, value) for name, (kind, value) in fields.items()]
+    values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
+    values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
+    templates = vocabulary.config.get("chat_template") or []
+    for each in [{"name": "default", "template": templates}] if isinstance(templates, str) else templates:
+        name = "" if each["name"] == "default" else f".{each['name']}"
+        values.append(_value(CHAT_TEMPLATE + name, _STRING, each["template"]))
+    values.insert(0, _value("general.architecture", _STRING, "llama"))
+    data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
+    return data + bytes(-len(data) % 32), notes
+
+
+def _byte_level_fields(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, Any]], list[str]]:
+    if any(vocabulary.normalization):
+        what = "normalizes text" if vocabulary.normalization.normalizers else "puts a space before a text"
+        raise ConversionError(f"this vocabulary {what}, which GGUF cannot represent. Write tokenizer.json instead.")
+    notes: list[str] = []
+    patterns = _comparable(vocabulary.split_patterns)
+    # llama.cpp leaves out alternatives of GPT-2's pattern for what no other matches; other files have it in full.
+    names = [
+        name
+        for name, theirs in NAMES_OF_PATTERNS.items()
+        for full in [tuple(PATTERNS["gpt2"] if pattern == _WORDS else pattern for pattern in theirs)]
+        if patterns in (_comparable(theirs), _comparable(full))
+    ]
+    if patterns == [r"\p{N}"] and vocabulary.order == "merges":
+        names = ["superbpe"]
+        notes = _numbers_joined(vocabulary, lossy)
+    if not names:
+        held = " then ".join(vocabulary.split_patterns) or "none"
+        raise ConversionError(
+            f"GGUF stores the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
+        )
+    # In some of them, a pretoken that is a token is not merged.
+    pre = min(names, key=lambda name: (name in WHOLE_PRETOKENS) != vocabulary.whole_pretokens)
+    tokens, rows, more = table.tokens_and_merges(vocabulary, "GGUF", whole_pretokens=pre in WHOLE_PRETOKENS)
+    texts, kinds = texts_and_kinds(vocabulary, [None if token is None else to_text(token) for token in tokens])
+    merges = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
+    return {
+        "model": (_STRING, "gpt2"),
+        "pre": (_STRING, pre),
+        "tokens": (_STRING, texts),
+        "token_type": (_INT32, kinds),
+        "merges": (_STRING, merges),
+    }, notes + more
+
+
+@cache
+def _comparable(patterns: tuple[str, ...]) -> list[str]:
+    """The patterns in one spelling: newlines and quotation marks may be escaped."""
+    from ..split.spelling import canonical  # late: reading needs no comparison
+
+    spellings = (("\n", "\\n"), ("\r", "\\r"), ('\\"', '"'))
+    return [reduce(lambda text, pair: text.replace(*pair), spellings, canonical(pattern)) for pattern in patterns]
+
+
+def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
+    """Each number is a pretoken here. llama.cpp has a name for three in a pretoken, counted from the right ("superbpe").
+
+    The ids are the same if no merge joins the bytes of two neighbouring numbers. Else this is a ConversionError, or a note.
+    It is enough to try pairs: the first merge across a border sees on each side what the merges make of one number alone.
+    """
+    from ..split.alphabet import category
+
+    numbers = [chr(code).encode() for code in range(0x30, 0x20000) if category(code) in _CATEGORIES]
+    starts = {number[:i] for number in numbers for i in range(1, len(number) + 1)}
+    ends = {number[i:] for number in numbers for i in range(len(number))}
+    merged = merges_by_rank(vocabulary.tokens, vocabulary.events.tolist())
+    cuts = ((token[:i], token[i:]) for token in vocabulary.tokens if token for i in range(1, len(token)))
+    joined = [
+        (left + right).decode()
+        for end, start in {cut for cut in cuts if cut[0] in ends and cut[1] in starts}
+        for left in numbers
+        if left.endswith(end)
+        for right in numbers
+        if right.startswith(start) and merged(left + right) != merged(left) + merged(right)
+    ]
+    if not joined:
+        return []
+    what = f"llama.cpp gives other ids to {len(joined):,} of the {len(numbers)} x {len(numbers)} pairs of numbers, such as {joined[0]}"
+    if not lossy:
+        raise ConversionError(
+            f"{what}, since GGUF has no name for this split pattern. Pass ", OptionName("lossy", True), " to write it."
+        )
+    return [what]
+
+
+def _scored_fields(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, Any]], list[str]]:
+    normalization = vocabulary.normalization
+    late = [token.content for token in vocabulary.added_tokens if token.normalized]
+    if late or normalization.add_prefix_space:
+        raise ConversionError(
+            f"the added token {late[0]!r} is matched after spaces are replaced, but llama.cpp matches it in the original text"
+            if late
+            else "GGUF cannot represent where this vocabulary puts a space before a text"
+        )
+    if normalization.other_steps or normalization.space_mark != MARK:
+        raise ConversionError(
+            "this vocabulary changes text by more than spaces (a character map, or white space that is removed), which GGUF "
+            "cannot represent"
+        )
+    if len(vocabulary.byte_tokens) != 256 or None in vocabulary.byte_tokens:
+        raise ConversionError(
+            "this vocabulary has no byte fallback, and llama.cpp needs the 256 tokens <0x00> to <0xFF>"
+        )
+    texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
+    ranks = piece_scores(vocabulary)
+    scores = [ranks[id] if kind == Kind.NORMAL else 0.0 for id, kind in enumerate(kinds)]
+    return {
+        "model": (_STRING, "llama"),
+        "pre": (_STRING, "default"),
+        "tokens": (_STRING, texts),
+        "scores": (_FLOAT32, scores),
+        "token_type": (_INT32, kinds),
+        "add_space_prefix": (_BOOL, normalization.prepends),
+    }, []
+
+
+def _value(key: str, kind: int, value: object) -> bytes:
+    if isinstance(value, list):
+        head = struct.pack("<IIQ", _ARRAY, kind, len(value))
+        items = (
+            b"".join(map(_text, value)) if kind == _STRING else struct.pack(f"<{len(value)}{_NUMBERS[kind]}", *value)
+        )
+        return _text(key) + head + items
+    body = _text(str(value)) if kind == _STRING else struct.pack(f"<{_NUMBERS[kind]}", value)
+    return _text(key) + struct.pack("<I", kind) + body
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data

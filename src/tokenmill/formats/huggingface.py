@@ -27,28 +27,17 @@ from ..vocabulary import NORMALIZERS, AddedToken, Normalization, Template, Vocab
 from ..vocabulary.normalization import Step
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import NO_TOKEN
-from . import tokens_and_merges as table
+from . import huggingface_sections as sections
+from . import merges_txt as table
 from ._bpe_json_cy import read_model
 from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import CHARACTERS, to_text, to_token
+from .companions import added_json, added_token
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
-from .huggingface_pretokenizers import BYTE_LEVEL, PreTokenizer, pre_tokenizer_json
-from .huggingface_text import (
-    check_mark,
-    decoder_json,
-    mark_of,
-    normalizer_json,
-    post_processor_json,
-    read_decoder,
-    read_normalizer,
-    read_post_processor,
-    steps_of,
-)
 from .library_files import check_growth, tokenizer_json_of_library
 from .merges_txt import TOKEN_ROLES, json_at, roles_of
 from .pieces import BYTE_TEXTS, piece_texts, text_or_none
 from .rank_merges import present_by_rank
-from .tokenmill_json import added_json, added_token
 from .unknown_files import model_kind
 
 _TO_EVERY_TEXT = "to every text in Hugging Face's encode; tokenmill adds nothing but with add_special_tokens=True"
@@ -79,10 +68,7 @@ def assigned_ids(
 
 
 def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """`vocabulary` as the content of tokenizer.json, and notes on what that file does not hold.
-
-    ConversionError if `tokenizers` would give other ids.
-    """
+    """A tokenizer.json, and notes on what it does not hold. ConversionError if `tokenizers` would give other ids."""
     if (model := vocabulary.library) is not None:
         if model.library != "tokenizers":
             raise ConversionError(
@@ -120,10 +106,12 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "truncation": None,
         "padding": None,
         "added_tokens": [added_json(token) for token in added],
-        "normalizer": normalizer_json(vocabulary.normalization.normalizers),
-        "pre_tokenizer": pre_tokenizer_json(vocabulary),
-        "post_processor": post_processor_json(vocabulary.template, {**vocab, **{t.content: t.id for t in added}}),
-        "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
+        "normalizer": sections.normalizer_json(vocabulary.normalization.normalizers),
+        "pre_tokenizer": sections.pre_tokenizer_json(vocabulary),
+        "post_processor": sections.post_processor_json(
+            vocabulary.template, {**vocab, **{t.content: t.id for t in added}}
+        ),
+        "decoder": sections.BYTE_LEVEL if byte_level else sections.decoder_json(vocabulary),
     }
     section = {
         "type": "BPE",
@@ -144,10 +132,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
 
 def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """The present tokens of a Picky vocabulary as tokenizer.json with a WordPiece model, and notes as `tokenizer_json`.
-
-    A pretoken becomes the longest token that it begins with, again and again.
-    """
+    """A tokenizer.json with the present tokens of a Picky vocabulary in a WordPiece model, and notes."""
     data, notes = tokenizer_json(present_by_rank(vocabulary))
     root = json.loads(data)
     model = {"type": "WordPiece", "unk_token": root["model"]["unk_token"] or "", "continuing_subword_prefix": ""}
@@ -179,20 +164,15 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:
         for token in added:
-            if _can_be_a_pretoken(token, vocabulary):
+            text = text_or_none(to_token(token.content))
+            changed = vocabulary.alphabet == "bytes" and text not in (None, token.content)
+            # Ordinary text can then be this entry, and is not matched as the added token.
+            if token.single_word or vocabulary.normalization.normalizers or changed:
                 raise ConversionError(
                     f"the added token {token.content!r} must be in the vocabulary of tokenizer.json to keep its id "
                     f"{token.id}. There it is a token of ordinary text too, so some texts would get other ids. Give the "
                     "added tokens the ids that follow the ordinary tokens."
                 )
-
-
-def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
-    """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
-    if token.single_word or vocabulary.normalization.normalizers:
-        return True
-    text = text_or_none(to_token(token.content))
-    return vocabulary.alphabet == "bytes" and text not in (None, token.content)
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -242,24 +222,17 @@ def looks_like_tokenizer_json(data: bytes) -> bool:
 
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary of a tokenizer.json, and of the tokenizer_config.json beside it.
-
-    FormatError names the JSON path of whatever is wrong or foreign.
-    """
-    found = _read_quickly(data, file) or _read_root(parse_json(data, file), data)
-    config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
-    return found.replace(config=config) if config else found
-
-
-def _read_quickly(data: bytes, file: str) -> Vocabulary | None:
-    """The vocabulary of a usual file, by the kernel's reader."""
-    if (found := read_model(data)) is not None:
+    """The vocabulary of a tokenizer.json and the config beside it. FormatError names the JSON path of what is wrong."""
+    found = None
+    if (usual := read_model(data)) is not None:
         with contextlib.suppress(FormatError, ValueError):  # the slow reader names what is wrong
-            records, vocab, merges, head = found
+            records, vocab, merges, head = usual
             tables = BpeTables(records, *vocab)
             if tables.put_merges(*merges):
-                return _read_root(parse_json(head, file), data, tables)
-    return None
+                found = _read_root(parse_json(head, file), data, tables)
+    found = found or _read_root(parse_json(data, file), data)
+    config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
+    return found.replace(config=config) if config else found
 
 
 def _read_root(root: Json, data: bytes, tables: BpeTables | None = None) -> Vocabulary:
@@ -288,7 +261,7 @@ def read_by_library(root: Json, data: bytes, reason: Unsupported | None = None) 
 def _read_template(root: Json, notes: list[str]) -> Template:
     """The template of the file. Notes say what Hugging Face's encode does before and after tokenization."""
     added = {token.get("id", int, -1): token.get("content", str, "") for token in root["added_tokens"]}
-    template = read_post_processor(root["post_processor"], added)
+    template = sections.read_post_processor(root["post_processor"], added)
     if wanted := [*itertools.chain(*template.affixes)]:
         notes.append(f"a template adds {', '.join(wanted)} {_TO_EVERY_TEXT}")
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
@@ -304,8 +277,8 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
         if model[affix].value not in (None, ""):
             model[affix].unsupported(f"there is an affix, {show(model[affix].value)}")
     notes: list[str] = []
-    normalizers = read_normalizer(root["normalizer"])
-    splitting = PreTokenizer(root["pre_tokenizer"], mark_of(normalizers))
+    normalizers = sections.read_normalizer(root["normalizer"])
+    splitting = sections.PreTokenizer(root["pre_tokenizer"], sections.mark_of(normalizers))
     byte_level = splitting.byte_level
     mark = splitting.space_mark
     keep_start = (*NORMALIZERS, "Lowercase", ("Replace", " ", mark))
@@ -314,9 +287,9 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
             "a space is put before the first word only if no step has removed text before it"
         )
     if mark:
-        check_mark(mark, normalizers, root["normalizer"])
+        sections.check_mark(mark, normalizers, root["normalizer"])
     byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
-    strip_decoded = read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
+    strip_decoded = sections.read_decoder(root["decoder"], byte_level, mark, byte_fallback, notes)
     template = _read_template(root, notes)
     if tables is None:
 
@@ -355,13 +328,17 @@ def _read_fast(root: Json, tables: BpeTables | None) -> Vocabulary:
 
 
 def _check_combinations(
-    root: Json, splitting: PreTokenizer, normalizers: tuple[Step, ...], tables: BpeTables, added: list[AddedToken]
+    root: Json,
+    splitting: sections.PreTokenizer,
+    normalizers: tuple[Step, ...],
+    tables: BpeTables,
+    added: list[AddedToken],
 ) -> None:
     """Unsupported for parts that the kernels have, but that give other ids or other text together in tokenizers."""
     model, mark, of_bytes = root["model"], splitting.space_mark, {*map(tables.get, BYTE_TEXTS)}
     if not model["byte_fallback"].value:
         spelt = of_bytes != {None} or not {token.content for token in added}.isdisjoint(BYTE_TEXTS)
-        if spelt and any(step["type"].value == "ByteFallback" for step in steps_of(root["decoder"])):
+        if spelt and any(step["type"].value == "ByteFallback" for step in sections.steps_of(root["decoder"])):
             root["decoder"].unsupported("it decodes tokens to bytes that they do not stand for in text")
     elif of_bytes != {None}:
         if mark and tables.get(mark) is None:

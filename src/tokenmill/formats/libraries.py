@@ -16,9 +16,9 @@ from ..vocabulary.validation import VocabularyError
 from .finding import find
 from .gguf import MAGIC as GGUF
 from .huggingface import looks_like_tokenizer_json, tokenizer_json
+from .rank_files import covering_pattern, looks_like_tiktoken, tiktoken_tokens
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece
-from .tiktoken_file import covering_pattern, looks_like_tiktoken, tiktoken_tokens
 
 if TYPE_CHECKING:
     import tiktoken
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 class LibraryEncoder(NamedTuple):
-    """The name and version of a library, and its encoding of text.
-
-    specials: whether it finds the special tokens in text, all of them.
-    """
+    """The name and version of a library, and its encoding of text. specials: whether it finds all special tokens."""
 
     library: str
     encode: Callable[[str], list[int]]
@@ -116,10 +113,7 @@ def _imported(library: str, package: str = "") -> Any:
 
 
 def to_tiktoken(vocabulary: Vocabulary, name: str = "tokenmill", *, lossy: bool = False) -> tiktoken.Encoding:
-    """A tiktoken.Encoding that gives the same ids; ConversionError if no object does.
-
-    lossy: export the present tokens of a Picky vocabulary, encoded by rank; some texts then get other ids.
-    """
+    """A tiktoken.Encoding that gives the same ids; see `Tokenizer.to_tiktoken`."""
     vocabulary = present_by_rank(vocabulary) if lossy else vocabulary
     return _encoding(name, tiktoken_tokens(vocabulary)[0], vocabulary)
 
@@ -134,9 +128,6 @@ def _encoding(name: str, tokens: Sequence[bytes | None], vocabulary: Vocabulary)
 
 
 def to_hf(vocabulary: Vocabulary, *, lossy: bool = False) -> tokenizers.Tokenizer:
-    """A tokenizers.Tokenizer that gives the same ids; ConversionError if no object does.
-
-    lossy: as for `to_tiktoken`.
-    """
+    """A tokenizers.Tokenizer that gives the same ids; see `Tokenizer.to_hf`."""
     data = tokenizer_json(present_by_rank(vocabulary) if lossy else vocabulary)[0]
     return _imported("tokenizers").Tokenizer.from_buffer(data)

@@ -16,8 +16,8 @@ from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
 from .byte_alphabet import to_token
 from .file_content import MAX_ID, Json, show
-from .huggingface_text import steps_of
-from .pieces import BYTE, BYTE_TEXT, MARK, NORMAL, USER_DEFINED, Pieces, added_tokens, byte_of, text_or_none
+from .huggingface_sections import steps_of
+from .pieces import BYTE_TEXT, MARK, Kind, Pieces, added_tokens, byte_of, text_or_none
 
 _MOST_GROWTH = 1_000
 
@@ -51,10 +51,10 @@ def sentencepiece_of_library(data: bytes, pieces: Pieces, kind: str) -> Vocabula
         raise FormatError(f"{pieces.file}: {error}") from error
     tokens: list[bytes | None] = []
     for id, (text, piece_kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True)):
-        if piece_kind == BYTE:
+        if piece_kind == Kind.BYTE:
             tokens.append(bytes([byte_of(text, id, pieces.file)]))
         else:
-            tokens.append(text.replace(MARK, " ").encode() if piece_kind in (NORMAL, USER_DEFINED) else None)
+            tokens.append(text.replace(MARK, " ").encode() if piece_kind in (Kind.NORMAL, Kind.USER_DEFINED) else None)
     added = [token for token in added_tokens(pieces) if token.special]
     return _vocabulary(model, tokens, added, ())
 
@@ -104,10 +104,7 @@ def _vocabulary(
 
 
 def _tokens_of(texts: list[str | None], root: Json, kind: str) -> list[bytes | None]:
-    """The bytes that the tokens of a tokenizer.json stand for in text. texts: as the file spells them.
-
-    A token that would stand for nothing, such as one that is only a prefix, stands for its own spelling.
-    """
+    """The bytes that tokens stand for in text, by their spellings; the spelling itself where that would be nothing."""
     model = root["model"]
     prefix, suffix = (model[name].value or "" for name in ("continuing_subword_prefix", "end_of_word_suffix"))
     begins = " " if prefix and kind == "WordPiece" else ""  # what a token without the prefix begins with

@@ -1,22 +1,29 @@
-"""vocab.json and merges.txt, GPT-2's own two files (there: encoder.json and vocab.bpe), in the byte alphabet.
+"""vocab.json and merges.txt, and what tokenizer.json, .ddtok and GGUF share with them: texts with ids, and pairs that merge.
 
-vocab.json maps each token to its id, merges.txt lists one merge a line, "Ġ t", after a line "#version: 0.2". Neither
-holds the split pattern, the normalizer or the flags of added tokens; the companion file holds them for tokenmill. In the
-folder of a Hugging Face model, added_tokens.json, special_tokens_map.json and tokenizer_config.json say more.
+vocab.json and merges.txt are GPT-2's own two files (there: encoder.json and vocab.bpe), in the byte alphabet. vocab.json maps
+each token to its id, merges.txt lists one merge a line, "Ġ t", after a line "#version: 0.2". Neither holds the split pattern,
+the normalizer or the flags of added tokens; the companion file holds them for tokenmill. In the folder of a Hugging Face
+model, added_tokens.json, special_tokens_map.json and tokenizer_config.json say more.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
-from . import tokens_and_merges as table
+from ..vocabulary.validation import EventError
+from ..vocabulary.vocabulary import packed_vocabulary
+from ._bpe_tables_cy import BpeTables, tables_of
 from .byte_alphabet import CHARACTERS, to_text
-from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, read_beside, show
-from .tokenmill_json import FLAGS, added_json
+from .companions import FLAGS, added_json
+from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, place_tokens, read_beside, show
+from .pieces import BYTE_TEXTS
+from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 _VERSION = "#version: 0.2"
 
@@ -61,7 +68,7 @@ def parse_pair(
 ) -> Vocabulary:
     """The vocabulary of vocab.json and merges.txt, without a split pattern. FormatError names the line or the key.
 
-    added: the added tokens; their entries in vocab.json are not ordinary tokens.
+    added: the added tokens, whose entries in vocab.json are not ordinary tokens.
     """
     node = parse_json(vocab_data, vocab_file)
     for token in added:
@@ -76,8 +83,8 @@ def parse_pair(
     def bad(n: int, what: str) -> NoReturn:
         fail(merges_file, f"line {n + first + 1}", what)
 
-    tables = table.listed_tables(node, lines[first:], bad)
-    vocabulary = table.merged_vocabulary(tables, None, False, added)
+    tables = listed_tables(node, lines[first:], bad)
+    vocabulary = merged_vocabulary(tables, None, False, added)
     return vocabulary(split_patterns=(), whole_pretokens=False)
 
 
@@ -89,8 +96,10 @@ def looks_like_clip_merges(data: bytes) -> bool:
 
 def clip_json(data: bytes, file: str, vocab: dict[str, int] | None = None) -> bytes:
     """These merges as the tokenizer.json of CLIP. vocab: that of the vocab.json beside, if there is one."""
-    from .huggingface_pretokenizers import BYTE_LEVEL  # late: few files are of this kind
-    from .huggingface_text import normalizer_json
+    from .huggingface_sections import (
+        BYTE_LEVEL,  # late: few files are of this kind
+        normalizer_json,
+    )
 
     merges = [line for line in lines_of(decode_utf8(data, file))[1:] if line]
     if vocab is None:
@@ -160,11 +169,11 @@ def json_at(path: Path) -> Json:
 
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
-    tokens, rows, notes = table.tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
+    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
     texts = [None if token is None else to_text(token) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in vocabulary.added_tokens:
-        table.put_added(vocab, token.content, token.id, "vocab.json")
+        put_added(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
     notes += not_held(vocabulary)
     vocab_text = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
@@ -182,3 +191,123 @@ def not_held(vocabulary: Vocabulary) -> list[str]:
         more = f" and {len(vocabulary.added_tokens) - 8} more" if len(vocabulary.added_tokens) > 8 else ""
         notes.append(f"which tokens are special or added is not in the files: {', '.join(named)}{more}")
     return notes
+
+
+def merged_vocabulary(
+    tables: BpeTables, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]
+) -> Callable[..., Vocabulary]:
+    """The function that makes the Vocabulary of a model from its other fields.
+
+    mark: what stands for a space in the texts; None where they are in the byte alphabet. byte_fallback: whether the entries <0x00>
+    to <0xFF> stand for bytes. No text gets an entry that has a space beside the mark, or characters outside of the alphabet; it is
+    decoded to its own text, and its merges are left out.
+
+    The model's own entries for added tokens are left out. Hugging Face never uses them, because it finds added tokens before it
+    splits text. Here they would turn text into a control token that the caller did not allow. An entry that is a byte or a
+    character, or that a merge makes, is an ordinary token too.
+    """
+    byte_ids = [tables.get(text) for text in BYTE_TEXTS] if byte_fallback else []
+    bytes_of = {id: byte for byte, id in enumerate(byte_ids) if id is not None}
+    contents, ids = {token.content.encode("utf-8", "replace") for token in added}, {token.id for token in added}
+    apart = tables.place(mark, bytes_of)
+    decode_only = {id: text for id, text in apart.items() if mark is not None or text not in contents}
+    named = {token.id for token in added if len(token.content) > 1 and tables.get(token.content) == token.id}
+    try:
+        *packed, events = tables.finish(decode_only, bytes_of, named)
+    except ValueError as error:
+        row, id = error.args
+        raise EventError(row, f"the token with the id {id} is a byte or an added token, which no merge names") from None
+    return partial(
+        packed_vocabulary,
+        tuple(packed),
+        events,
+        order="merges",
+        added_tokens=tuple(added),
+        alphabet="bytes" if mark is None else "characters",
+        byte_tokens=tuple(byte_ids),
+        decode_only=tuple((id, text) for id, text in decode_only.items() if id not in ids),
+    )
+
+
+def listed_tables(node: Json, merges: list[Any], bad: Callable[[int, str], NoReturn]) -> BpeTables:
+    """The tables of the vocabulary at `node` and of merges, "a b" or ["a", "b"]. bad(n, what): raises the error of one."""
+    vocab: dict[str, int] = node.expect(dict)
+    texts = [*vocab]
+    placed = place_tokens(texts, [*vocab.values()], node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
+    try:
+        tables = tables_of(placed)
+    except ValueError as error:
+        node.fail(f"the token {show(placed[int(str(error))])} is not Unicode text: it contains a lone surrogate")
+    for n, merge in enumerate(merges):
+        pair = merge.split(" ") if type(merge) is str else merge
+        left, right = pair if type(pair) is list and len(pair) == 2 else ("", "")
+        if not (type(left) is type(right) is str and left and right):
+            kind = "two tokens with a space between" if type(merge) is str else "a pair of tokens"
+            bad(n, f"expected {kind}, found {show(merge)}")
+        row = vocab.get(left), vocab.get(right), vocab.get(left + right)
+        if None in row:
+            part, text = (("left part", left), ("right part", right), ("result", left + right))[row.index(None)]
+            bad(n, f"the {part} {show(text)} of the merge {show(left)} + {show(right)} is not in the vocabulary")
+        tables.put_row(*row)
+    return tables
+
+
+def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None:
+    """Put an added token into the table that `target` holds; ConversionError if an ordinary token is spelt like it."""
+    if vocab.setdefault(content, id) != id:
+        raise ConversionError(
+            f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, and "
+            f"{target} can represent only one of them"
+        )
+
+
+def refuse_flags(vocabulary: Vocabulary, target: str) -> None:
+    """Raise ConversionError for an added token with a flag that `target` cannot hold."""
+    for token in vocabulary.added_tokens:
+        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
+            raise ConversionError(
+                f"the added token {token.content!r} has {', '.join(flags)}, which {target} cannot represent. Write tokenizer.json instead."
+            )
+
+
+def tokens_and_merges(
+    vocabulary: Vocabulary, target: str, whole_pretokens: bool
+) -> tuple[list[bytes | None], list[list[int]], list[str]]:
+    """The tokens by id that a format of tokens and merges can hold, the merges, and notes on what was left out.
+
+    whole_pretokens: whether the format has the rule that a pretoken which is a token becomes that token. Without it, a token
+    that only this rule makes is a ConversionError.
+    """
+    if vocabulary.library is not None or (vocabulary.alphabet != "bytes" and not whole_pretokens):
+        raise ConversionError(
+            f"{target} begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
+        )
+    notes: list[str] = []
+    tokens = list(vocabulary.tokens)
+    only_so = None
+    if vocabulary.order in ("merges", "scores"):
+        rows = vocabulary.events.tolist()
+        if vocabulary.whole_pretokens and not whole_pretokens:
+            only_so = only_whole(tokens, rows)
+    else:
+        tokens, notes = ranks_of(vocabulary, target)
+        merges, unbuilt = merges_of_ranks(tokens)
+        rows = merges.tolist()
+        if unbuilt and not whole_pretokens:
+            only_so = unbuilt[0]
+    if only_so is not None:
+        raise ConversionError(
+            f"{tokens[only_so]!r} (id {only_so}) is made only where a whole pretoken is this token, and {target} does not "
+            "have that rule, so text would get other ids. Write tokenizer.json instead."
+        )
+    apart = {*vocabulary.byte_tokens}
+    last = {token: id for id, token in enumerate(tokens) if id not in apart}
+    made = {new for _, _, new in rows}
+    for id, token in enumerate(tokens):
+        if token is not None and id not in apart and last[token] != id:
+            if id in made or vocabulary.whole_pretokens:
+                two_ids = f"{token!r} has two ids, {id} and {last[token]}"
+                raise ConversionError(f"{two_ids}, and {target} can represent only one for each token")
+            tokens[id] = None
+            notes.append(f"the id {id}, which is never given out, is left out: {token!r} has the id {last[token]}")
+    return tokens, rows, notes

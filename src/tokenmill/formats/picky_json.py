@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from .file_content import MAX_ID, Json
-from .huggingface_pretokenizers import METASPACE_SPLIT
+from .huggingface_sections import METASPACE_SPLIT
 from .pieces import MARK
 from .rank_merges import merges_by_rank
 
@@ -46,6 +46,12 @@ def parse_picky_json(root: Json) -> Vocabulary:
     unknown = next((token.id for token in added if token.content == _UNKNOWN), None)
     if unknown is None:
         root["tokens"].fail(f"has no token {_UNKNOWN}")
+    merged = merges_by_rank(tokens, [list(row) for row in merges], characters=True)
+    other = [word for id, _, _ in removals if (word := tokens[id] or b"").startswith(b" ") and merged(word) != [id]]
+    notes = [
+        f"{len(other)} removed words may get other ids than picky_bpe gives, such as {word.decode()!r}"
+        for word in other
+    ]
     return Vocabulary(
         tokens,
         (METASPACE_SPLIT,),
@@ -55,7 +61,7 @@ def parse_picky_json(root: Json) -> Vocabulary:
         alphabet="characters",
         unknown=unknown,
         normalization=Normalization(_STEPS, False, MARK, "space"),
-        notes=_notes(tokens, merges, [id for id, _, _ in removals]),
+        notes=notes[:1],
     )
 
 
@@ -67,12 +73,3 @@ def _ids(root: Json, items: dict[int, Json]) -> dict[int, int]:
     if len(items) > MAX_ID:
         root["tokens"].fail(f"contains {len(items)} tokens, more than {MAX_ID}")
     return ids | {old: id for id, old in enumerate(sorted(items.keys() - ids.keys()), len(ids))}
-
-
-def _notes(tokens: list[bytes | None], merges: list[tuple[int, int, int]], removed: list[int]) -> tuple[str, ...]:
-    merged = merges_by_rank(tokens, [list(row) for row in merges], characters=True)
-    other = [id for id in removed if (token := tokens[id] or b"").startswith(b" ") and merged(token) != [id]]
-    if not other:
-        return ()
-    example = (tokens[other[0]] or b"").decode()
-    return (f"{len(other)} removed words may get other ids than picky_bpe gives, such as {example!r}",)

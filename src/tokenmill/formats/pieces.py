@@ -10,9 +10,14 @@ from ..vocabulary import AddedToken, Vocabulary
 from .file_content import fail, show
 
 MARK = "\u2581"  # stands for a space
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
 BYTE_TEXT = re.compile("<0x[0-9A-Fa-f]{2}>")
 BYTE_TEXTS = [f"<0x{byte:02X}>" for byte in range(256)]  # of the tokens that stand for bytes
+
+
+class Kind:
+    """The kinds of pieces, as a SentencePiece model has them."""
+
+    NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 
 class Pieces:
@@ -23,7 +28,7 @@ class Pieces:
 
     def __init__(self, texts: list[str], scores: list[float], kinds: list[int], file: str):
         self.texts, self.scores, self.kinds, self.file = texts, scores, kinds, file
-        self.special = [id for id, kind in enumerate(kinds) if kind != NORMAL or not texts[id]]
+        self.special = [id for id, kind in enumerate(kinds) if kind != Kind.NORMAL or not texts[id]]
 
 
 def check_scores(scores: list[float], file: str) -> None:
@@ -39,11 +44,11 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
 
     One with a space in it is never found, because the text has the mark there.
     """
-    kinds = {CONTROL: True, UNKNOWN: True, USER_DEFINED: False}
+    kinds = {Kind.CONTROL: True, Kind.UNKNOWN: True, Kind.USER_DEFINED: False}
     return [
         AddedToken(text, id, special=kinds[kind], normalized=not kinds[kind])
         for id, text, kind in ((id, pieces.texts[id], pieces.kinds[id]) for id in pieces.special)
-        if kind in kinds and text and not (kind == USER_DEFINED and " " in text)
+        if kind in kinds and text and not (kind == Kind.USER_DEFINED and " " in text)
     ]
 
 
@@ -83,8 +88,10 @@ def texts_and_kinds(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tupl
         text = texts[id] if id < len(texts) else None
         if id in names:
             found.append(names[id].content)
-            kinds.append(UNKNOWN if id == vocabulary.unknown else CONTROL if names[id].special else USER_DEFINED)
+            kinds.append(
+                Kind.UNKNOWN if id == vocabulary.unknown else Kind.CONTROL if names[id].special else Kind.USER_DEFINED
+            )
         else:
             found.append(others.get(id, f"<unused {id}>") if text is None else text)
-            kinds.append(UNUSED if text is None else BYTE if id in bytes_of else NORMAL)
+            kinds.append(Kind.UNUSED if text is None else Kind.BYTE if id in bytes_of else Kind.NORMAL)
     return found, kinds

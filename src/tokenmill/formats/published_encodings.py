@@ -1,9 +1,15 @@
-"""The published encodings: the SHA-256 of their files, their split patterns and their special tokens.
+"""Tokenizers by name: the published encodings, and repositories on the Hugging Face hub. Both are looked for in caches.
 
-`find("o200k_base")` looks for the files in tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else
-data-gym-cache in the folder for temporary files; a file is named by the SHA-1 of its address) and in ours
-(TOKENMILL_CACHE, else tokenmill in the user's cache folder; none if it is set to nothing). It downloads them only where the caller allows it, and uses
-a download only if its hash is right.
+A published encoding is known by the SHA-256 of its files, its split pattern and its special tokens. Its files are looked for in
+tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else data-gym-cache in the folder for temporary files; a
+file is named by the SHA-1 of its address) and in ours (TOKENMILL_CACHE, else tokenmill in the user's cache folder; none if it is
+set to nothing). They are downloaded only where the caller allows it, and used only if their hash is right.
+
+A name on the hub is "org/name" or "org/name@revision"; without a revision it is `main`. It is looked for in the hub's cache on this
+machine (HF_HUB_CACHE, else hub in HF_HOME, else ~/.cache/huggingface/hub), which has
+    models--org--name/refs/main                 the commit of a branch or a tag
+    models--org--name/snapshots/<commit>/...    the files
+huggingface_hub downloads, and only where the caller allows it.
 """
 
 from __future__ import annotations
@@ -11,12 +17,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..errors import FormatError, InputError, OptionName, OutputError
+from ..errors import FormatError, InputError, OptionName, OutputError, require
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Normalization, Vocabulary
 from ..vocabulary.vocabulary import packed_vocabulary
@@ -24,12 +31,19 @@ from ..vocabulary.vocabulary import packed_vocabulary
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
 _MOST_BYTES = 1 << 26  # of a published file
+_HUB_NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*))?")
+_COMMIT = re.compile("[0-9a-f]{40}")
+# What may hold a tokenizer, or says more about it.
+FILES = ("*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "events.txt")
+_ADVICE = {  # by the exceptions of huggingface_hub
+    "GatedRepoError": "Accept the licence on the model's page on the hub, and run `hf auth login` once.",
+    "RepositoryNotFoundError": "Check the name. If the repository is private, run `hf auth login` once.",
+}
 
 
 class Published(NamedTuple):
-    """A published encoding: its files (address below the host -> SHA-256), split pattern and special tokens.
+    """A published encoding: its files (address below the host -> SHA-256), split pattern, special tokens by text.
 
-    special_tokens: makes them, text -> id, which can be thousands.
     empty: the id of an empty token at the end of the file, which no text gets.
     """
 
@@ -129,15 +143,10 @@ def known_by_hash(data: bytes) -> Published | None:
     return RANK_FILES.get(digest) or next(named, None)
 
 
-def published_files(name: str, download: bool = False) -> list[bytes]:
-    """The files of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
-    return [_find(name, file, digest, download) for file, digest in PUBLISHED[name].files.items()]
-
-
 def published_vocabulary(known: Published, contents: list[bytes], file: str) -> Vocabulary:
     """The vocabulary of a published encoding, from the content of its files."""
     from .merges_txt import parse_pair  # late: to find a file, nothing is parsed
-    from .tiktoken_file import parse_tiktoken
+    from .rank_files import parse_tiktoken
 
     added = tuple(AddedToken(content, id) for content, id in known.special_tokens().items())
     if len(contents) == 2:
@@ -154,12 +163,27 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
     )
 
 
+def published_files(name: str, download: bool = False) -> list[bytes]:
+    """The files of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
+    return [_find(name, file, digest, download) for file, digest in PUBLISHED[name].files.items()]
+
+
 def _find(name: str, file: str, digest: str, download: bool) -> bytes:
     """The content of one file of the encoding `name`, its hash checked."""
     url = _HOST + file
-    places = [folder / hashlib.sha1(url.encode()).hexdigest() for folder in _tiktoken_folders()]
-    if folder := our_folder():
-        places.append(folder / file.replace("/", "_"))
+    theirs = next(
+        (os.environ[name] for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR") if name in os.environ), None
+    )
+    if theirs is None:
+        import tempfile  # late: most tokenizers are files
+
+        theirs = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    ours = os.environ.get("TOKENMILL_CACHE")
+    if ours is None:
+        user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        ours = os.path.join(user, "tokenmill") if os.path.isabs(user) else ""
+    places = [Path(theirs, hashlib.sha1(url.encode()).hexdigest())] if theirs else []
+    places += [Path(ours, file.replace("/", "_"))] if ours else []
     damaged = []
     for place in places:
         if (data := _cached(place)) is not None:
@@ -179,7 +203,7 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
         raise FormatError(
             f"{url}: the download is not the published file: its SHA-256 is not {digest}. Try again, or use another network."
         )
-    if folder:
+    if ours:
         from ..jobs.outputs import atomic_file  # late: files on this machine need none
 
         with contextlib.suppress(OutputError), atomic_file(places[-1]) as opened:
@@ -214,20 +238,41 @@ def _download(url: str) -> bytes:
         ) from error
 
 
-def _tiktoken_folders() -> list[Path]:
-    """Return the folders of tiktoken's files; none if its variable is set to nothing."""
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if variable in os.environ:
-            return [Path(os.environ[variable])] if os.environ[variable] else []
-    import tempfile
+def hub_name(path: str | os.PathLike) -> tuple[str, str] | None:
+    """The repository on the hub and the revision that `path` may name, or None.
 
-    return [Path(tempfile.gettempdir()) / "data-gym-cache"]
+    >>> hub_name("org/name@v1.0"), hub_name("/org/name")
+    (('org/name', 'v1.0'), None)
+    """
+    found = _HUB_NAME.fullmatch(os.fspath(path))
+    return (found[1], found[2] or "main") if found else None
 
 
-def our_folder() -> Path | None:
-    """The folder where tokenmill keeps downloads; None if TOKENMILL_CACHE is set to nothing, or there is no home."""
-    own = os.environ.get("TOKENMILL_CACHE")
-    if own is not None:
-        return Path(own) if own else None
-    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(user) / "tokenmill" if os.path.isabs(user) else None
+def cache_folder() -> Path:
+    if own := os.environ.get("HF_HUB_CACHE"):
+        return Path(own)
+    if home := os.environ.get("HF_HOME"):
+        return Path(home) / "hub"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface" / "hub"
+
+
+def cached_repository(repository: str, revision: str) -> Path | None:
+    """The folder of a revision in the cache; its name is the commit. None if it is not there."""
+    folder = cache_folder() / f"models--{repository.replace('/', '--')}"
+    ref = folder / "refs" / revision
+    commit = ref.read_text().strip() if ref.is_file() else revision
+    found = folder / "snapshots" / commit
+    return found if _COMMIT.fullmatch(commit) and found.is_dir() else None
+
+
+def download_repository(repository: str, revision: str) -> Path:
+    """Download the tokenizer files of a repository into the cache. The folder of the revision."""
+    hub: Any = require("huggingface_hub", "hub", f"downloading {repository}")
+    try:
+        return Path(hub.snapshot_download(repository, revision=revision, allow_patterns=list(FILES)))
+    except Exception as error:  # of the network, of the hub, of its cache: many classes, whose common base is Exception
+        reason = " ".join(str(error).split()).rstrip(".")
+        advice = _ADVICE.get(
+            type(error).__name__, "Check the name, the revision, the network, and whether the repository needs a token."
+        )
+        raise InputError(f"cannot download {repository} at {revision}: {reason}. {advice}") from error

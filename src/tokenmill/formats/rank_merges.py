@@ -81,10 +81,7 @@ def encode_by_rank(token: bytes, ranks: dict[bytes, int], below: int) -> list[in
 
 
 def _merge(parts: list[_Part], join: Callable[[_Part, _Part], tuple[int, _Part] | None]) -> list[_Part]:
-    """Merge neighbours until none can be, the lowest rank first, the leftmost of several. For single tokens only.
-
-    join(left, right): the rank of the merge and what it makes, or None.
-    """
+    """Merge neighbours, the lowest rank first, then the leftmost. join(left, right): the rank and the result, or None."""
     while True:
         found = [(joined[0], i, joined[1]) for i, pair in enumerate(pairwise(parts)) if (joined := join(*pair))]
         if not found:
@@ -162,10 +159,7 @@ def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | N
 def merges_by_rank(
     tokens: Sequence[bytes | None], rows: list[list[int]], characters: bool = False
 ) -> Callable[[bytes], list[int]]:
-    """A function from a short pretoken to its ids by the merges `rows`; -1 for a byte without a token.
-
-    characters: whether merging begins with characters instead of bytes.
-    """
+    """A function from a short pretoken to its ids by the merges `rows`; -1 for a byte or character without a token."""
     listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
     starts = {token: id for id, token in enumerate(tokens) if token is not None and (characters or len(token) == 1)}
 

@@ -14,7 +14,7 @@ from ..vocabulary import PATTERNS, Normalization, Vocabulary
 from ..vocabulary.surgery import with_special_ids
 from ..vocabulary.validation import VocabularyError
 from ..vocabulary.vocabulary import packed_vocabulary
-from . import published_encodings, tokenmill_json
+from . import companions, published_encodings
 from .file_content import parse_json, read_beside, read_bytes, starts_object
 from .finding import PAIRS, Found, find, inode_of
 
@@ -33,19 +33,7 @@ def read(
     special_tokens: Mapping[str, int] | None = None,
     download: bool = False,
 ) -> Vocabulary:
-    """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
-
-    path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
-        merges.ddtok, tokenizer.model of SentencePiece, tekken.json, a .gguf file, or the name of a published encoding
-        ("o200k_base") or of a model that uses it ("gpt-4o").
-    split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
-        .tiktoken, a .gguf with an unknown name of it). It is never guessed: without it, reading such a file is a UsageError.
-    special_tokens: text -> id, for a file without them.
-    download: whether a published encoding may be downloaded if it is not on this machine.
-
-    >>> read("cl100k_base.tiktoken").n_vocab
-    100277
-    """
+    """The vocabulary in a file or folder of any format, told by content. `tokenmill.load` describes the options."""
     return parse(find(path, download), split, special_tokens)
 
 
@@ -56,21 +44,41 @@ def parse(
     force: bool = False,
     drop_unknown: bool = False,
 ) -> Vocabulary:
-    """The vocabulary in a file that is found; options as for `read`.
-
-    force: use `split` instead of the file's pattern, with a warning.
-    drop_unknown: drop characters without a token where the file has no unknown token, as tokenizers does, with a warning.
-    """
+    """The vocabulary in a file that is found; options as for `tokenmill.load`."""
     place, name, contents = found[:3]
     try:
         if name is not None:
             known = published_encodings.PUBLISHED[name]
-            read = published_encodings.published_vocabulary(known, contents, name), True
+            vocabulary, told = published_encodings.published_vocabulary(known, contents, name), True
         else:
-            read = _read_file(place, contents[0])
+            vocabulary, told = _read_file(place, contents[0])
             if inode_of(place) != found.inode:  # the files beside it may belong to another tokenizer
                 raise InputError(f"{place}: another file took its place while it was read. Load it again.")
-        vocabulary = _with_options(*read, split, special_tokens, place, force)
+        if split is not None:
+            patterns = tuple(Splitter(split).patterns)
+            if told and vocabulary.split_patterns != patterns:
+                held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
+                if not force:
+                    raise UsageError(
+                        f"{place}: the file contains its split pattern ({held}), which is not {split!r}. Leave out ",
+                        OptionName("split"),
+                        ".",
+                    )
+                warnings.warn(
+                    f"{place}: text is split by {split!r}, not by the pattern of the file; ids may differ from those that "
+                    "are published for it",
+                    stacklevel=4,
+                )
+            vocabulary = vocabulary.replace(split_patterns=patterns)
+        elif not told and not vocabulary.split_patterns:
+            why = "the file does not contain its split pattern, and it is not a published encoding"
+            raise UsageError(
+                f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: ",
+                OptionName("split", "cl100k"),
+                f", one of {', '.join(PATTERNS)} or any regular expression.",
+            )
+        if special_tokens:
+            vocabulary = with_special_ids(vocabulary, special_tokens)
         return _dropping(vocabulary, place, contents[0]) if drop_unknown else vocabulary
     except VocabularyError as error:
         raise FormatError(f"{place}: {error}") from error
@@ -91,10 +99,36 @@ def _dropping(vocabulary: Vocabulary, place: Path, data: bytes) -> Vocabulary:
 
 
 def _read_file(place: Path, data: bytes) -> _Found:
-    is_object = starts_object(data)
-    found = _read_object(place, data) if is_object else _read_other(place, data)
-    if found is not None:
-        return found
+    file, is_object = str(place), starts_object(data)
+    if is_object:
+        if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
+            from .rank_files import parse_rank_json
+
+            if (ranks := parse_rank_json(data, file)) is not None:
+                return ranks, True
+        from .huggingface import looks_like_tokenizer_json
+
+        if looks_like_tokenizer_json(data):
+            return _read_huggingface(place, data)
+        if b'"id2int"' in data:
+            from .picky_json import parse_picky_json
+
+            return parse_picky_json(parse_json(data, file)), True
+    else:
+        if (vocabulary := _read_binary(data, file)) is not None:
+            return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
+        from .rank_files import looks_like_tiktoken
+
+        if looks_like_tiktoken(data):
+            return _read_tiktoken(place, data)
+        from . import ddtok, merges_txt
+
+        if merges_txt.looks_like_clip_merges(data):
+            vocab = place.with_name(place.name.replace(*PAIRS[0][::-1]))
+            if vocab == place or not vocab.is_file():
+                return parse_content(merges_txt.clip_json(data, file), file), True
+        if ddtok.looks_like_ddtok(data) or merges_txt.looks_like_merges(data, place.name):
+            return _read_pair(place)
     from . import unknown_files
 
     what = unknown_files.describe(data)
@@ -102,45 +136,8 @@ def _read_file(place: Path, data: bytes) -> _Found:
         what = what or "not a vocabulary"
         raise FormatError(f"{place}: this is {what}. The formats that can be read are {', '.join(FORMATS)}.")
     if not place.name.endswith(tuple(name for names in PAIRS for name in names)):
-        parse_json(data, str(place))  # a file that was cut off is damaged, not half of a vocabulary
+        parse_json(data, file)  # a file that was cut off is damaged, not half of a vocabulary
     return _read_pair(place)
-
-
-def _read_object(place: Path, data: bytes) -> _Found | None:
-    """The vocabulary of a file that is a JSON object; None if its format is not known."""
-    if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
-        from .rank_json import parse_rank_json
-
-        if (ranks := parse_rank_json(data, str(place))) is not None:
-            return ranks, True
-    from .huggingface import looks_like_tokenizer_json
-
-    if looks_like_tokenizer_json(data):
-        return _read_huggingface(place, data)
-    if b'"id2int"' in data:
-        from .picky_json import parse_picky_json
-
-        return parse_picky_json(parse_json(data, str(place))), True
-    return None
-
-
-def _read_other(place: Path, data: bytes) -> _Found | None:
-    """The vocabulary of a file that is not a JSON object; None if its format is not known."""
-    if (vocabulary := _read_binary(data, str(place))) is not None:
-        return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
-    from .tiktoken_file import looks_like_tiktoken
-
-    if looks_like_tiktoken(data):
-        return _read_tiktoken(place, data)
-    from . import ddtok, merges_txt
-
-    if merges_txt.looks_like_clip_merges(data):
-        vocab = place.with_name(place.name.replace(*PAIRS[0][::-1]))
-        if vocab == place or not vocab.is_file():
-            return parse_content(merges_txt.clip_json(data, str(place)), str(place)), True
-    if ddtok.looks_like_ddtok(data) or merges_txt.looks_like_merges(data, place.name):
-        return _read_pair(place)
-    return None
 
 
 def parse_content(data: bytes, file: str) -> Vocabulary:
@@ -167,33 +164,33 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
     from .huggingface import parse_tokenizer_json
 
     vocabulary = parse_tokenizer_json(data, str(place))
-    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
-    counts = read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))
+    beside = companions.read_companion(place.with_name(companions.NAME), data)
+    counts = read_beside(place.with_name(companions.EVENT_COUNTS))
 
     def read_counts(vocabulary: Vocabulary) -> list[tuple[int, int]]:
-        from .events_file import parse_counts  # late: only reports and further training ask for them
+        from .companions import parse_counts  # late: only reports and further training ask for them
 
         return parse_counts(counts or b"", vocabulary)
 
     complete = partial(beside.complete, event_counts=read_counts) if beside else None
-    events = place.with_name(tokenmill_json.EVENTS)
+    events = place.with_name(companions.EVENTS)
     if (listed := read_beside(events)) is not None:
-        from .events_file import parse_events
+        from .companions import parse_events
 
         return parse_events(listed, str(events), vocabulary, complete), True
     if beside and beside.order == "events":
         raise FormatError(
             f"{events}: missing, and this tokenizer encodes by the events in it. Copy it from the folder that was saved. "
-            f"To read the merges of {place.name} without them, which gives other ids, delete {tokenmill_json.NAME}."
+            f"To read the merges of {place.name} without them, which gives other ids, delete {companions.NAME}."
         )
     return complete(vocabulary) if complete else vocabulary, True
 
 
 def _read_tiktoken(place: Path, data: bytes) -> _Found:
-    from .tiktoken_file import companion_path, parse_tiktoken
+    from .rank_files import companion_path, parse_tiktoken
 
     # The companion comes first: it may name other special tokens than the published encoding has.
-    beside = tokenmill_json.read_companion(companion_path(place), data)
+    beside = companions.read_companion(companion_path(place), data)
     if beside is None and (known := published_encodings.known_by_hash(data)) is not None:
         return published_encodings.published_vocabulary(known, [data], str(place)), True
     vocabulary = packed_vocabulary(parse_tiktoken(data, str(place)), split_patterns=())
@@ -212,7 +209,7 @@ def _read_pair(place: Path) -> _Found:
         return parse_content(merges_txt.clip_json(merges_data, str(merges_path), vocab), str(merges_path)), True
     is_ddtok = ddtok.looks_like_ddtok(vocab_data) or ddtok.looks_like_ddtok(merges_data)
     parse: Callable[..., Vocabulary] = ddtok.parse_ddtok if is_ddtok else merges_txt.parse_pair
-    beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
+    beside = companions.read_companion(vocab_path.with_name(companions.NAME), vocab_data + merges_data)
     if beside:
         return beside.complete(parse(*files, beside.fields["added_tokens"])), True
     known = published_encodings.known_by_hash(vocab_data)
@@ -243,38 +240,3 @@ def _partner(place: Path) -> tuple[Path, Path]:
         f"{place}: this is half of a vocabulary, and the name of the other half does not follow from its name. Rename them. "
         f"The names are: {names_text}"
     )
-
-
-def _with_options(
-    vocabulary: Vocabulary,
-    told: bool,
-    split: str | None,
-    special_tokens: Mapping[str, int] | None,
-    place: Path,
-    force: bool,
-) -> Vocabulary:
-    """`vocabulary` with what the caller named, where the file did not tell it."""
-    if split is not None:
-        patterns = tuple(Splitter(split).patterns)
-        if told and vocabulary.split_patterns != patterns:
-            held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
-            if not force:
-                raise UsageError(
-                    f"{place}: the file contains its split pattern ({held}), which is not {split!r}. Leave out ",
-                    OptionName("split"),
-                    ".",
-                )
-            warnings.warn(
-                f"{place}: text is split by {split!r}, not by the pattern of the file; ids may differ from those that are "
-                "published for it",
-                stacklevel=5,
-            )
-        vocabulary = vocabulary.replace(split_patterns=patterns)
-    elif not told and not vocabulary.split_patterns:
-        why = "the file does not contain its split pattern, and it is not a published encoding"
-        raise UsageError(
-            f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: ",
-            OptionName("split", "cl100k"),
-            f", one of {', '.join(PATTERNS)} or any regular expression.",
-        )
-    return with_special_ids(vocabulary, special_tokens) if special_tokens else vocabulary

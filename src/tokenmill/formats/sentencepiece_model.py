@@ -20,22 +20,7 @@ from ..vocabulary.vocabulary import packed_vocabulary
 from ._bpe_tables_cy import tables_of
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
-from .pieces import (
-    BYTE,
-    BYTE_TEXTS,
-    CONTROL,
-    MARK,
-    NORMAL,
-    UNKNOWN,
-    UNUSED,
-    USER_DEFINED,
-    Pieces,
-    added_tokens,
-    byte_of,
-    check_scores,
-    piece_texts,
-    texts_and_kinds,
-)
+from .pieces import BYTE_TEXTS, MARK, Kind, Pieces, added_tokens, byte_of, check_scores, piece_texts, texts_and_kinds
 
 UNIGRAM, BPE = 1, 2
 UNKNOWN_SURFACE = " \u2047 ".encode()  # unless the trainer's unk_surface says otherwise
@@ -89,8 +74,8 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     check_scores(scores, file)
     map = normalizing.get(2, b"")
     normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
-    kept = [texts[id] for id in pieces.special if kinds[id] == USER_DEFINED]
-    unused = any(kinds[id] == UNUSED for id in pieces.special)
+    kept = [texts[id] for id in pieces.special if kinds[id] == Kind.USER_DEFINED]
+    unused = any(kinds[id] == Kind.UNUSED for id in pieces.special)
     # 24: treat_whitespace_as_suffix
     if algorithm != BPE or unused or training.get(24) or _meets_spaces(normalizer, kept):
         from .library_files import sentencepiece_of_library  # late: most models need only the kernels
@@ -135,13 +120,13 @@ def scored_vocabulary(
     decode_only: dict[int, bytes] = {}
     for id in pieces.special:
         text, kind, texts[id] = pieces.texts[id], kinds[id], None
-        if kind == BYTE:
+        if kind == Kind.BYTE:
             bytes_of[id] = byte_of(text, id, pieces.file)
             byte_tokens[bytes_of[id]] = id
-        elif kind == USER_DEFINED and " " in text:
+        elif kind == Kind.USER_DEFINED and " " in text:
             decode_only[id] = text.encode()
-        elif unknown_surface is not None and text and kind in (CONTROL, UNKNOWN):
-            decode_only[id] = unknown_surface if kind == UNKNOWN else b""
+        elif unknown_surface is not None and text and kind in (Kind.CONTROL, Kind.UNKNOWN):
+            decode_only[id] = unknown_surface if kind == Kind.UNKNOWN else b""
     try:
         tables = tables_of(texts)
     except ValueError as error:
@@ -153,7 +138,7 @@ def scored_vocabulary(
     unused = tables.place(MARK, bytes_of)  # a text with a space is never found
     *packed, rows = tables.finish(unused, (), ())
     used = fallback and any(id is not None for id in byte_tokens)
-    unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
+    unknown = kinds.index(Kind.UNKNOWN) if Kind.UNKNOWN in kinds else None
     return packed_vocabulary(
         (packed[0], packed[1]),
         rows,
@@ -181,23 +166,25 @@ def as_pieces(trained: Vocabulary, size: int) -> Vocabulary:
         raise ConversionError("a SentencePiece model has its own normalizer. Train without normalization.")
     kinds: dict[str, int] = {}
     for token in sorted(trained.added_tokens, key=lambda token: token.id != trained.unknown):  # the unknown token first
-        kind = UNKNOWN if token.id == trained.unknown else BYTE if token.content in BYTE_TEXTS else CONTROL
+        kind = (
+            Kind.UNKNOWN if token.id == trained.unknown else Kind.BYTE if token.content in BYTE_TEXTS else Kind.CONTROL
+        )
         kinds[token.content] = kind
     merged = dict.fromkeys(trained.events[:, 2].tolist())  # without a second merge of the same token
     texts: dict[bool, dict[str, int]] = {True: {}, False: {}}  # of merged tokens, and of characters
     for id, token in [*((id, trained.tokens[id]) for id in merged), *enumerate(trained.tokens)]:
         with contextlib.suppress(UnicodeDecodeError):
             if (text := (token or b"").decode().replace(" ", MARK)) and text not in kinds:
-                texts[id in merged].setdefault(text, NORMAL)
+                texts[id in merged].setdefault(text, Kind.NORMAL)
     made = [text for text in texts[True] if text not in texts[False]]
-    kinds |= dict.fromkeys([*made[: size - len(kinds) - len(texts[False])], *texts[False]], NORMAL)
+    kinds |= dict.fromkeys([*made[: size - len(kinds) - len(texts[False])], *texts[False]], Kind.NORMAL)
     first = len(trained.added_tokens)
     pieces = Pieces([*kinds], [float(min(0, first - id)) for id in range(len(kinds))], [*kinds.values()], "training")
     return scored_vocabulary(
         pieces,
         added_tokens(pieces),
         normalization=NormalizerSpec(b"", True, False).normalization(),
-        fallback=BYTE in pieces.kinds,
+        fallback=Kind.BYTE in pieces.kinds,
         unknown_surface=UNKNOWN_SURFACE,
         config=trained.config,
     )
@@ -212,10 +199,7 @@ def piece_scores(vocabulary: Vocabulary) -> list[float]:
 
 
 def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
-    """`vocabulary` as the content of a tokenizer.model, and what that file does not hold, item by item.
-
-    ConversionError if sentencepiece would give other ids.
-    """
+    """A tokenizer.model, and what it does not hold. ConversionError if sentencepiece would give other ids."""
     own = vocabulary.library
     if own is not None and own.library == "sentencepiece":
         return own.data, []
@@ -234,21 +218,15 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     spec.byte_fallback = bool(vocabulary.byte_tokens)
     if (surface := dict(vocabulary.decode_only).get(vocabulary.unknown)) is not None:
         spec.unk_surface = surface.decode(errors="replace")
-    for role, id in _roles(vocabulary, model).items():
+    unknown = next((id for id, piece in enumerate(model.pieces) if piece.type == Kind.UNKNOWN), -1)
+    for role, text in (("bos", "<s>"), ("eos", "</s>"), ("pad", "<pad>"), ("unk", "")):
+        id = vocabulary.special_tokens.get(vocabulary.config.get(f"{role}_token", text), -1) if text else unknown
         setattr(spec, f"{role}_id", id)
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)
     _set_normalizer(model, vocabulary)
     notes = ["the chat template is not in the file"] if vocabulary.config.get("chat_template") else []
     return model.SerializeToString(deterministic=True), notes
-
-
-def _roles(vocabulary: Vocabulary, model: Any) -> dict[str, int]:
-    """The ids of the tokens with a role; -1 for a role that none has."""
-    known = vocabulary.special_tokens
-    roles = {role: known.get(vocabulary.config.get(f"{role}_token", text), -1) for role, text in
-             (("bos", "<s>"), ("eos", "</s>"), ("pad", "<pad>"))}  # fmt: skip
-    return roles | {"unk": next((id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN), -1)}
 
 
 def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
@@ -258,18 +236,18 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> None:
         raise ConversionError(
             f"the added token {raw[0]!r} is matched in the original text, but sentencepiece matches it after spaces are replaced"
         )
-    from .tokens_and_merges import refuse_flags  # late: reading needs no merges of others
+    from .merges_txt import refuse_flags  # late: reading needs no merges of others
 
     refuse_flags(vocabulary, "tokenizer.model")
     texts, kinds = texts_and_kinds(vocabulary, piece_texts(vocabulary, vocabulary.tokens))
-    kinds[vocabulary.unknown] = UNKNOWN  # type: ignore[index]
+    kinds[vocabulary.unknown] = Kind.UNKNOWN  # type: ignore[index]
     scores, others = piece_scores(vocabulary), dict(vocabulary.decode_only)
     for id, (text, kind) in enumerate(zip(texts, kinds, strict=True)):
-        if kind == UNUSED and id < len(vocabulary.tokens) and (token := vocabulary.tokens[id]) is not None:
+        if kind == Kind.UNUSED and id < len(vocabulary.tokens) and (token := vocabulary.tokens[id]) is not None:
             raise ConversionError(f"the token {token!r} is not UTF-8, so it cannot be a piece")
-        if kind == UNUSED:
-            kind = USER_DEFINED if id in others else CONTROL  # one with a space is never found
-        model.pieces.add(piece=text, score=scores[id] if kind == NORMAL else 0.0, type=kind)
+        if kind == Kind.UNUSED:
+            kind = Kind.USER_DEFINED if id in others else Kind.CONTROL  # one with a space is never found
+        model.pieces.add(piece=text, score=scores[id] if kind == Kind.NORMAL else 0.0, type=kind)
 
 
 def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:
@@ -282,7 +260,7 @@ def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:
     spec.escape_whitespaces = True
     if "CharacterMap" in names:
         spec.precompiled_charsmap = binascii.a2b_base64(steps[names.index("CharacterMap")][1])
-    kept = [piece.piece for piece in model.pieces if piece.type == USER_DEFINED]
+    kept = [piece.piece for piece in model.pieces if piece.type == Kind.USER_DEFINED]
     written = NormalizerSpec(spec.precompiled_charsmap, spec.add_dummy_prefix, spec.remove_extra_whitespaces)
     if written.normalization(kept, in_text) != vocabulary.normalization:
         raise ConversionError("the normalizer of this vocabulary is not one that tokenizer.model can represent")

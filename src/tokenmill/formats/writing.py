@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,14 @@ from ..errors import (
 from ..jobs.outputs import atomic_files, atomic_folder, is_device, named, open_output, refuse_existing, refuse_folder
 from ..vocabulary import Vocabulary
 from ..vocabulary.library_model import library_call
-from . import ddtok, events_file, tokenmill_json
+from . import companions, ddtok
 from .file_content import MAX_ID
 from .finding import EVENTS, OWN_FILES, PAIRS
 from .huggingface import longest_match_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes
+from .rank_files import companion_path, tiktoken_bytes
 from .rank_merges import present_by_rank
 from .reading import FORMATS
-from .tiktoken_file import companion_path, tiktoken_bytes
 
 _ONE_FILE = ("gguf", "sentencepiece")
 _SUFFIXES = (".json", ".tiktoken", ".gguf", ".model")  # of files
@@ -51,17 +50,13 @@ def write(
     more: Mapping[str, bytes] | None = None,
     tokenizer: Callable[[Vocabulary], Any] | None = None,
 ) -> list[str]:
-    """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
+    """Write `vocabulary` to `path`, whole or not at all; formats, `lossy` and `overwrite` as for `Tokenizer.save`.
 
-    path: a file for "tiktoken", "gguf" and "sentencepiece", a folder for the others, which may hold other files, such as a model.
-    overwrite: replace an existing tokenizer. Without it that is an OutputError.
-    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
-        "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
-        For "gguf", also write superwords where llama.cpp gives other ids to a few pairs of numbers.
+    A folder may hold other files, such as a model. For "gguf", `lossy` also allows superwords where llama.cpp gives other
+    ids to a few pairs of numbers.
     more: further files of a folder, by name, which appear with it.
     tokenizer: the class Tokenizer, with which content that is not equal by construction is checked before it is written.
-    A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
-    tokenizer.json; the other formats cannot hold them.
+    Returns what the format itself does not hold, item by item. A format that would change ids is a ConversionError.
     """
     if format not in (*FORMATS, LONGEST_MATCH):
         raise UsageError(f"the format is {format!r}; expected one of {', '.join((*FORMATS, LONGEST_MATCH))}")
@@ -112,37 +107,31 @@ def _files_of(
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files of a format by name, that of the tokenizer first, and what the format does not hold, item by item."""
     if format in _ONE_FILE:
-        from . import gguf_writer, sentencepiece_model  # late: other formats need neither
+        from . import gguf, sentencepiece_model  # late: other formats need neither
 
         if format == "gguf":
-            main, notes = gguf_writer.gguf_bytes(vocabulary, lossy=lossy)
+            main, notes = gguf.gguf_bytes(vocabulary, lossy=lossy)
         else:
             main, notes = sentencepiece_model.model_bytes(vocabulary)
         return {target.name: main}, notes
     if format == "tiktoken":
         main, notes = tiktoken_bytes(vocabulary)
-        companion = {companion_path(target).name: tokenmill_json.companion_bytes(vocabulary, main)}
+        companion = {companion_path(target).name: companions.companion_bytes(vocabulary, main)}
         return {target.name: main, **({} if is_device(target) else companion)}, notes
     if format in ("merges", "ddtok"):
         names, content = (PAIRS[0], pair_bytes) if format == "merges" else (PAIRS[2], ddtok.ddtok_bytes)
         vocab, merges, notes = content(vocabulary)
-        companion = {tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, vocab + merges)}
+        companion = {companions.NAME: companions.companion_bytes(vocabulary, vocab + merges)}
         return {names[0]: vocab, names[1]: merges, **companion}, notes
     if format == LONGEST_MATCH:
         main, notes = longest_match_json(vocabulary)
         return {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}, notes
     main, notes = tokenizer_json(present_by_rank(vocabulary))
-    files = {
-        "tokenizer.json": main,
-        "tokenizer_config.json": tokenizer_config_json(vocabulary),
-        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
-    }
-    if len(vocabulary.event_counts):
-        files[tokenmill_json.EVENT_COUNTS] = events_file.counts_bytes(vocabulary)
-    if vocabulary.order == "events":
-        files[tokenmill_json.EVENTS] = events_file.events_bytes(vocabulary)
+    files = {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}
+    files |= companions.files_beside(vocabulary, main)
+    if companions.EVENTS in files:
         notes.append(
-            f"the events are in {tokenmill_json.EVENTS}, which only tokenmill reads: elsewhere some texts get other ids"
+            f"the events are in {companions.EVENTS}, which only tokenmill reads: elsewhere some texts get other ids"
         )
     return files, notes
 
@@ -150,8 +139,7 @@ def _files_of(
 def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabulary], Any] | None) -> None:
     """ConversionError if `data`, the content of a file, gives other ids here, or in its library if that is installed.
 
-    Bytes without normalizers, prefixes and white space around added tokens are equal by construction, and a tokenizer.json
-    without the events of its vocabulary has other ids, as `write` says.
+    Bytes without normalizers, prefixes and flags of added tokens are equal by construction. Events are in no such file.
     """
     flags = any(
         token.lstrip or token.rstrip or token.single_word or token.normalized for token in vocabulary.added_tokens
@@ -171,7 +159,13 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
         pass
     except FormatError as error:
         raise ConversionError(f"the written file cannot be read back: {error}") from error
-    for text in sorted(_texts_of(vocabulary), key=len):
+    texts = [*_TEXTS]  # on which tokenizers differ
+    for token in vocabulary.added_tokens[:_LONGEST]:
+        texts += (token.content, f"{token.content}½", f" {token.content} //a", f"a{token.content}{token.content}b")
+    for content in sorted(filter(None, vocabulary.tokens), key=len)[-_LONGEST:]:
+        text = content.decode("utf-8", "ignore")
+        texts += (text, f"1{text}  {text}\n")
+    for text in sorted(texts, key=len):
         for name, encode, specials in readers:
             options: dict[str, Any] = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
             try:
@@ -185,16 +179,6 @@ def _check_ids(vocabulary: Vocabulary, data: bytes, tokenizer: Callable[[Vocabul
                     f"the format cannot represent this vocabulary: {name} would give {text!r} the ids {ids[:20]}, not {expected[:20]}. "
                     "Write the format that it was read from."
                 )
-
-
-def _texts_of(vocabulary: Vocabulary) -> Iterator[str]:
-    """Texts on which tokenizers differ: spaces, prefixes, accents, emoji, code, added tokens, and long tokens."""
-    yield from _TEXTS
-    for token in islice(vocabulary.added_tokens, _LONGEST):
-        yield from (token.content, f"{token.content}½", f" {token.content} //a", f"a{token.content}{token.content}b")
-    for content in sorted(filter(None, vocabulary.tokens), key=len)[-_LONGEST:]:
-        text = content.decode("utf-8", "ignore")
-        yield from (text, f"1{text}  {text}\n")
 
 
 def check_output(

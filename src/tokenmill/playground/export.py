@@ -19,12 +19,10 @@ _MARK = '"made_by":"tokenmill play"'
 
 
 def export(tokenizers: Sequence[Shown], folder: str | os.PathLike[str], *, overwrite: bool = False) -> dict[str, int]:
-    """Write the playground with `tokenizers` as a static site. Returns the sizes of the files.
+    """Write the playground with `tokenizers` as a static site that encodes in the browser. Returns the sizes of its files.
 
-    The site encodes in the browser, with the same ids as the library, and loads only its own files. It needs any web
-    server, because browsers do not run such pages from files. A folder that holds anything but an earlier export is refused.
-    folder: a name that ends in .html is one file, which browsers open without a server.
-    overwrite: replace an earlier export. Without it that is an OutputError.
+    folder: for any web server, since browsers do not run such pages from files. Only an earlier export is replaced,
+        with `overwrite`. A name that ends in .html is one file, which browsers open without a server.
     """
     if not tokenizers:
         raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")

@@ -112,11 +112,11 @@ def pack(name: str, vocabulary: Vocabulary, counts: TokenCounts | None = None, s
 
 
 def split_tables(vocabularies: Sequence[Vocabulary]) -> tuple[list[str], bytes]:
-    """The names and the packed automata of the split patterns with which a page without a server can open tokenizer files.
+    """The names and packed automata of the published split patterns, in each spelling, and of those of `vocabularies`.
 
-    They are the published patterns, under each spelling that files have, and those of `vocabularies`.
+    With them, a page without a server can open tokenizer files.
     """
-    from ..formats.huggingface_pretokenizers import METASPACE_SPLIT
+    from ..formats.huggingface_sections import METASPACE_SPLIT
     from ..split.alphabet import NotRegular
     from ..split.names import CHAINS, PATTERNS
     from ..split.spelling import to_oniguruma

@@ -262,17 +262,16 @@ def _unframe(body: bytes) -> list[tuple[str, bytes]]:
     if not 1 <= len(head) <= MOST_FILES or any(size < 0 for _, size in head):
         raise UsageError(f"a tokenizer is 1 to {MOST_FILES} files; the upload has {len(head)}")
     files, at = [], 4 + length
-    for name, size in head:
-        files.append((_safe_name(name), body[at : at + size]))
+    for (
+        path,
+        size,
+    ) in head:  # the last part of the path, plain characters only: the loaders recognise some files by name
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", path)[-1])[-100:].lstrip(".")
+        files.append((name or "file", body[at : at + size]))
         at += size
     if at != len(body) or len({name for name, _ in files}) != len(files):
         raise wrong
     return files
-
-
-def _safe_name(name: str) -> str:
-    """The last part of a file name, plain characters only. The loaders recognise some files by name."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", name)[-1])[-100:].lstrip(".") or "file"
 
 
 def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) -> tuple[str, bytes]:
@@ -303,11 +302,7 @@ def serve(
     allow_paths: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the playground on 127.0.0.1 until interrupted.
-
-    tokenizers: those on the page at first.
-    ready: called with the address once the server answers.
-    """
+    """Serve the playground on 127.0.0.1 until interrupted. ready: called with the address once the server answers."""
     packed = [(each[0], pack(*each)) for each in tokenizers]
     with Server(packed, port, allow_paths) as server, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it
         if ready is not None:

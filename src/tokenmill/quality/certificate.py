@@ -24,8 +24,8 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
+from .metrics import dot, ordinary_tokens, segment
 from .names import expect_tokenizers
-from .usage import dot, ordinary_tokens, segment
 
 Encode = Callable[[bytes], list[int]]
 
@@ -66,11 +66,7 @@ def certify(
     """Check that `new`, read back from disk, keeps what `id_map` says, and count what changed on `counts`.
 
     id_map: the new id by old id, -1 for a token that `new` does not have.
-    Raises TokenmillError for an id with other bytes, and for a pretoken that both encode with kept tokens only, but not
-    alike.
-
-    >>> certify(old, load("smaller"), np.load("smaller/id_map.npy"), counts).alike
-    119302
+    Raises TokenmillError for an id with other bytes, and for a pretoken of kept tokens that both do not encode alike.
     """
     stays = np.flatnonzero(id_map >= 0)
     for before, after in zip(stays.tolist(), id_map[stays].tolist(), strict=True):
@@ -150,11 +146,7 @@ class ExportLoss:
 
 
 def longest_match(vocabulary: Vocabulary) -> Encode:
-    """Encodes a pretoken by the longest token that it begins with, again and again: Hugging Face's WordPiece model.
-
-    >>> longest_match(Vocabulary([*BYTES, b"lo", b"ow"], ()))(b"lowow")
-    [256, 119, 257]
-    """
+    """Encodes a pretoken by the longest token that it begins with, again and again: Hugging Face's WordPiece model."""
     ids = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
     longest = max(map(len, ids), default=0)
 

@@ -23,11 +23,11 @@ from ..tokenizer.opening import Opening
 from ..training.options import MergeOptions
 
 if TYPE_CHECKING:
-    from ..counting import WordCounts
     from ..formats.libraries import LibraryEncoder
     from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
     from .checking import Agreement
+    from .evaluation_text import EvaluationText
     from .pruning import Changed
 
     Files = Mapping[str, bytes]  # by name
@@ -85,16 +85,14 @@ class Change(Options):
     def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
         raise NotImplementedError
 
-    def _count(self, tok: Tokenizer, progress: Progress | None) -> WordCounts:
+    def _text(self) -> EvaluationText | None:
+        """The text, which is counted where it is needed."""
         from .evaluation_text import EvaluationText
 
-        text = EvaluationText(self.sources, self.num_threads, self.read)
-        counts = text.together(tok, progress)
-        text.refuse_empty(len(counts))
-        return counts
+        return EvaluationText(self.sources, self.num_threads, self.read) if self.sources else None
 
     def _save(
-        self, old: Tokenizer, made: Changed, counts: WordCounts | None, progress: Progress | None, more: Files
+        self, old: Tokenizer, made: Changed, text: EvaluationText | None, progress: Progress | None, more: Files
     ) -> Changed:
         """Save the tokenizer with the id map and `more` files of its folder, read both back, and certify them."""
         import numpy as np
@@ -104,12 +102,15 @@ class Change(Options):
         from ..tokenizer.loading import load
         from .certificate import certify
 
+        counts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns)
+        if text is not None:
+            counts = text.together(old)
+            text.refuse_empty(len(counts))
         np.save(array := io.BytesIO(), made.id_map, allow_pickle=False)
         files = {self.id_map_path.name: array.getvalue(), **more}
         write(made.tok.vocabulary, self.output, overwrite=self.overwrite, tokenizer=type(made.tok), more=files)
-        texts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns) if counts is None else counts
         id_map = np.load(self.id_map_path, allow_pickle=False)
-        return replace(made, certificate=certify(old, load(self.output), id_map, texts, progress))
+        return replace(made, certificate=certify(old, load(self.output), id_map, counts, progress))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,24 +159,21 @@ class Prune(Change):
         super().check(also_read=[*also_read, self.ids])
 
     def _changed(self, tok: Tokenizer, progress: Progress | None) -> Changed:
-        from .pruning import lasting_tokens, letters_of, plain_in_event_order, prune, shrink
+        from .pruning import lasting_tokens, prune, shrink
         from .reachability import unreachable_ids
 
-        # These raise before the text is counted.
-        lasting = lasting_tokens(tok.vocabulary)
-        letters_of(self.script)
-        if self.ios is not None:
-            plain_in_event_order(tok)
-        counts = self._count(tok, progress) if self.sources else None
+        text = self._text()
         if self.ids is not None:
             smaller = prune(tok, ids=read_ids(self.ids))
         elif self.unreachable:
+            lasting = lasting_tokens(tok.vocabulary)  # raises before the text is counted
+            counts = None if text is None else text.together(tok, progress)
             smaller = prune(tok, ids=unreachable_ids(tok, counts, progress) - lasting)
         elif self.ios is not None:
-            smaller = prune(tok, ios=self.ios, counts=counts, progress=progress)
+            smaller = prune(tok, ios=self.ios, counts=text, progress=progress)
         else:
-            smaller = shrink(tok, text=counts, scripts=self.script, min_uses=self.min_uses, progress=progress)
-        return self._save(tok, smaller, counts, progress, {})
+            smaller = shrink(tok, text=text, scripts=self.script, min_uses=self.min_uses, progress=progress)
+        return self._save(tok, smaller, text, progress, {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,12 +227,18 @@ class Extend(MergeOptions, Change):
 
         from ..vocabulary.validation import refuse_ordinary
         from .extending import extend
+        from .extending import replace as replace_tokens
+        from .metrics import ordinary_tokens
         from .pruning import Changed
-        from .usage import ordinary_tokens
 
         refuse_ordinary(self.special_tokens, {*ordinary_tokens(tok.vocabulary).values()})
-        if self.reuse is not None:
-            return self._reuse(tok, progress)
+        text = self._text()
+        if self.reuse is not None and text is not None:
+            keep = list(self.keep) or None
+            better = replace_tokens(tok, text, number=self.reuse or None, keep=keep, read=self.read, progress=progress)
+            lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())
+            rows = {self.new_rows_path.name: ("{\n" + ",\n".join(lines) + "\n}\n").encode()}
+            return self._save(tok, better, text, progress, rows)
         if self.vocab_size is None:
             larger = tok.add_special_tokens(self.special_tokens)
         else:
@@ -242,18 +246,6 @@ class Extend(MergeOptions, Change):
             larger = extend(tok, self.sources, self.vocab_size, read=self.read, progress=progress, **options)
         larger.save(self.output, overwrite=self.overwrite)
         return Changed(larger, np.arange(tok.n_vocab, dtype=np.int32))
-
-    def _reuse(self, tok: Tokenizer, progress: Progress | None) -> Changed:
-        from .extending import check_replaceable
-        from .extending import replace as replace_tokens
-
-        check_replaceable(tok.vocabulary)
-        counts = self._count(tok, progress)
-        keep = list(self.keep) or None
-        better = replace_tokens(tok, counts, number=self.reuse or None, keep=keep, read=self.read, progress=progress)
-        lines = (f'"{id}": {ids}' for id, ids in better.new_rows.items())
-        rows = {self.new_rows_path.name: ("{\n" + ",\n".join(lines) + "\n}\n").encode()}
-        return self._save(tok, better, counts, progress, rows)
 
 
 def read_ids(path: Path) -> list[int]:

@@ -24,7 +24,7 @@ from ..sources.blocks import ReadOptions
 from ..sources.documents import refuse_text
 from ..sources.find import OnSkip, Source, find_sources, report_skips
 from ..vocabulary import Vocabulary
-from .documents import text_blocks
+from .evaluation_text import text_blocks
 from .names import expect_tokenizers
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
 
 _Texts = Iterable[tuple[str, str | bytes]]  # each with its source
-_Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
+_Encode = Callable[[Any], list[int] | None]  # None for a text with a byte or a character that has no token
+_Mode = tuple[bool, _Encode, _Encode]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
 _TOGETHER = 64  # texts that several threads encode at a time
@@ -240,10 +241,7 @@ class _Trial:
         return None
 
     def tokens_if_same(self, texts: list[Any], num_threads: int | None) -> int:
-        """The number of tokens of texts that both sides encode alike; 0 if they do not, or if that has to be tried one by one.
-
-        Text without control tokens has the same ids whether they are allowed or not.
-        """
+        """The number of tokens of texts that both sides encode alike; 0 if they may not: then each is tried."""
         tokens = 0
         if self.library is not None or not isinstance(texts[0], str):
             return 0
@@ -267,34 +265,30 @@ class _Trial:
         """The shortest difference found on a text, or the number of its tokens."""
         ids: list[int] | None = None
         for specials, encode, encode_other in self.modes if isinstance(text, str) else self.modes[:1]:
-            ids, other_ids = _try(encode, text), _try(encode_other, text)
+            ids, other_ids = encode(text), encode_other(text)
             if self.library and ids is None and other_ids is not None and self.tokenizer.decode(other_ids) != text:
                 self.refused += 1
             elif ids != other_ids:
-                short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
-                ids, other_ids = _try(encode, short), _try(encode_other, short)
-                return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
+                short = _shorten(text, lambda part: encode(part) != encode_other(part))  # noqa: B023
+                ids, other_ids = encode(short), encode_other(short)
+                both = zip(ids or (), other_ids or (), strict=False)
+                same = itertools.takewhile(lambda pair: pair[0] == pair[1], both)
+                offset = sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
+                return Difference(source, short, ids, other_ids, offset, specials)
         return len(ids or ())
 
-    def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
-        """The byte at which the first different tokens begin."""
-        both = zip(ids or (), other_ids or (), strict=False)
-        same = itertools.takewhile(lambda pair: pair[0] == pair[1], both)
-        return sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
 
-
-def _encoder(tokenizer: Tokenizer, specials: bool) -> Callable[[Any], list[int]]:
+def _encoder(tokenizer: Tokenizer, specials: bool) -> _Encode:
     """Encodes a text, where special tokens are allowed or not, or bytes."""
     options: dict[str, Any] = {"allowed_special": "all" if specials else (), "disallowed_special": ()}
-    return lambda text: tokenizer.encode(text, **options) if isinstance(text, str) else tokenizer.encode_bytes(text)
 
+    def encode(text: str | bytes) -> list[int] | None:
+        try:
+            return tokenizer.encode(text, **options) if isinstance(text, str) else tokenizer.encode_bytes(text)
+        except UsageError:
+            return None
 
-def _try(encode: Callable, text) -> list[int] | None:
-    """The ids, or None if the tokenizer raises that it has no token for a byte or a character."""
-    try:
-        return encode(text)
-    except UsageError:
-        return None
+    return encode
 
 
 def _shorten(text, differs: Callable[..., bool]):
@@ -337,10 +331,7 @@ def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int =
 
 
 def texts_of_tokens(vocabularies: Sequence[Vocabulary], seed: int, together: int = 32) -> Iterator[str]:
-    """The tokens of the vocabularies that are text, a few in each text: one on each line, then in pairs without a space.
-
-    If two vocabularies rank a merge differently, the ids of the token that it makes, or of one beside it, differ.
-    """
+    """The tokens of the vocabularies that are text, some in each text: one on each line, then without a space."""
     tokens = {token for vocabulary in vocabularies for token in vocabulary.tokens if token}
     texts = sorted(text for token in tokens if "\ufffd" not in (text := token.decode("utf-8", "replace")))
     for joint in ("\n", ""):

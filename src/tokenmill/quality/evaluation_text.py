@@ -1,4 +1,9 @@
-"""The text that tokenizers are judged on: named domains, counted once for each way of splitting. And a judgement on it."""
+"""The text that tokenizers are judged on: named domains, counted once for each way of splitting. And a judgement on it.
+
+One more pass over the files gives the number of words, and an even sample of documents for what needs single documents. The
+sample serves the bootstrap (Efron 1979): documents are drawn from it with replacement, again and again, and a figure's spread
+over the draws says how much it depends on which documents happened to be in the text.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,13 @@ import itertools
 import os
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import pairwise
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,28 +25,25 @@ from ..counting import CountOptions, WordCounts, count, count_iterator
 from ..counting.reading import stored_size
 from ..errors import UsageError, printable
 from ..jobs.progress import Meter, Progress
-from ..sources.blocks import ReadOptions
-from ..sources.documents import documents_of, refuse_text
+from ..sources.blocks import Block, ReadOptions
+from ..sources.documents import Place, blocks_of, documents_of, refuse_text
 from ..sources.find import can_read_again, find_sources, report_skips
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .documents import Sample, survey, text_blocks
-from .metrics import ratio, scripts_table
+from .metrics import Usage, measure_texts, measure_usage, ordinary_tokens, ratio, require_same_split, scripts_table
 from .names import free_name, given_name, group_name, text_name
 from .replay import Swallowed, swallowed_tokens
 from .replay import replay as replay_events
-from .tables import Table
-from .usage import Usage, measure_texts, measure_usage, ordinary_tokens, require_same_split
+from .tables import Cell, Column, Table
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @dataclass
 class CountedText:
-    """A domain as a tokenizer splits it.
+    """A domain as a tokenizer splits it. added: how often it contains each added token that is not special, by id.
 
-    added: how often it contains each added token that is not special, by id.
     nbytes, characters: of the text as it is read; None where they are those of the pretokens.
     """
 
@@ -54,6 +57,11 @@ Source = list[Path | str] | WordCounts
 # What `inspect`, `compare`, `prune` and `extend` take.
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
+MOST, MOST_BYTES = 4096, 16 << 20  # units in a sample, and their bytes
+PART = 1 << 14  # bytes; of a longer document each part of this size, up to a line's end, is a unit
+FEWEST = 20  # units; fewer say nothing about their spread
+DRAWS = 1000
+_WORDS = r"\S++\s*+|\s++"  # a word and the white space after it
 
 
 class EvaluationText:
@@ -67,6 +75,11 @@ class EvaluationText:
     >>> EvaluationText({"low": WordCounts.from_mapping({b"low": 5})}).names
     ['low']
     """
+
+    @classmethod
+    def of(cls, text: Text | EvaluationText, num_threads: int | None, read: ReadOptions | None) -> EvaluationText:
+        """The text with these options; one that is prepared already, by a job, is used as it is."""
+        return text if isinstance(text, EvaluationText) else cls(text, num_threads, read)
 
     def __init__(
         self,
@@ -217,13 +230,9 @@ class EvaluationText:
             raise UsageError(f"{name} contains word counts, which only byte-pair tokenizers encode; give the text")
         return (document.text for document in documents_of(source, self.read, read_on))
 
-    def sample(self) -> Sample:
-        """An even sample of the documents; without units for word counts, which have none."""
-        return self.surveyed[1]
-
     @lazy
     def surveyed(self) -> tuple[dict[str, int], Sample]:
-        """The number of words of each domain but word counts and pipes, and the sample."""
+        """The number of words of each domain but word counts and pipes, and an even sample of their documents."""
         words, sample = {}, Sample()
         for name, source in self.sources.items():
             if not isinstance(source, WordCounts) and all(map(can_read_again, source)):
@@ -317,3 +326,133 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
     usage = reduce(add, usages.values())
     text.refuse_empty(usage.tokens)
     return Judgement(tok, len(ordinary_tokens(tok.vocabulary)), usages, usage, scripts, swallowed)
+
+
+@dataclass
+class Sample:
+    """Every `step`-th of the `total` documents of a text, so that at most MOST are kept; of long documents, parts."""
+
+    units: list[bytes] = field(default_factory=list)
+    total: int = 0
+    step: int = 1
+    nbytes: int = 0
+
+    def add(self, data: memoryview, ends: np.ndarray) -> None:
+        """Take the documents of a block into account."""
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        if len(ends) and int((ends - starts).max()) > PART:
+            starts, ends = _parts(data, starts, ends)
+        for place in range(-self.total % self.step, len(ends), self.step):
+            if (unit := bytes(data[starts[place] : ends[place]])).strip():
+                self.units.append(unit)
+                self.nbytes += len(unit)
+        self.total += len(ends)
+        while len(self.units) > MOST or self.nbytes > MOST_BYTES:
+            self.units = self.units[::2]
+            self.nbytes = sum(map(len, self.units))
+            self.step *= 2
+
+    def tokens(self, tok: Tokenizer) -> np.ndarray:
+        """int64: the tokens of each unit."""
+        texts = [unit.decode("utf-8", "replace") for unit in self.units]
+        return np.diff(tok.encode_batch_to_numpy(texts, disallowed_special=())[1])
+
+    def density(self, tok: Tokenizer) -> float | None:
+        """Bytes per token; None if there is no text."""
+        return self.nbytes / int(self.tokens(tok).sum()) if self.nbytes else None
+
+
+def _parts(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places where documents begin and end, with long ones cut at the ends of lines."""
+    cut: list[tuple[int, int]] = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        while end - start > PART:
+            line = bytes(data[start : start + PART]).rfind(b"\n")
+            size = line + 1 or PART
+            cut.append((start, start + size))
+            start += size
+        cut.append((start, end))
+    return tuple(np.array(cut, np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
+
+
+def count_words(data: bytes | memoryview, ends: np.ndarray) -> int:
+    """The number of words, runs of anything but white space, in documents. ends: where each of them ends."""
+    text = b"\n".join([b"\n", *(data[start:end] for start, end in pairwise([0, *ends.tolist()]))])
+    return len(Splitter(_WORDS).ends(text)) - 1  # the first part is white space
+
+
+def text_blocks(sources: Sequence[Path | str], read: ReadOptions, **how: Any) -> Iterator[Block]:
+    """The blocks of some files. One that is one document comes in parts that end at lines. how: see `open_source`."""
+
+    def cut(buffer: bytearray, start: int, length: int) -> int:
+        return buffer.rfind(b"\n", start, length) + 1
+
+    for block, _, _ in blocks_of([(source, 0, None) for source in sources], Place(), read, cut=cut, **how):
+        block.finish()
+        yield block
+
+
+def survey(sources: Sequence[Path | str], read: ReadOptions, sample: Sample) -> int:
+    """The number of words of some files, whose documents are added to `sample`."""
+    words = 0
+    on_skip = (lambda skip: None) if read.skip_damaged else None  # the count of the same text warns
+    for block in text_blocks(sources, read):
+        report_skips(block.skips, on_skip)
+        ends = np.asarray(block.ends, np.uint64)
+        data = memoryview(block.data)[: block.nbytes]
+        words += count_words(data, ends)
+        sample.add(data, ends.astype(np.int64))
+    return words
+
+
+class Interval(NamedTuple):
+    """A ratio, and the limits between which 95% of the draws lie."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+Differences = Mapping[str, Interval | None]  # tokens relative to those of the first tokenizer, by name
+
+
+def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
+    """sum(above) / sum(below) of the units, with its 95% interval; None for fewer than FEWEST units.
+
+    The draws come from a fixed seed, so that the same text gives the same interval.
+
+    >>> bootstrap(np.arange(1, 101), np.arange(1, 101))
+    Interval(ratio=1.0, low=1.0, high=1.0)
+    """
+    n = len(above)
+    if n < FEWEST or not below.sum():
+        return None
+    drawn = np.random.default_rng(0).integers(0, n, (DRAWS, n))
+    ratios = above[drawn].sum(1) / np.maximum(1, below[drawn].sum(1))
+    low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
+    return Interval(float(above.sum() / below.sum()), low, high)
+
+
+def differences_table(base: str, differences: Differences, documents: int) -> Table:
+    """Tokens relative to the first tokenizer, `base`, with their intervals. documents: how many were drawn from."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, of in differences.items():
+        if of is None:
+            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
+        else:
+            unsure = of.low <= 1 <= of.high
+            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
+            rows.append((name, of.ratio, of.low, of.high, documents, words))
+    columns = (
+        Column("tokenizer"),
+        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
+        Column("from", "share", "the lower end of the 95% interval"),
+        Column("to", "share", "the upper end of the 95% interval"),
+        Column("documents", "count", "documents sampled, or parts of long ones"),
+        Column("result"),
+    )
+    note = (
+        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
+        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
+    )
+    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)

@@ -40,12 +40,11 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import renumber, with_removals
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
-from .metrics import ratio
+from .metrics import Usage, measure_usage, one_pretoken, ordinary_tokens, ratio, segment
 from .names import expect_tokenizers
 from .pruning import Changed, in_event_order, lasting_tokens
 from .replay import ENOUGH, events_of, parts_by_token
 from .tables import Column, Table
-from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, segment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ def extend(tok: Tokenizer, given: _Options) -> Tokenizer:
 @suggests_options
 def replace(
     tok: Tokenizer,
-    text: Text,
+    text: Text | EvaluationText,
     *,
     number: int | None = None,
     keep: Text | None = None,
@@ -113,12 +112,14 @@ def replace(
     (True, [1677, 2849])
     """
     expect_tokenizers(tok)
-    check_replaceable(tok.vocabulary)
+    if tok.vocabulary.alphabet != "bytes":
+        raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
+    lasting_tokens(tok.vocabulary)  # raises for what cannot lose tokens
     if number is not None and not (isinstance(number, (int, np.integer)) and number >= 1):
         raise UsageError(f"number is {number}; give how many tokens to replace, at least 1")
     read = read or ReadOptions()
     with drawn(progress) as show:
-        counts = EvaluationText(text, num_threads, read).together(tok, show)
+        counts = EvaluationText.of(text, num_threads, read).together(tok, show)
         usage = measure_usage(tok, counts, progress=show)
         uses = usage.by_id
         if keep is not None:
@@ -129,13 +130,6 @@ def replace(
         if len(going) < (number or 0):
             raise UsageError(f"only {plural(len(going), 'token')} can be replaced, not {number:,}")
         return _with_new(tok, sorted(going), counts, show)
-
-
-def check_replaceable(vocabulary: Vocabulary) -> None:
-    """Raise UsageError for a vocabulary whose tokens cannot be replaced."""
-    if vocabulary.alphabet != "bytes":
-        raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
-    lasting_tokens(vocabulary)  # raises for what cannot lose tokens
 
 
 def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -164,12 +158,9 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
 def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> tuple[int, int, int]:
     """Estimate how many tokens are worth replacing on the text of `usage`: it uses them less often than new ones.
 
-    Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens, which must occur ENOUGH times. Pairs
-    overlap, and merging one makes others, so this is an estimate.
-
-    uses: how often each token is used, by id.
-    Returns the number of tokens, how often the most used of them is used, and how often the least frequent of as many pairs
-    occurs.
+    Compares the least used tokens, by their `uses`, with the most frequent pairs of adjacent tokens, of ENOUGH occurrences
+    or more. Pairs overlap, and merging one makes others, so this is an estimate.
+    Returns the number of tokens, the most uses of one of them, and the fewest occurrences of as many pairs.
     """
     ids, lengths = usage.ids, usage.tokens_by_pretoken
     inside = np.ones(len(ids), bool)

@@ -19,18 +19,16 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.batches import gc_paused
 from . import metrics, token_lists
 from .charts import Axis, Chart, Series, charts_of
-from .documents import DRAWS, FEWEST, PART, Differences, bootstrap
-from .evaluation_text import EvaluationText, Judgement, Judgements, Text, judge
+from .evaluation_text import EvaluationText, Judgement, Judgements, Text, bootstrap, differences_table, judge
 from .extending import worth_table
-from .metrics import Measure, languages_table, ratio
+from .metrics import Measure, languages_table, ordinary_tokens, ratio
 from .names import expect_tokenizers, free_name, tokenizer_name
 from .reachability import partial_table, reach_of_tokens, unreachable_table
 from .references import JUNK, Samples, on_sample, references_table
 from .replay import THRESHOLDS, junk_table, thresholds_table
 from .reporting import Report, Tile, provenance_of
-from .tables import Best, Cell, Column, Table, cell_text
+from .tables import Best, Column, Table, cell_text
 from .token_lists import most_used_table, superwords_of
-from .usage import ordinary_tokens
 from .verdict import Subject, compared, compared_summary, summary, verdict
 
 LEAST_GROWTH = 1.25  # of the vocabulary, from which the gain of a doubling is computed
@@ -187,12 +185,12 @@ def compare(
             judged[name] = judge(tok, domains, part := part_of(show, number, len(named)))
             figures[name] = on_sample(tok, part)
         (base, first), *others = named.items()
-        sample = domains.sample()
+        sample = domains.surveyed[1]
         theirs = sample.tokens(first) if others else np.zeros(0, np.int64)
         differences = {name: bootstrap(sample.tokens(tok), theirs) for name, tok in others}
         tables = _tables(judged, figures, thresholds, domains.named)
         if others:
-            tables.insert(1, _differences_table(base, differences, len(sample.units)))
+            tables.insert(1, differences_table(base, differences, len(sample.units)))
         comparison = Comparison(
             judgements=judged,
             title=f"Comparison of {', '.join(named)}",
@@ -233,6 +231,26 @@ def report(
 
 def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], named: bool) -> list[Table]:
     toks = {name: of.tok for name, of in judged.items()}
+    total = next(iter(judged.values())).usage.tokens
+    shorter = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
+    compression = (
+        Measure(Column("ordinary tokens", "count"), lambda of: of.size),
+        Measure(Column("tokens of the text", "count"), lambda of: of.usage.tokens),
+        Measure(Column("relative", "share", shorter, best="min"), lambda of: ratio(of.usage.tokens, total)),
+        *metrics.DENSITY,
+    )
+    lost = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
+    composition = (
+        metrics.USED,
+        *(
+            Measure(Column(f"IoS ≥ {value}", "share", lost, best="min"), partial(Judgement.junk_share, ios=value))
+            for value in thresholds
+        ),
+        Measure(Column("mean token characters", "number"), lambda of: metrics.mean_token_characters(of.tok)),
+        Measure(Column("word-initial", "share"), lambda of: metrics.word_initial_share(of.tok)),
+        metrics.RENYI,
+    )
+    composed = "Composition of the vocabularies"
     together = {name: of.usage for name, of in judged.items()}
     usages = {name: of.usages for name, of in judged.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
@@ -244,8 +262,8 @@ def _tables(judged: Judgements, figures: Samples, thresholds: Sequence[float], n
     spanning = [name for name, tok in toks.items() if superwords_of(tok)]
     by_script = "Bytes per token, by script of the pretoken's first letter"
     return [
-        _compression(judged),
-        _vocabularies(judged, thresholds),
+        metrics.measured_table("compression", "Compression", judged, compression),
+        metrics.measured_table("vocabularies", composed, judged, composition, metrics.RENYI_CAUTION),
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
@@ -281,58 +299,6 @@ def _tile(table: Table, heading: str, tokenizers: int) -> Tile:
     return heading, [(name, figure, (i, 1) in best) for i, (name, figure) in enumerate(figures)]
 
 
-def _differences_table(base: str, differences: Differences, documents: int) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, of in differences.items():
-        if of is None:
-            rows.append((name, None, None, None, documents, f"too few documents (at least {FEWEST})"))
-        else:
-            unsure = of.low <= 1 <= of.high
-            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
-            rows.append((name, of.ratio, of.low, of.high, documents, words))
-    columns = (
-        Column("tokenizer"),
-        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
-        Column("from", "share", "the lower end of the 95% interval"),
-        Column("to", "share", "the upper end of the 95% interval"),
-        Column("documents", "count", "documents sampled, or parts of long ones"),
-        Column("result"),
-    )
-    note = (
-        f"Tokens relative to {base}, on an even sample of the documents, with a 95% interval by bootstrap: documents are drawn "
-        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
-    )
-    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
-
-
-def _compression(judged: Judgements) -> Table:
-    base = next(iter(judged.values())).usage.tokens
-    help = "tokens of the text as a share of the first tokenizer's; below 100% is shorter"
-    measures = (
-        Measure(Column("ordinary tokens", "count"), lambda of: of.size),
-        Measure(Column("tokens of the text", "count"), lambda of: of.usage.tokens),
-        Measure(Column("relative", "share", help, best="min"), lambda of: ratio(of.usage.tokens, base)),
-        *metrics.DENSITY,
-    )
-    return metrics.measured_table("compression", "Compression", judged, measures)
-
-
-def _vocabularies(judged: Judgements, thresholds: Sequence[float]) -> Table:
-    help = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
-    measures = (
-        metrics.USED,
-        *(
-            Measure(Column(f"IoS ≥ {value}", "share", help, best="min"), partial(Judgement.junk_share, ios=value))
-            for value in thresholds
-        ),
-        Measure(Column("mean token characters", "number"), lambda of: metrics.mean_token_characters(of.tok)),
-        Measure(Column("word-initial", "share"), lambda of: metrics.word_initial_share(of.tok)),
-        metrics.RENYI,
-    )
-    title = "Composition of the vocabularies"
-    return metrics.measured_table("vocabularies", title, judged, measures, metrics.RENYI_CAUTION)
-
-
 def _side_by_side(
     key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]], best: Best, note: str = ""
 ) -> Table:
@@ -356,12 +322,10 @@ def _overlap(named: Mapping[str, Tokenizer]) -> Table:
 def measure_sizes(
     tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
 ) -> Report:
-    """Bytes per token of `tokenizers`, by ascending vocabulary size, and what each gains over the one before.
+    """Bytes per token of `tokenizers` by vocabulary size, and what each gains over the one before. note: which text it is.
 
-    note: which text is measured.
-    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
-    sizes that are not doublings of each other compare too. A size for which the training text had too few pairs has none, and
-    one less than a quarter above the one before: a difference of a few merges says nothing about a doubling.
+    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. A
+    size for which the training text had too few pairs has none, and one less than a quarter above the one before.
     """
     if short := [tok.n_vocab for size, tok in tokenizers.items() if tok.n_vocab < size]:
         note += f" The training text ran out of pairs at {short[0]:,} ids, so larger sizes have the same tokens."

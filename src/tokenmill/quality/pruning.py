@@ -26,7 +26,6 @@ import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,10 +39,10 @@ from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from ..vocabulary.surgery import all_ids, renumber, with_removals
 from .evaluation_text import EvaluationText, Text
+from .metrics import one_pretoken, ordinary_tokens, texts_of_tokens
 from .names import expect_tokenizers
 from .replay import Replay, alphabet_of, events_of, parts_by_token
 from .replay import replay as replay_events
-from .usage import one_pretoken, ordinary_tokens, texts_of_tokens
 
 if TYPE_CHECKING:
     import regex
@@ -79,7 +78,7 @@ def prune(
     *,
     ids: Iterable[int] | None = None,
     ios: float | None = None,
-    counts: Text | None = None,
+    counts: Text | EvaluationText | None = None,
     read: ReadOptions | None = None,
     num_threads: int | None = None,
     progress: Progress | bool | None = None,
@@ -99,8 +98,16 @@ def prune(
     if (ids is None) == (ios is None) or (ios is None) != (counts is None):
         raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
     if ids is None:
+        if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
+            raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
+        text = EvaluationText.of(counts, num_threads, read)  # type: ignore[arg-type]
+        lasting_tokens(tok.vocabulary)  # raises for what cannot lose tokens
+        if tok.vocabulary.order == "events":
+            raise UsageError(OptionName("ios"), " is for plain tokenizers; this one encodes by events already")
+        ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
         with drawn(progress) as show:
-            return _prune_by_ios(tok, ios, EvaluationText(counts, num_threads, read), show)  # type: ignore[arg-type]
+            cleaned = insert_removals(ordered.vocabulary, text.together(tok, show), ios, show)
+        return _pruned(tok, cleaned, (), [])
     removing = set(ids)
     if strangers := sorted(removing - all_ids(tok.vocabulary)):
         raise UsageError(f"{strangers[0]} is not an id of this vocabulary")
@@ -114,7 +121,7 @@ def prune(
 def shrink(
     tok: Tokenizer,
     *,
-    text: Text | None = None,
+    text: Text | EvaluationText | None = None,
     scripts: Sequence[str] = (),
     min_uses: int = 1,
     read: ReadOptions | None = None,
@@ -141,16 +148,21 @@ def shrink(
         raise UsageError("give a text, scripts, or both to say which tokens to keep")
     if isinstance(scripts, str):
         raise UsageError(f"scripts is the text {scripts!r}; give a list of names")
-    keeping: set[int] = set()
+    keeping, lasting = set[int](), lasting_tokens(tok.vocabulary)
     if scripts:  # tokens of whole characters
         letters = letters_of(scripts)
         keeping = {id for id, text in texts_of_tokens(tok.vocabulary).items() if letters.fullmatch(text)}
     made: set[int] = set()
     if text is not None:
+        domains = EvaluationText.of(text, num_threads, read)
         with drawn(progress) as show:
-            used, made = _used(tok, EvaluationText(text, num_threads, read), min_uses, show)
-        keeping |= used
-    staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
+            uses = domains.usage(tok, show).by_id
+            keeping |= {*np.flatnonzero(uses >= min_uses).tolist()}
+            # To keep the segmentation, all tokens stay that a merge makes on this text. Events may make and remove them.
+            if min_uses == 1 and tok.vocabulary.order != "events":
+                result = replay_events(tok.vocabulary, domains.together(tok), show)
+                made = {*result.events[(result.happened > 0) & (result.events[:, 1] >= 0), 2].tolist()}
+    staying = keeping.union(tok.vocabulary.bytes_apart, lasting)
     smaller = _without(tok, all_ids(tok.vocabulary) - staying, made)
     alphabet = staying & ordinary_tokens(tok.vocabulary).keys() - keeping
     return dataclasses.replace(smaller, needed=sorted(alphabet.union(smaller.needed)))
@@ -207,28 +219,6 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, gone: Collection[int], neede
     return Changed(smaller, id_map, int((id_map[sorted(given)] < 0).sum()), needed)
 
 
-def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Changed:
-    if not isinstance(ios, int | float) or isinstance(ios, bool) or not 0 < ios <= 1:
-        raise UsageError(OptionName("ios"), f" is {ios!r}; it is a share, above 0 and at most 1")
-    ordered = plain_in_event_order(tok)
-    cleaned = insert_removals(ordered.vocabulary, text.together(tok, progress), ios, progress)
-    return _pruned(tok, cleaned, (), [])
-
-
-def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
-    """The tokens that the text uses at least `min_uses` times, and those that must stay to keep its segmentation.
-
-    The latter are all tokens that a merge makes on this text. Tokens made and removed by events need not stay.
-    """
-    usage = text.usage(tok, progress)
-    used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
-    if min_uses > 1 or tok.vocabulary.order == "events":
-        return used, set()
-    result = replay_events(tok.vocabulary, text.together(tok), progress)
-    made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
-    return used, {new for (_, right, new), times in made if times and right >= 0}
-
-
 def letters_of(scripts: Sequence[str]) -> regex.Pattern[str]:
     """The pattern of text without a letter of any other script. UsageError for a script that Unicode does not have."""
     import regex
@@ -275,8 +265,7 @@ def insert_removals(
 def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.ndarray:
     """int64 rows, the removals that are due according to a replay, in order; of one merge, the left part before the right.
 
-    A row: the number of the merge after which the token goes, the token, and its IoS in the merge that used it up as two numbers.
-    lasting: the tokens that are never removed.
+    A row: the merge after which the token goes, the token, and its IoS in the merge that used it up as two numbers.
     """
     merge = found.events[:, 1] >= 0
     events, happened, left, right = (part[merge] for part in (found.events, found.happened, found.left, found.right))
@@ -292,15 +281,6 @@ def _due(found: Replay, limit: Fraction, lasting: frozenset[int | None]) -> np.n
     due = [(last[id], id, *numbers) for id, numbers in used_up.items()]
     due.sort(key=lambda row: (row[0], row[1] != events[row[0], 0]))
     return np.array(due, np.int64).reshape(-1, 4)
-
-
-@lru_cache(maxsize=1)  # a job calls it before it counts, and again to prune
-def plain_in_event_order(tok: Tokenizer) -> Tokenizer:
-    """A plain tokenizer in event order, for removals by IoS. UsageError for any other tokenizer."""
-    lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs
-    if tok.vocabulary.order == "events":
-        raise UsageError(OptionName("ios"), " is for plain tokenizers; this one encodes by events already")
-    return in_event_order(tok, "Give the tokens to remove by id instead.")
 
 
 def in_event_order(tok: Tokenizer, *instead: object) -> Tokenizer:

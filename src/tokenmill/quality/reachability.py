@@ -27,8 +27,8 @@ from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.core import CONTINUATION
 from ..tokenizer.normalization import normalizer_of
+from .metrics import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 from .tables import Column, Table, Token
-from .usage import Usage, measure_usage, one_pretoken, ordinary_tokens, texts_of_tokens, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -152,10 +152,7 @@ def _characters_with(part: bytes, at_end: bool = False) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _characters() -> bytes:
-    """All characters of more than one byte, those that Unicode assigns before the others and those for private use.
-
-    Those of four bytes are in an order in which the first bytes change soonest.
-    """
+    """All characters of more than one byte, assigned ones first; of those of four, the first bytes change soonest."""
     pages, categories = category_pages()
     codes = np.arange(0x80, 0x110000)
     codes = codes[(codes < 0xD800) | (codes >= 0xE000)]

@@ -30,8 +30,8 @@ from ..formats.rank_merges import merges_of_ranks
 from ..jobs.progress import Progress
 from ..training.loops import pair_weight
 from ..vocabulary import Vocabulary
+from .metrics import slices
 from .tables import Column, Table, Token
-from .usage import slices
 
 if TYPE_CHECKING:
     from ..events._replay_cy import EventTable
@@ -58,17 +58,7 @@ class Replay:
 
 
 def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None = None) -> Replay:
-    """Replay every event of `vocabulary` over `counts`, which must be split by its split pattern.
-
-    >>> from tokenmill.vocabulary import Vocabulary
-    >>> import numpy as np
-    >>> tokens = (*(bytes([i]) for i in range(256)), b"ow", b"low")
-    >>> events = np.array([[111, 119, 256], [108, 256, 257]], np.int32)
-    >>> vocabulary = Vocabulary(tokens, (), "merges", events)
-    >>> result = replay(vocabulary, WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3}))
-    >>> result.happened.tolist(), result.right.tolist()
-    ([10, 7], [10, 10])
-    """
+    """Replay every event of `vocabulary` over `counts`, which must be split by its split pattern."""
     events = events_of(vocabulary)
     table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
@@ -159,10 +149,9 @@ ENOUGH = 100  # occurrences before the merge; fewer make an IoS that may be chan
 
 
 class Swallowed(NamedTuple):
-    """The merge in which a token has its highest IoS: that merge swallows the token.
+    """The merge in which a token has its highest IoS. by: the id of the merged token.
 
-    ios: the IoS. by: the id of the merged token. before: occurrences just before the merge. merged: occurrences that the
-    merge took. alone: occurrences at the end.
+    before, merged, alone: its occurrences just before the merge, those that the merge took, and those at the end.
     """
 
     id: int

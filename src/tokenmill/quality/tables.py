@@ -165,7 +165,8 @@ class Table:
         import pandas
 
         names = [column.name for column in self.columns]
-        return pandas.DataFrame([tuple(map(_plain_cell, row)) for row in self.rows], columns=names)
+        rows = [[cell.content if isinstance(cell, Token) else _json_cell(cell) for cell in row] for row in self.rows]
+        return pandas.DataFrame(rows, columns=names)
 
     def to_json(self) -> dict[str, object]:
         """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
@@ -228,10 +229,6 @@ def quoted(data: bytes) -> str:
         return f"\\u{code:04x}" if 0x80 <= code <= 0xFF else repr(character)[1:-1]
 
     return f'"{"".join(map(shown, data.decode("utf-8", "surrogateescape")))}"'
-
-
-def _plain_cell(value: Any) -> Any:
-    return value.content if isinstance(value, Token) else value.value if isinstance(value, Figure) else value
 
 
 def _json_cell(value: Any) -> Any:

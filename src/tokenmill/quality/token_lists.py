@@ -13,9 +13,8 @@ from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import Judgements
-from .metrics import ratio
+from .metrics import Usage, ordinary_tokens, ratio, texts_of_tokens, token_cells
 from .tables import Cell, Column, Table, Token
-from .usage import Usage, ordinary_tokens, texts_of_tokens, token_cells
 
 MOST_LONGEST = 1000
 MOST_USED = 50
@@ -138,11 +137,7 @@ def with_words_as_pretokens(judged: Judgements) -> Judgements:
 
 
 def words_in(token: Token) -> int:
-    """The number of words in a token.
-
-    >>> words_in(Token(300, b" of the")), words_in(Token(301, b" the"))
-    (2, 1)
-    """
+    """The number of words in a token: 2 in b" of the"."""
     return len(token.content.decode(errors="replace").split())
 
 

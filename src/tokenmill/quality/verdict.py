@@ -20,16 +20,14 @@ from ..errors import UsageError, plural
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary.lazy import lazy
-from .documents import Differences, Interval
-from .evaluation_text import EvaluationText, Judgement, Judgements
+from .evaluation_text import Differences, EvaluationText, Interval, Judgement, Judgements
 from .extending import replace
-from .metrics import USED, ratio, used_tokens
+from .metrics import USED, measure_usage, ordinary_tokens, ratio, texts_of_tokens, unknown_ids, used_tokens
 from .pruning import Changed, can_lose_tokens, lasting_tokens, prune, shrink
 from .references import CODE, JUNK, PROSE, Figures, Samples, references
 from .replay import ENOUGH
 from .reporting import Finding, Level
 from .token_lists import joins_words
-from .usage import measure_usage, ordinary_tokens, texts_of_tokens, unknown_ids
 
 UNUSED, UNREACHABLE = 0.1, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
@@ -121,32 +119,6 @@ def percent(share: float | None) -> str:
     return f"{100 * (share or 0):.1f}%".replace("-", "\u2212")
 
 
-def against_swallowed(of: Subject) -> str:
-    """Return advice on swallowed tokens, from what `train` and `prune` accept for such a vocabulary."""
-    vocabulary, advice = of.tok.vocabulary, []
-    if of.trained_here:
-        superwords = not vocabulary.has_superwords and joins_words(vocabulary)
-        how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
-        on = " on text like yours" if vocabulary.removed else ""
-        advice.append(
-            f"Training with {how}{on} leaves fewer of them. It hardly changes the number of tokens of a text."
-        )
-    change = of.measured(lambda counts: prune(of.tok, ios=JUNK, counts=counts))
-    advice += of.pruning(f" --ios {JUNK} -o pruned", change)
-    return " ".join(advice) or "They cannot be removed from this vocabulary; choose another one if rows are scarce."
-
-
-def against_unused(of: Subject, without: Change | None) -> str:
-    """Return advice on tokens that the text does not use. without: the vocabulary without them."""
-    commands = of.pruning(" -o smaller", without)
-    if (change := of.measured(lambda counts: replace(of.tok, counts))) and change.tokens <= -GAIN:
-        commands.append(
-            f"`tokenmill extend {of.path} {of.sources} --reuse {change.dropped} -o better` gives {change.dropped:,} ids to new "
-            f"tokens{change.cost}."
-        )
-    return " ".join(commands) or "They cannot be removed from this vocabulary."
-
-
 @dataclass(frozen=True)
 class Standing:
     """A figure among those of published vocabularies of the same size class. high: whether more is better."""
@@ -170,6 +142,11 @@ class Standing:
         if 4 * self.better_than > len(self.peers):
             return "good"
         return "look" if self.better_than or len(self.peers) < 3 else "act"
+
+    @property
+    def loss(self) -> float:
+        """The share of tokens that the best peer saves, where more is better; 0 without peers."""
+        return 1 - self.value / self.peers[self.best] if self.peers else 0.0
 
     def criterion(self, words: str) -> str:
         """The criterion of the grade in words, after which peers are named."""
@@ -250,6 +227,16 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         level = "look"  # more than any published one, of whatever size
     elif share <= min(published) and judged.usage.tokens >= SHORT * judged.size:  # as after `prune --ios` on this text
         level = "good"
+    vocabulary, advice = of.tok.vocabulary, []
+    if level in CALLS and of.trained_here:  # what `train` accepts for such a vocabulary
+        superwords = not vocabulary.has_superwords and joins_words(vocabulary)
+        how = f"`--superwords boundless --refine {JUNK}`" if superwords else f"`--refine {JUNK}`"
+        on = " on text like yours" if vocabulary.removed else ""
+        advice = [f"Training with {how}{on} leaves fewer of them. It hardly changes the number of tokens of a text."]
+    if level in CALLS:
+        change = of.measured(lambda counts: prune(of.tok, ios=JUNK, counts=counts))
+        advice += of.pruning(f" --ios {JUNK} -o pruned", change)
+        advice = advice or ["They cannot be removed from this vocabulary; choose another one if rows are scarce."]
     statement = "No token was almost always swallowed by a longer one."
     if swallowed:
         statement = (
@@ -263,7 +250,7 @@ def _swallowed(of: Subject, judged: Judgement) -> Finding | None:
         f"IoS ≥ {JUNK}; the grade is that of the public sample, where published vocabularies were measured too",
         f"Such tokens are intermediate steps to longer ones, and a model rarely sees them alone. On the public sample, the share is "
         f"{percent(of.figures.swallowed_share)}{standing or ''}.",
-        against_swallowed(of) if level in CALLS else "",
+        " ".join(advice),
         share,
     )
 
@@ -280,7 +267,13 @@ def _unused(of: Subject, judged: Judgement) -> Finding:
         stay = f", and {left} be removed"
     advice = "Evaluate on more text before you act on this." if times < SHORT else ""
     if look:
-        advice = against_unused(of, removable)
+        commands = of.pruning(" -o smaller", removable)
+        if (change := of.measured(lambda counts: replace(of.tok, counts))) and change.tokens <= -GAIN:
+            commands.append(
+                f"`tokenmill extend {of.path} {of.sources} --reuse {change.dropped} -o better` gives {change.dropped:,} ids to "
+                f"new tokens{change.cost}."
+            )
+        advice = " ".join(commands) or "They cannot be removed from this vocabulary."
     return Finding(
         "unused",
         "look" if look else "ungraded" if times < SHORT else "good",
@@ -324,32 +317,27 @@ def _density(of: Subject) -> Finding | None:
     standings = {domain: standing for domain, standing in found.items() if standing is not None}
     if not standings:
         return None
-    worst = max(standings.items(), key=lambda item: _loss(item[1]))
+    domain, worst = max(standings.items(), key=lambda item: item[1].loss)
     low = [name for name, standing in standings.items() if standing.level in CALLS]
-    best = worst[1].best if worst[1].peers else ""
+    best = worst.best if worst.peers else ""
     advice = ""
     if low and of.trained_here:
         advice = f"Train on more of it: {listed(low)}."
     elif low:
         advice = f"Where {listed(low)} {'matter' if low[1:] else 'matters'}, use {best}."
     meaning = "More bytes per token mean less compute for the same text."
-    if best and _loss(worst[1]) > 0:
-        meaning = f"The best of its size there, {best}, needs {percent(_loss(worst[1]))} fewer tokens for {worst[0]}."
+    if best and worst.loss > 0:
+        meaning = f"The best of its size there, {best}, needs {percent(worst.loss)} fewer tokens for {domain}."
     held = [f"{standing.value:.2f} bytes of {name}{standing}" for name, standing in standings.items()]
     return Finding(
         "density",
-        worst[1].for_some_uses,
+        worst.for_some_uses,
         f"A token contains {' and '.join(held)}, on the public sample.",
-        worst[1].criterion("fewer bytes than three quarters of"),
+        worst.criterion("fewer bytes than three quarters of"),
         meaning,
         advice,
-        max(0.0, _loss(worst[1])),
+        max(0.0, worst.loss),
     )
-
-
-def _loss(standing: Standing) -> float:
-    """The share of tokens that the best peer saves; 0 without peers."""
-    return 1 - standing.value / standing.peers[standing.best] if standing.peers else 0.0
 
 
 def _unreachable(of: Subject, unreachable: Collection[int]) -> Finding:
@@ -387,13 +375,14 @@ def compared(judged: Judgements, figures: Samples, differences: Differences) -> 
     ginis = {name: of.gini for name, of in figures.items() if of.gini is not None}
     sizes = [of.size for of in judged.values()]
     alike = max(sizes) <= ALIKE_SIZES * min(sizes)
-    found = [_least("swallowed", swallowed, alike)] if swallowed else []
-    found.append(_least("unused", unused, alike))
-    if len(judged) > 1:
-        found.append(_fewest(judged, differences, alike))
-    if len(ginis) > 1:
-        found.append(_least("languages", ginis, True))
-    return by_cost(found)
+    return by_cost(
+        [
+            _least("swallowed", swallowed, alike) if swallowed else None,
+            _least("unused", unused, alike),
+            _fewest(judged, differences, alike) if len(judged) > 1 else None,
+            _least("languages", ginis, True) if len(ginis) > 1 else None,
+        ]
+    )
 
 
 def compared_summary(judged: Judgements, figures: Samples) -> str:

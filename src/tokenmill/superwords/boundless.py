@@ -64,10 +64,7 @@ def train_boundless(job: passes.Job) -> Vocabulary:
 def _take(
     first: Vocabulary, superwords: Sequence[Row], counts: Sequence[int], size: int, unknown: int
 ) -> tuple[int, int] | None:
-    """Return the numbers of events and of superwords that give `size` tokens.
-
-    unknown: the highest count that a superword may have that was not found. None if it matters.
-    """
+    """The events and superwords that give `size` tokens. None if one not found, of `unknown` occurrences, may be one."""
     events = first.events.tolist()
     event_counts = first.event_counts[:, 0].tolist()
     there = {*range(_BYTES)}
@@ -91,10 +88,7 @@ def _take(
 
 
 def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_events: int) -> Vocabulary:
-    """The vocabulary of the first events and of the superwords `merged`.
-
-    Ids: the bytes, the tokens of the events in order, the superwords, the special tokens, the removed tokens.
-    """
+    """The vocabulary. Its ids: bytes, tokens of the first events, superwords, special tokens, removed tokens."""
     events, (rows, spelt, numbers) = first.events[:n_events], merged
     gone: dict[int, bool] = dict.fromkeys([*range(_BYTES), *events[events[:, 1] >= 0, 2].tolist()], False)
     for left, right, new in events.tolist():
@@ -131,7 +125,12 @@ class _Segments(passes.Passes):
     def __init__(self, job: passes.Job, first: Vocabulary) -> None:
         tok = Tokenizer(first)
         tokens = [token or b"" for token in first.tokens]
-        atoms = [id not in first.removed and _is_atom(tok, token, id) for id, token in enumerate(tokens)]
+        atoms = [
+            id not in first.removed
+            and _LETTER.search(token.decode(errors="ignore")) is not None
+            and tok._core.encode_pretoken(token) == [id]
+            for id, token in enumerate(tokens)
+        ]
         self.atoms = np.array(atoms, np.uint8)
         found = [token for token, atom in zip(tokens, atoms, strict=True) if atom]
         # Segments go on only where the last byte of an atom is beside the first byte of one.
@@ -145,8 +144,3 @@ class _Segments(passes.Passes):
 
     def reader(self) -> SegmentReader:
         return SegmentReader(self.splitter.scanner, self.known, self.cache, None, self.atoms)
-
-
-def _is_atom(tok: Tokenizer, token: bytes, id: int) -> bool:
-    """Whether superwords may be made of a token."""
-    return bool(_LETTER.search(token.decode(errors="ignore"))) and tok._core.encode_pretoken(token) == [id]

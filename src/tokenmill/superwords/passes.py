@@ -140,7 +140,11 @@ class Passes:
         self.warm = [counter.reader for counter in counters]
         for counter in counters:
             self.kept = None if self.kept is None or counter.kept is None else self.kept + counter.kept
-        return _sum_of(counter.totals for counter in counters)
+        first, *others = (counter.totals for counter in counters)
+        for other in others:
+            np.minimum(other, np.uint16(_HIGHEST) - first, out=other)  # none is above _HIGHEST
+            first += other
+        return first
 
     def fragments(self, totals: np.ndarray, least: int) -> Rows:
         """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
@@ -237,19 +241,7 @@ class _FragmentCounter(_IdCounter):
         self.add(*find_fragments(ids, *self._how))
 
 
-def _sum_of(parts: Iterable[np.ndarray]) -> np.ndarray:
-    """The sum of tables of totals, none above _HIGHEST. The arrays may change."""
-    first, *others = parts
-    for other in others:
-        np.minimum(other, np.uint16(_HIGHEST) - first, out=other)
-        first += other
-    return first
-
-
 def guess(totals: np.ndarray, wanted: int) -> int:
-    """Half the `wanted`-th best total: a count that the last merge will probably reach.
-
-    A guess too high costs another pass over the text, one too low makes more fragments. The result is the same.
-    """
+    """Half the `wanted`-th best total. One too high costs another pass, one too low makes more fragments."""
     stride = max(1, min(len(totals) // _SAMPLE, wanted // 1024))
     return loops.half_the_best(totals[::stride], wanted // stride)

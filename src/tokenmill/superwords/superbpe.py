@@ -62,7 +62,12 @@ class _Stage2(passes.Passes):
         super().__init__(job, [token for token in first.tokens if token is not None], splitter)
         self.max_words = 4 if job.options.max_words is None else job.options.max_words
         if job.options.colon_veto is not False:
-            self.flags[:] = [_colon_flags(token) for token in self.tokens]
+            self.flags[:] = [
+                token.endswith(b":") * ENDS_WITH_COLON
+                | token.startswith(b" ") * BEGINS_WITH_SPACE
+                | (b": " in token) * HOLDS_BOTH
+                for token in self.tokens
+            ]
         self.words, self.inside = words_cache(self.tokens, first.events)
         self.words.begin()
 
@@ -79,12 +84,3 @@ class _Stage2(passes.Passes):
 
     def reader(self) -> SegmentReader:
         return SegmentReader(self.splitter.scanner, self.words, self.cache, self.inside, None)
-
-
-def _colon_flags(token: bytes) -> int:
-    """Return the properties of a token that the veto on a colon before a space needs."""
-    return (
-        token.endswith(b":") * ENDS_WITH_COLON
-        | token.startswith(b" ") * BEGINS_WITH_SPACE
-        | (b": " in token) * HOLDS_BOTH
-    )

@@ -93,8 +93,7 @@ class LibraryModel:
 def _without_control_tokens(data: bytes) -> bytes:
     """The content of a tokenizer.json whose control tokens have, in the vocabulary, names that no text spells.
 
-    tokenizers takes a control token that is in the vocabulary for an ordinary token too. Tokens that merges make or join stay, and
-    those of one character.
+    tokenizers takes those for ordinary tokens too. Those that merges make or join stay, and those of one character.
     """
     import json
 

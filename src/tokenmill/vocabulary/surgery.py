@@ -46,9 +46,8 @@ def all_ids(vocabulary: Vocabulary) -> set[int]:
 
 
 def renumber(vocabulary: Vocabulary, id_map: np.ndarray, n_events: int | None = None) -> Vocabulary:
-    """The vocabulary under new ids.
+    """The vocabulary under new ids. id_map: int32, the new id by old id, -1 for a token to leave out with its events.
 
-    id_map: int32, the new id by old id, -1 for a token to leave out with its events.
     n_events: keep only the first events; by default all.
     """
     import numpy as np
@@ -84,10 +83,7 @@ def with_removals(vocabulary: Vocabulary, ids: Iterable[int]) -> Vocabulary:
 
 
 def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabulary:
-    """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
-
-    Texts that are control tokens already keep their ids. The ids of removed tokens, which no text gets, move up.
-    """
+    """The vocabulary with more control tokens; see `Tokenizer.add_special_tokens`. The ids of removed tokens move up."""
     import numpy as np
 
     new = [text for text in texts if text not in vocabulary.special_tokens]
@@ -100,14 +96,10 @@ def with_special_tokens(vocabulary: Vocabulary, texts: Iterable[str]) -> Vocabul
 
 
 def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
-    """The vocabulary that the same training would have produced with this `vocab_size`; the whole one if it is not larger.
+    """The vocabulary that the same training would have produced with this `vocab_size`; see `Tokenizer.prefix`.
 
     A training never looks ahead to the number of tokens that is wanted. So a smaller one takes the same steps and ends
-    earlier. This is exact for plain BPE, for Picky BPE (its steps until so many tokens are present), for parity-aware BPE,
-    and for SuperBPE with the same `stage1_size`. It is not for BoundlessBPE, whose superwords depend on the size.
-
-    vocab_size: the number of tokens, including the alphabet and the special tokens, which get the last ids again.
-    Raises UsageError for a vocabulary that was not trained in one go, and for a `vocab_size` that is too small.
+    earlier: plain BPE, Picky BPE (until so many tokens are present), parity-aware BPE, SuperBPE with one `stage1_size`.
     """
     import numpy as np
 
@@ -129,32 +121,27 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
         raise UsageError(
             f"vocab_size is {vocab_size}, but the alphabet and the special tokens need {first + len(special)}"
         )
-    made, removed, n_events = _steps(vocabulary.events, first, vocab_size - len(special))
+    made: dict[
+        int, None
+    ] = {}  # the tokens made until `vocab_size` are present, in order, and those of them that are removed
+    removed: set[int] = set()
+    present, n_events = first + len(special), len(vocabulary.events)
+    for number, (left, right, new) in enumerate(vocabulary.events.tolist()):
+        if right < 0:
+            removed.add(left)
+            present -= 1
+        elif present >= vocab_size:
+            n_events = number
+            break
+        elif new not in made or new in removed:
+            made[new] = None
+            removed.discard(new)
+            present += 1
     ids = [*range(first), *made]
     order = [*(id for id in ids if id not in removed), *special, *(id for id in ids if id in removed)]
     id_map = np.full(max(len(vocabulary.tokens), vocabulary.n_vocab), -1, np.int32)
     id_map[order] = np.arange(len(order))
     return renumber(vocabulary, id_map, n_events)
-
-
-def _steps(events: np.ndarray, present: int, wanted: int) -> tuple[list[int], set[int], int]:
-    """The ids made until `wanted` tokens are present, in order; of these the removed ones; and the number of events until then.
-
-    present: the number of tokens at first.
-    """
-    made: dict[int, None] = {}
-    removed: set[int] = set()
-    for end, (left, right, new) in enumerate(events.tolist()):
-        if right < 0:
-            removed.add(left)
-            present -= 1
-        elif present >= wanted:
-            return list(made), removed, end
-        elif new not in made or new in removed:
-            made[new] = None
-            removed.discard(new)
-            present += 1
-    return list(made), removed, len(events)
 
 
 def arranged(

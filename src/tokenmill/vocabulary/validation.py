@@ -65,11 +65,6 @@ def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def check_refine(refine: Any, order: str) -> None:
-    if order != "events" or isinstance(refine, bool) or not isinstance(refine, int | float) or not 0 < refine <= 1:
-        raise VocabularyError(f"refine is {refine!r} for order {order!r}; only 'events' has it, above 0 and at most 1")
-
-
 def check_tokens(tokens: _Tokens, distinct: bool) -> None:
     """Every token is bytes, or None for an unused id. distinct: none occurs twice."""
     ids: dict[bytes, int] = {}
@@ -105,7 +100,11 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
         _check_spelling(rows, tokens)
     rows = np.array(rows, np.int32, order="C")
     if order in ("merges", "scores"):
-        _check_pairs(rows)
+        pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
+        ordered = np.sort(pairs)
+        for pair in ordered[1:][ordered[1:] == ordered[:-1]][:1]:
+            first, again = np.flatnonzero(pairs == pair)[:2].tolist()
+            raise EventError(again, f"the pair {tuple(rows[again, :2].tolist())} is merged already by event {first}")
     rows.flags.writeable = False
     return rows
 
@@ -130,17 +129,6 @@ def checked_superwords(vocabulary: Vocabulary) -> np.ndarray:
         if left in later or right in later:
             raise EventError(len(vocabulary.events) + n, "a part of this superword is made after it")
         later.discard(new)
-    return rows
-
-
-def checked_event_counts(counts: Any, events: int) -> np.ndarray:
-    """The counts as a read-only uint64 array of shape (n, 2). Those of other events, of another number, are dropped."""
-    import numpy as np
-
-    if len(counts) != events:
-        counts = ()
-    rows = np.array(counts, np.uint64).reshape(-1, 2)
-    rows.flags.writeable = False
     return rows
 
 
@@ -176,23 +164,8 @@ def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
             raise EventError(n, f"{what}, which is not their concatenation")
 
 
-def _check_pairs(rows: np.ndarray) -> None:
-    """No pair is listed twice."""
-    import numpy as np
-
-    pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
-    ordered = np.sort(pairs)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(twice):
-        first, again = np.flatnonzero(pairs == twice[0])[:2].tolist()
-        raise EventError(again, f"the pair {tuple(rows[again, :2].tolist())} is merged already by event {first}")
-
-
 def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | None]) -> frozenset[int]:
-    """The ids that the removals of order "events" remove in the end. Parts exist before what is made of them.
-
-    apart: ids of tokens that need no merge, although they are long.
-    """
+    """The ids that removals remove in the end. Parts exist before what is made of them. apart: ids that need no merge."""
     made = set(rows[rows[:, 1] >= 0, 2].tolist())
     absent = dict.fromkeys(made, "no earlier event makes it")
     for n, (left, right, new) in enumerate(rows.tolist()):
@@ -206,13 +179,11 @@ def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | No
         else:
             raise EventError(n, f"the token {left} is removed, and no merge makes it")
     for id, token in enumerate(tokens):
-        if token and len(token) > 1 and id not in made and id not in apart and not _is_character(token):
+        if not token or len(token) == 1 or id in made or id in apart:
+            continue
+        if len(token) > 4 or len(token.decode("utf-8", "replace")) != 1:  # not a character
             raise VocabularyError(f"no event makes the token {show(token)} (id {id}); the last events may be missing")
     return frozenset(absent)
-
-
-def _is_character(token: bytes) -> bool:
-    return len(token) <= 4 and len(token.decode("utf-8", "replace")) == 1
 
 
 def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:

@@ -224,8 +224,10 @@ class Vocabulary:
             self.__dict__["split_patterns"] = regular_expressions(self.split_patterns)
         except PatternError as error:
             raise VocabularyError(str(error)) from error
-        if self.refine is not None:
-            validation.check_refine(self.refine, self.order)
+        refine, is_number = self.refine, isinstance(self.refine, int | float) and not isinstance(self.refine, bool)
+        if refine is not None and not (self.order == "events" and is_number and 0 < refine <= 1):
+            what = f"refine is {refine!r} for order {self.order!r}"
+            raise VocabularyError(f"{what}; only 'events' has it, above 0 and at most 1")
         if (self.library is None) == (self.order == "library"):
             raise VocabularyError(
                 f"the order is {self.order!r}; a vocabulary has a library model if it is 'library', and only then"
@@ -288,8 +290,14 @@ class Vocabulary:
 
     @lazy
     def event_counts(self) -> np.ndarray:
+        import numpy as np
+
         given = self.__dict__.get("_given_counts", ())
-        return validation.checked_event_counts(given(self) if callable(given) else given, len(self.event_numbers) // 3)
+        counts = given(self) if callable(given) else given
+        fit = len(counts) == len(self.event_numbers) // 3  # those of other events are dropped
+        rows = np.array(counts if fit else (), np.uint64).reshape(-1, 2)
+        rows.flags.writeable = False
+        return rows
 
     @lazy
     def bytes_apart(self) -> dict[int, bytes]:
