@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .streams import StreamDecoder
 
 
+CACHE_BYTES = 256 << 20  # by default
 CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its first
 
 
@@ -52,6 +53,9 @@ class Core:
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
         self.added = AddedTokens(vocabulary)
         self.plan = self.added.plan
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return core_of, (self.vocabulary, self.cache_bytes)
 
     @lazy
     def tokens(self) -> list[bytes | None]:
@@ -158,14 +162,6 @@ class Core:
     def ids_by_spelling(self) -> dict[str, int]:
         """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
         return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
-
-    def id_of(self, token: str | bytes) -> int | None:
-        """The id of a token, by its bytes or as Hugging Face spells it; None if there is none. TypeError for anything else."""
-        if isinstance(token, bytes):
-            return self.ids_by_token.get(token)
-        if isinstance(token, str):
-            return self.ids_by_spelling.get(token)
-        raise TypeError
 
     @lazy
     def affixes(self) -> tuple[list[int], list[int]]:
@@ -414,6 +410,15 @@ class Core:
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         """The ids of one pretoken."""
         return self.kernel.encode_pretoken(pretoken)
+
+
+def core_of(vocabulary: Vocabulary, cache_bytes: int = CACHE_BYTES) -> Core:
+    """The core that encodes with the kernels, or with the library of the vocabulary."""
+    if vocabulary.library is None:
+        return Core(vocabulary, cache_bytes)
+    from .library_core import LibraryCore  # late: few vocabularies need it
+
+    return LibraryCore(vocabulary, cache_bytes)
 
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:

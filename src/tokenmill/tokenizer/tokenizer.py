@@ -13,7 +13,7 @@ from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unkno
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
-from .cores import CACHE_BYTES, core_of
+from .core import CACHE_BYTES, core_of
 from .special import NONE, SpecialOptions, Specials
 
 if TYPE_CHECKING:
@@ -379,7 +379,10 @@ class Tokenizer:
         >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low")
         True
         """
-        return self._core.id_of(token)
+        if not isinstance(token, str | bytes):
+            raise TypeError
+        ids: Mapping = self._core.ids_by_token if isinstance(token, bytes) else self._core.ids_by_spelling
+        return ids.get(token)
 
     def id_to_token(self, id: int) -> str | None:
         """The token with this id, as `get_vocab` spells it; None if there is none."""
@@ -464,9 +467,9 @@ class Tokenizer:
         tensor([[  310, 32768], [  310,   402]])
         """
         require("transformers", "transformers", "as_transformers")
-        from .transformers_tokenizer import tokenizer_of
+        from .transformers_tokenizer import TransformersTokenizer
 
-        return tokenizer_of(self._core, settings)
+        return TransformersTokenizer(self._core, **settings)
 
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that returns the same ids; options as for `to_tiktoken`."""

@@ -7,7 +7,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...vocabulary._packed_cy import pack_tokens, spaced_tokens
-from ..merging._build_cy import list_merger, packed_cache
+from ..merging._build_cy import list_merger, packed_cache, starts
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[Pre
     import numpy as np
 
     tokens = tuple(tokens)
-    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and len(token) == 1}
     packed = pack_tokens(tokens)
-    merger = list_merger(packed, merges.reshape(-1), [starts[bytes([i])] for i in range(256)], None, None)
+    merger = list_merger(packed, merges.reshape(-1), starts(packed)[0], None, None)
     sizes = np.array([len(token or b"") for token in tokens])
     text = np.frombuffer(packed[0], np.uint8).astype(np.uint16)
     pairs = np.delete(text[:-1] << 8 | text[1:], np.cumsum(sizes[sizes > 0])[:-1] - 1)  # none across two tokens
@@ -44,11 +43,8 @@ def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[Pre
 
 def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
     """Looks pretokens up among tokens. Any other is encoded to its bytes, all 256 of which are tokens."""
-    tokens = tuple(tokens)
-    starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
-    packed = pack_tokens(tokens)
-    merger = list_merger(packed, array("i"), [starts[bytes([i])] for i in range(256)], None, None)
-    cache = packed_cache(merger, *packed)
+    packed = pack_tokens(tuple(tokens))
+    cache = packed_cache(list_merger(packed, array("i"), starts(packed)[0], None, None), *packed)
     cache.begin()
     return cache
 
