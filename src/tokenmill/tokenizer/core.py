@@ -30,7 +30,6 @@ from .normalization import repair
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
-    from .offsets import Offsets
     from .streams import StreamDecoder
 
 
@@ -39,12 +38,9 @@ CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its fi
 
 
 class Core:
-    """Encodes and decodes with one vocabulary. Immutable; threads share it.
+    """Encodes and decodes with one vocabulary. Immutable; threads share it. Texts may be str or UTF-8 bytes.
 
     cache_bytes: the limit for the pretoken caches of all threads together; 0 for no caches.
-    The encoding tables are built on first use of `kernel`.
-
-    Text arguments may be str or UTF-8 bytes. A Plan says which added tokens to find and which texts to refuse.
     """
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
@@ -274,10 +270,7 @@ class Core:
         return frozenset(id for id, token in self.vocabulary.decode_only if not token)
 
     def replace_byte_tokens(self, ids: Iterable[int]) -> str:
-        """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in tokenizers.
-
-        In SentencePiece, only for those that are not in a character.
-        """
+        """The text, with U+FFFD for each byte token of a run that is not UTF-8; in SentencePiece outside of characters."""
         parts = []
         of_bytes = {*self.vocabulary.byte_tokens}
         for is_bytes, run in itertools.groupby(ids, of_bytes.__contains__):
@@ -359,17 +352,13 @@ class Core:
             return len(ids)
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
-    def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:
-        """The ids of `text` and the spans that they stand for, in the text after the normalizers if `normalized`."""
-        from .offsets import encode_with_offsets
-
-        return encode_with_offsets(self, text, plan, normalized)
-
-    def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
-        """Return the end of each token of a text in UTF-8, in bytes. limit: stop once there are more tokens; -1 for no limit."""
+    def encode_spans(
+        self, data: bytes, plan: Plan, limit: int = -1, normalized: bool = False
+    ) -> tuple[Any, memoryview, bytes]:
+        """The ids of a text in UTF-8 and their spans: see `offsets.encode_spans`."""
         from .offsets import encode_spans
 
-        return encode_spans(self, data, plan, limit)[1][1::2].tolist()
+        return encode_spans(self, data, plan, limit, normalized)
 
     def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
         """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""

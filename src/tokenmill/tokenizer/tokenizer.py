@@ -184,7 +184,9 @@ class Tokenizer:
         >>> tok.encode_with_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        return self._core.encode_with_offsets(text, self._plan(special), normalized)
+        from .offsets import encode_with_offsets
+
+        return encode_with_offsets(self._core, text, self._plan(special), normalized)
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""

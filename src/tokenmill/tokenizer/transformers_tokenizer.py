@@ -32,7 +32,7 @@ from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
 from .core import Core, core_of
-from .normalization import repair
+from .offsets import encode_with_offsets
 from .rows import Rows, Texts
 from .special import Plan
 
@@ -284,7 +284,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         core = self.core
         flat = [word for words in sentences for word in words] if are_words else sentences
         if spans:
-            encoded = [core.encode_with_offsets(repair(text), plan) for text in flat]
+            encoded = [encode_with_offsets(core, text, plan) for text in flat]
             bounds = np.cumsum([0, *(len(each.ids) for each in encoded)])
             ids = np.array([id for each in encoded for id in each.ids], np.uint32)
             all_spans = np.concatenate([np.empty((0, 2), np.int64), *(each.characters for each in encoded)])
@@ -380,10 +380,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
 
 class LazyEncoding(BatchEncoding):
-    """A BatchEncoding whose `encodings` are made on first use, by encoding again with the Rust library.
-
-    encode: does that.
-    """
+    """A BatchEncoding whose `encodings` are made on first use, by `encode`, which asks the Rust library."""
 
     is_fast = True
 
