@@ -352,14 +352,6 @@ class Core:
             return len(ids)
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
 
-    def encode_spans(
-        self, data: bytes, plan: Plan, limit: int = -1, normalized: bool = False
-    ) -> tuple[Any, memoryview, bytes]:
-        """The ids of a text in UTF-8 and their spans: see `offsets.encode_spans`."""
-        from .offsets import encode_spans
-
-        return encode_spans(self, data, plan, limit, normalized)
-
     def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
         """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""
         if self.scanner and type(text) is str and type(max_tokens) is int and max_tokens >= 0:

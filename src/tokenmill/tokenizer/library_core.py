@@ -62,9 +62,8 @@ class LibraryCore(Core):
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         raise UsageError(f"a {self.model.kind} tokenizer does not encode word counts; give the text")
 
-    def encode_spans(
-        self, data: bytes, plan: Plan, limit: int = -1, normalized: bool = False
-    ) -> tuple[Any, memoryview, bytes]:
+    def encode_spans(self, data: bytes, plan: Plan, normalized: bool = False) -> tuple[bytes, memoryview, bytes]:
+        """The ids, their spans and the text, as `offsets.encode_spans` returns them."""
         text = data.decode()
         if normalized:
             return self._after_normalizer.encode_spans(self._normalize(text).encode(), plan)
@@ -72,7 +71,7 @@ class LibraryCore(Core):
         starts = [0, *accumulate(len(character.encode()) for character in text)]
         # tokenizers counts the suffix of a word that becomes byte tokens, which is not in the text.
         spans = array("q", [starts[min(character, len(text))] for piece in pieces for character in piece[1:]])
-        return array("I", [piece[0] for piece in pieces]), memoryview(spans), data
+        return array("I", [piece[0] for piece in pieces]).tobytes(), memoryview(spans), data
 
     @lazy
     def _after_normalizer(self) -> LibraryCore:

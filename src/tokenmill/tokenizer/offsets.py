@@ -10,7 +10,7 @@ import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..errors import UsageError
 from .encoding._spans_cy import character_spans, token_spans
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from .core import Core
+    from .library_core import LibraryCore
     from .special import Plan
 
 Memory = bytes | bytearray  # or another object with the buffer protocol, whose items are bytes
@@ -50,12 +51,12 @@ def encode_with_offsets(core: Core, text: str, plan: Plan, normalized: bool = Fa
 
     text, data = encoded(text)
     core.added.check(data, plan)
-    ids, spans, data = core.encode_spans(data, plan, normalized=normalized)
+    ids, spans, data = encode_spans(core, data, plan, normalized=normalized)
     text = data.decode() if normalized else text
     shape = (len(spans) // 2, 2)
     of_bytes = np.ndarray(shape, np.int64, spans)
     of_characters = of_bytes if text.isascii() else np.ndarray(shape, np.int64, character_spans(spans, data))
-    listed = memoryview(ids).tolist() if core.kernel is None else core.kernel.listed(ids)
+    listed = memoryview(ids).cast("I").tolist() if core.kernel is None else core.kernel.listed(ids)
     return Offsets(listed, of_bytes, of_characters, text)
 
 
@@ -66,6 +67,8 @@ def encode_spans(
 
     limit: stop once there are more ids; -1 for no limit.
     """
+    if core.kernel is None:
+        return cast("LibraryCore", core).encode_spans(data, plan, normalized)
     ids, rows, changes = encode_parts(core, data, plan, limit)
     vocabulary = core.vocabulary
     unknown, token = -1, b""
@@ -212,7 +215,7 @@ def _token_ends(
         raise UsageError(f"max_tokens is {max_tokens!r}; give a number, {least} or more")
     text, data = encoded(text)
     core.added.check(data, plan)
-    return text, data, core.encode_spans(data, plan, limit)[1][1::2].tolist()
+    return text, data, encode_spans(core, data, plan, limit)[1][1::2].tolist()
 
 
 def _first_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], max_tokens: int, plan: Plan) -> str:
