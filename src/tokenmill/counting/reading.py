@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from operator import mul
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import UsageError
 from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
@@ -72,7 +72,7 @@ class FileCount:
         weighing: Weighing | None = None,
         spans: Sequence[Span | None] = (),
     ) -> None:
-        self.weighing = weighing or Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
+        self.weighing = weighing or Weighing(paths, options.weights)
         self.documents = self.skipped = 0
         self.bytes_of = [0] * len(self.weighing.factors)
         self._paths, self._spans = paths, spans or [None] * len(paths)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, remove, sync_tree
@@ -148,7 +148,7 @@ def count_in_shards(
     shards = plan_shards(sources, options.read, cut, max(SHARD, total // MAX_SHARDS))
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
-    weighing = Weighing(sources, cast("Sequence[tuple[str, str]]", options.weights))
+    weighing = Weighing(sources, options.weights)
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
     count = partial(_count_shard, shards, splitter, options, limit, weighing)
     counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
