@@ -33,11 +33,11 @@ from tokenmill.counting.to_folder import count_to_folder
 from tokenmill.jobs.work import JobOptions
 
 reading.BLOCK = 3000
-original = threads.Counter.count
-def count(self, block, group):
-    original(self, block, group)
+original = threads.Counter.count_block
+def count(self, block):
+    original(self, block)
     time.sleep(float(sys.argv[3]))
-threads.Counter.count = count
+threads.Counter.count_block = count
 import pyarrow.parquet
 print("begin", flush=True)
 summary = count_to_folder(sys.argv[1], sys.argv[2], split=r" [^ ]*|[^ ]+", job=JobOptions(num_threads=2, checkpoint_every=0.01))
@@ -101,16 +101,16 @@ def interrupted(corpus, output, monkeypatch, after):
     """A count that fails after so many blocks, with a checkpoint after each."""
     import tokenmill.counting.threads as threads
 
-    original, seen = threads.Counter.count, []
+    original, seen = threads.Counter.count_block, []
 
-    def failing(self, block, group):
+    def failing(self, block):
         if len(seen) >= after:
             raise RuntimeError("power cut")
         seen.append(block.nbytes)
-        original(self, block, group)
+        original(self, block)
 
     with monkeypatch.context() as patch:
-        patch.setattr(threads.Counter, "count", failing)
+        patch.setattr(threads.Counter, "count_block", failing)
         patch.setattr("tokenmill.sources.blocks.BLOCK", 3000)
         with pytest.raises(RuntimeError, match="power cut"):
             count_to_folder(corpus, output, split=WORDS, job=JobOptions(num_threads=1, checkpoint_every=0))

@@ -89,18 +89,19 @@ def test_the_same_bytes_spilled_resumed_or_not(corpus, tmp_path, monkeypatch):
     )
     assert spilled.spills
 
-    original = threads.Counter.count
+    original, documents = threads.Counter.count_block, []
 
-    def fail_at_last(counter, block, group):
-        original(counter, block, group)
-        if counter.documents > 2:
+    def fail_at_last(counter, block):
+        original(counter, block)
+        documents.extend(block.texts())
+        if len(documents) > 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(threads.Counter, "count", fail_at_last)
+    monkeypatch.setattr(threads.Counter, "count_block", fail_at_last)
     job = JobOptions(num_threads=1, checkpoint_every=0.0)
     with pytest.raises(KeyboardInterrupt):
         count_to_folder(corpus, "resumed", split=WORDS, options=options, job=job)
-    monkeypatch.setattr(threads.Counter, "count", original)
+    monkeypatch.setattr(threads.Counter, "count_block", original)
     resumed = count_to_folder(corpus, "resumed", split=WORDS, options=options, job=job)
     assert resumed.resumed_bytes > 0
     assert resumed.shares == summary.shares

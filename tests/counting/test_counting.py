@@ -177,14 +177,14 @@ def test_threads_share_one_file(tmp_path, small_blocks, monkeypatch):
     """With one file and two threads, both draw blocks from it."""
     (tmp_path / "a.txt").write_text(TEXT * 20)
     seen = set()
-    original = threads.Counter.count
+    original = threads.Counter.count_block
 
-    def counting(self, block, group):
+    def counting(self, block):
         seen.add(threading.get_ident())
         time.sleep(0.0005)
-        original(self, block, group)
+        original(self, block)
 
-    monkeypatch.setattr(threads.Counter, "count", counting)
+    monkeypatch.setattr(threads.Counter, "count_block", counting)
     count(tmp_path / "a.txt", split=WORDS, num_threads=2)
     assert len(seen) == 2
 

@@ -312,7 +312,7 @@ def test_the_mask_of_a_chat_has_the_tokens_of_the_assistant():
     ours.truncation_side = "left"
     for length in range(1, 30):
         cut, mask = mask_of(ours, messages, truncation=True, max_length=length)
-        kept = ours.tables.core.decode_bytes([id for id, marked in zip(cut["input_ids"], mask, strict=True) if marked])
+        kept = ours.core.decode_bytes([id for id, marked in zip(cut["input_ids"], mask, strict=True) if marked])
         assert "🦜".encode().endswith(kept) and len(kept) == min(4, max(0, length - len("</s>user: er</s>") + 7))
     batch, masks = mask_of(ours, [messages, messages[:2]], padding=True, return_tensors="np")
     assert masks.shape == batch["input_ids"].shape and masks.sum(1).tolist() == [4, 4]

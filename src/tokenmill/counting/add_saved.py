@@ -15,7 +15,7 @@ from .options import CountSummary, memory_limit_of, summary_of
 from .rows import RowSource, concatenate, merge_all, sort_rows, text_bytes, times
 from .spill import Spill, temporary_spill
 from .store import About, SavedCounts, is_own, write_counts
-from .weights import Weighing, Weight, checked_weights, scaled
+from .weights import Weighing, Weight, scaled
 from .word_counts import sum_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def add_up(
         refuse_existing(output, overwrite=overwrite, sources=paths)
     else:
         refuse_folder(output, is_own, overwrite=overwrite, sources=paths)
-    weighing = Weighing(paths, checked_weights(weights))
+    weighing = Weighing(paths, weights)
     abouts: list[About] = []
     make_folder(output.parent)
     with temporary_spill(output.parent) as spill:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import mul
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import UsageError
 from ..sources.blocks import Block, BlockSource, Cut, ReadOptions, Span
@@ -26,6 +27,7 @@ from ..sources.streams import Pause
 from ..split import Splitter
 from .ddfreq import is_counts_file
 from .options import CountOptions, Paths
+from .store import About
 from .threads import Counter, Threads
 from .weights import Weighing
 
@@ -53,13 +55,12 @@ def stored_size(sources: Sequence[Source]) -> int | None:
 
 
 class FileCount:
-    """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
+    """The sources of one count, which its threads draw from, and how much of them is counted.
 
     Each thread opens a source of its own while there are any, then helps with another's.
 
-    cut: finds where a long text may be cut (see `cut_of`).
-    weighing: of these sources and others.
-    spans: of the sources, if only a span of each is counted.
+    documents, bytes_of: how much text was counted, also before an interruption; the bytes by group of sources.
+    weighing: of these sources and others. spans: of the sources, if only a span of each is counted.
     """
 
     def __init__(
@@ -71,9 +72,9 @@ class FileCount:
         weighing: Weighing | None = None,
         spans: Sequence[Span | None] = (),
     ) -> None:
-        self.skipped = 0
-        self.weighing = weighing or Weighing(paths, cast("Sequence[tuple[str, str]]", options.weights))
-        self._before: tuple[int, list[int]] = 0, [0] * len(self.weighing.factors)
+        self.weighing = weighing or Weighing(paths, options.weights)
+        self.documents = self.skipped = 0
+        self.bytes_of = [0] * len(self.weighing.factors)
         self._paths, self._spans = paths, spans or [None] * len(paths)
         on_skip = self._on_skip = options.read.skipper(on_skip)
         whole, binary = on_skip is not None, options.binary
@@ -95,14 +96,12 @@ class FileCount:
             counter.source = source if source.draw(block, counter.pause) else None
             if counter.source is not None:
                 block.finish()
-                counter.count(block, self.weighing.group(source.source))
-                if block.skips:
-                    self._report(block.skips)
+                group = self.weighing.group(source.source)
+                counter.weight = self.weighing.factors[group]
+                counter.count_block(block)
+                self._record(block, group)
             return True
 
-        for counter in threads.counters:
-            counter.factors, counter.bytes_of = self.weighing.factors, [0] * len(self.weighing.factors)
-        threads.counters[0].documents, threads.counters[0].bytes_of = self._before
         try:
             # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
             threads.start(step, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
@@ -115,19 +114,23 @@ class FileCount:
                 with source.lock:
                     source.close()
 
-    def state(self, threads: Threads) -> dict[str, Any]:
+    def about(self, splitter: Splitter) -> About:
+        """The metadata of what was counted."""
+        return About(splitter.patterns, self.documents, sum(self.bytes_of), self.weighing.parts(self.bytes_of))
+
+    def state(self) -> dict[str, Any]:
         """For `resume`, while all threads are between two blocks."""
         unfinished = [[source.number, *source.place] for source in self._open if not source.done]
         return {
-            "documents": threads.documents,
-            "bytes_of": threads.bytes_of(),
+            "documents": self.documents,
+            "bytes_of": self.bytes_of,
             "skipped": self.skipped,
             "places": {"next": self._next, "unfinished": unfinished},
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on where an interrupted job was: the threads begin with its numbers."""
-        self._before, self.skipped = (state["documents"], state["bytes_of"]), state["skipped"]
+        """Go on where an interrupted job was."""
+        self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
         self._next = state["places"]["next"]
         unfinished = {number: place for number, *place in state["places"]["unfinished"]}
         for number, place in unfinished.items():
@@ -176,10 +179,15 @@ class FileCount:
         with self._lock:
             return self._read + sum(source.stored for source in self._open)
 
-    def _report(self, skips: list[Skip]) -> None:
+    def _record(self, block: Block, group: int) -> None:
+        """Add up what is counted. group: that of the block's source."""
         with self._lock:
-            report_skips(skips, self._on_skip)
-            self.skipped += sum(skip.left_out for skip in skips)
+            self.documents += block.documents
+            self.bytes_of[group] += block.nbytes
+            report_skips(block.skips, self._on_skip)
+            self.skipped += sum(skip.left_out for skip in block.skips)
+            if sum(map(mul, self.weighing.factors, self.bytes_of)) >= 2**63:
+                raise UsageError("the weighted counts may pass 2**63; write the weights as ratios of smaller numbers")
 
 
 def cut_of(splitter: Splitter) -> Cut | None:

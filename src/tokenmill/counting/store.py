@@ -160,11 +160,7 @@ def write_counts(
     min_count: int = 0,
     pause: Pause = lambda: None,
 ) -> Written:
-    """Write the sum of `sources` as files into an existing folder, without what was seen fewer than `min_count` times.
-
-    pool: writes `at_once` files at once.
-    progress: called as progress("merge", files written, files).
-    """
+    """Write the sum of `sources`, but for what is rarer than `min_count`, as files into a folder."""
     files = files_for(about.total_bytes)
 
     def write(number: int) -> tuple[int, int, int]:
@@ -190,12 +186,9 @@ def is_own(path: Path) -> bool:
 
 
 def write_file(file: IO[bytes], about: About, parts: Iterable[Rows], min_count: int = 0) -> tuple[int, int, int]:
-    """Write one file of word counts, without what was seen fewer than `min_count` times.
+    """Write one file: rows in canonical order, without what is rarer than `min_count`. Returns the values of Written.
 
-    The file, its row groups included, depends on the rows alone, not on the parts in which they come. Returns the values of
-    Written.
-
-    parts: rows in canonical order.
+    The file, its row groups included, depends on the rows alone, not on the parts in which they come.
     """
     pa = require("pyarrow", "corpus", "writing word counts")
     parquet = require("pyarrow.parquet", "corpus", "writing word counts")
@@ -261,11 +254,9 @@ def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, Abou
 
 
 class SavedCounts:
-    """A folder of word counts.
+    """A folder of word counts, which are multiplied by `factor`.
 
-    about: its metadata; None where tokenmill did not write it.
-    rows, nbytes: how many rows there are, and about how many bytes of pretokens.
-    factor: the counts are multiplied by it.
+    about: its metadata; None where tokenmill did not write it. nbytes: about how many bytes of pretokens there are.
     """
 
     def __init__(self, folder: Path, factor: int = 1) -> None:

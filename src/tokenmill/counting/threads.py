@@ -12,13 +12,11 @@ import itertools
 import threading
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from importlib import import_module
-from operator import mul
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
 from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block, BlockSource
 from ._table_cy import CountTable, count_text
@@ -44,17 +42,11 @@ class Stopped(Exception):
 
 
 class Counter:
-    """The counts of one thread: its table, and the amount of text in it.
-
-    budget: how many bytes its table can take.
-    A subclass that counts something else than the pretokens of a splitter has its own `count_block`.
-    """
+    """The counts of one thread, in a table of at most `budget` bytes. A subclass may count something else than pretokens."""
 
     def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
         self.table = CountTable(min(1 << 16, budget // ENTRY))
-        self.documents = 0
-        self.factors: Sequence[int] = (1,)  # by group of sources: what an occurrence counts (weights.py)
-        self.bytes_of = [0]  # by group
+        self.weight = 1  # what an occurrence counts
         self.pause = pause
         self.source: BlockSource | None = None  # that it draws from
         self.block = Block()
@@ -63,16 +55,6 @@ class Counter:
         self._spill = spill
         self._cannot_grow = False
         self._pattern_checked = False
-        self._factor = 1
-
-    def count(self, block: Block, group: int = 0) -> None:
-        """group: that of the block's source."""
-        self._factor = self.factors[group]
-        self.count_block(block)
-        self.documents += block.documents
-        self.bytes_of[group] += block.nbytes
-        if self._factor > 1 and sum(map(mul, self.factors, self.bytes_of)) >= 2**63:
-            raise UsageError("the weighted counts may pass 2**63; write the weights as ratios of smaller numbers")
 
     def count_block(self, block: Block) -> None:
         """Add the pretokens of a block to the table."""
@@ -107,7 +89,7 @@ class Counter:
         self.pause()
         if not self.table.room:
             self._grow()
-        self.table.weight = self._factor  # of a new table too
+        self.table.weight = self.weight  # of a new table too
 
     def _grow(self) -> None:
         table = self.table
@@ -126,9 +108,7 @@ class Counter:
 class Threads:
     """The threads of one count. Leaving the `with` block stops them all.
 
-    new_counter: makes the counter of a thread from its budget, the spill and `pause`.
-    num_threads: at most so many; fewer where the text or the memory limit is small.
-    memory_limit: bytes that the process can take, whatever the number of threads.
+    num_threads: at most so many; fewer where the text or `memory_limit`, that of the whole process, is small.
     checkpoint: called when all that was counted is on disk; `every` so many seconds at least, if given.
     size: bytes of the sources on disk, if known.
     """
@@ -218,29 +198,15 @@ class Threads:
         self._last = time.monotonic()
 
     def prepare_merge(self) -> int:
-        """Make room for the merge at the end; returns how many files can be written at once.
-
-        Where some of the counts are on disk, the rest goes there too, and the tables' memory is free.
-        """
+        """Make room for the merge at the end; returns how many files can be written at once."""
         if not self.spill.runs:
             return self.n
+        # The rest of the counts goes to disk too, and the tables' memory is free.
         self.spill_all()
         for counter in self.counters:
             counter.table = CountTable(1024)
         self.spill.compact(self.pool, self.pause)
         return max(1, min(self.n, self._memory // (RUN_BUFFERS * len(self.spill.runs))))
-
-    @property
-    def documents(self) -> int:
-        return sum(counter.documents for counter in self.counters)
-
-    @property
-    def total_bytes(self) -> int:
-        return sum(self.bytes_of())
-
-    def bytes_of(self) -> list[int]:
-        """The bytes counted of each group of sources."""
-        return [sum(sizes) for sizes in zip(*(counter.bytes_of for counter in self.counters), strict=True)]
 
     def tables(self) -> list[CountTable]:
         return [counter.table for counter in self.counters if len(counter.table)]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from ..errors import require, suggests_options
 from ..jobs.outputs import atomic_file, make_folder, named, refuse_folder, remove, sync_tree
@@ -91,7 +91,7 @@ def _count_whole(
     resumed_bytes = _take_up(task, spill, files)
 
     def checkpoint() -> None:
-        task.save({"runs": [run.to_json() for run in spill.runs], "files": files.state(threads)})
+        task.save({"runs": [run.to_json() for run in spill.runs], "files": files.state()})
 
     size, every = stored_size(found), CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
     can_resume = size is not None
@@ -107,9 +107,8 @@ def _count_whole(
         files.run(threads, task.show)
         spills = len(spill.runs)
         at_once = threads.prepare_merge()
-        mixture = files.weighing.parts(threads.bytes_of())
-        about = About(splitter.patterns, threads.documents, threads.total_bytes, mixture)
-        output, least = task.folder / "output", scaled(options.min_count, files.weighing.scale)
+        about, output = files.about(splitter), task.folder / "output"
+        least = scaled(options.min_count, about.scale)
         make_folder(output)
         sources = spill.sources(threads.tables())
         written = write_counts(output, about, sources, threads.pool, at_once, task.progress, least, threads.pause)
@@ -149,7 +148,7 @@ def count_in_shards(
     shards = plan_shards(sources, options.read, cut, max(SHARD, total // MAX_SHARDS))
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
-    weighing = Weighing(sources, cast("Sequence[tuple[str, str]]", options.weights))
+    weighing = Weighing(sources, options.weights)
     sizes = [sum(size for _, size, _ in shard) for shard in shards]
     count = partial(_count_shard, shards, splitter, options, limit, weighing)
     counted = do_parts("count", sizes, count, folder, job, may_skip, progress)
@@ -190,7 +189,7 @@ def _count_shard(
         files.run(threads, task.show)
         spill.compact()
         run = write_run(task.folder / f"run-{part:05}.arrow", spill.sources(threads.tables()), durable=True)
-        numbers = {"documents": threads.documents, "bytes_of": threads.bytes_of(), "skipped": files.skipped}
+        numbers = {"documents": files.documents, "bytes_of": files.bytes_of, "skipped": files.skipped}
         return numbers | {"run": run.to_json()}
 
 

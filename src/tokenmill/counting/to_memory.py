@@ -81,8 +81,8 @@ def count(
         meter = Meter(show and partial(show, "count"), [size])
         files.run(threads, partial(meter.set, 0))
         meter.at(1)
-        about = splitter.patterns, threads.documents, threads.total_bytes, files.weighing.parts(threads.bytes_of())
-        return WordCounts(*threads.rows(scaled(options.min_count, files.weighing.scale)), *about)  # type: ignore[arg-type]
+        about = files.about(splitter)
+        return WordCounts(*threads.rows(scaled(options.min_count, about.scale)), *about)  # type: ignore[arg-type]
 
 
 def count_each(
@@ -138,12 +138,12 @@ def count_iterator(
         temporary_spill(None) as spill,
         Threads(counter, num_threads, limit, spill) as threads,
     ):
-        count_blocks(texts, threads, show)
-        return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
+        size = count_blocks(texts, threads, show)
+        return WordCounts(*threads.rows(min_count), splitter.patterns, *size)
 
 
-def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progress | None) -> None:
-    """Let the threads count all texts."""
+def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progress | None) -> tuple[int, int]:
+    """Let the threads count all texts. Returns the number of these and of their bytes."""
     waiting: queue.Queue[Block | None] = queue.Queue(2 * threads.n)
 
     def step(counter: Counter) -> bool:
@@ -154,20 +154,22 @@ def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progr
         if block is None:  # the end, for all threads
             waiting.put(None)
             return False
-        counter.count(block)
+        counter.count_block(block)
         return True
 
     threads.start(step)
-    seen = 0
+    seen = number = 0
     for documents in _batches(texts):
         block = Block()
         block.set_documents(documents)
         _put(waiting, block, threads)
         seen += block.nbytes
+        number += block.documents
         if progress is not None:
             progress("count", seen, None)
     _put(waiting, None, threads)
     threads.join()
+    return number, seen
 
 
 def _batches(texts: Iterable[str | bytes]) -> Iterator[list[bytes]]:

@@ -94,7 +94,10 @@ class Weighing:
     Raises UsageError for a weight of something that is not among the sources, and for two weights of one source.
     """
 
-    def __init__(self, sources: Sequence[Source], weights: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, sources: Sequence[Source], given: Mapping[str, Weight] | Iterable[tuple[str, Weight]] = ()
+    ) -> None:
+        weights = checked_weights(given)
         self.scale = scale_of(weight for _, weight in weights)
         self._groups = [*weights, (OTHERS, "1")]
         self.factors = [int(_fraction(weight) * self.scale) for _, weight in self._groups]

@@ -256,10 +256,7 @@ def refuse_foreign(folder: Path, is_own: Callable[[Path], bool], *, overwrite: b
 
 
 def refuse_source(sources: Iterable[Any], *outputs: StrPath) -> None:
-    """Raise a UsageError if an output is a file that a command reads, by whatever name, or a folder with one.
-
-    sources: files, folders and globs. What is no file of this machine, such as a URL or a tokenizer, is no output either.
-    """
+    """Raise a UsageError if an output is a file that a command reads, by whatever name, or a folder with one."""
     targets = [(path, Path(os.path.realpath(path))) for path in outputs if os.path.exists(path) and not is_device(path)]
     for source in sources if targets else ():
         if not isinstance(source, str | os.PathLike) or source == STDIN or is_url(source):

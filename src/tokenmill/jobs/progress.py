@@ -24,10 +24,7 @@ BYTES = ("clean", "count", "encode", "verify", "join")  # the stages that are me
 
 @contextlib.contextmanager
 def bars(console: Console | None = None, below: Any = None) -> Iterator[tuple[Progress, Console]]:
-    """A callback that draws a bar for each stage, on stderr or in a notebook, and the console to print above the bars.
-
-    below: what rich draws below the bars at each refresh.
-    """
+    """A callback that draws a bar for each stage, with `below` under the bars; and the console to print above them."""
     from rich import progress as rich
     from rich.console import Console
 

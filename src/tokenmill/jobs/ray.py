@@ -19,12 +19,7 @@ CONNECT_SECONDS = 10.0
 
 
 def finished_tasks(do: Callable[[int], None], parts: Sequence[int], address: str | None, cores: int) -> Iterator[int]:
-    """Call `do` for each part in a task on the cluster at `address`, and yield the parts as they are finished.
-
-    cores: that each task asks for.
-
-    The first task that fails ends it: its error is raised, and the others are cancelled.
-    """
+    """Yield the parts as tasks of `cores` cores have done them. The first that fails raises its error and cancels the others."""
     with connected(address) as ray:
         remote = ray.remote(num_cpus=cores, max_retries=RETRIES)(_run)
         shared = ray.put((do, os.getcwd()))

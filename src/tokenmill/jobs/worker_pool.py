@@ -120,10 +120,7 @@ class _Worker:
         )
 
     def work(self, batch: Any, seconds: float = 0.0) -> Answer:
-        """The worker's answer, to the first batch "ready"; without one "died", with why that is and how the process ended.
-
-        seconds: the processor time that it may take; by the clock it has twenty times as long. 0 for no limit.
-        """
+        """The answer, first "ready"; or "died" and why, after `seconds` of processor time or 20 times as long."""
         assert self._process.stdin is not None and self._process.stdout is not None
         too_slow = threading.Event()
 

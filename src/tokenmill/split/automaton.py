@@ -128,10 +128,7 @@ class Graph:
 
 
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
-    """The automaton of a pattern, and its classes: those that no state distinguishes are one.
-
-    Raises NotRegular where only the `regex` module can run the pattern.
-    """
+    """The automaton of a pattern, and its classes. NotRegular where only the `regex` module can run the pattern."""
     tree = parse(pattern)
     alphabet, masks = classes_of(sets_of(tree))
     size = alphabet.size

@@ -76,11 +76,6 @@ def matches(pattern: str, text: str) -> Iterator[tuple[int, int]]:
         ) from None
 
 
-def cuts_of(pattern: str, text: str) -> list[int]:
-    """Return the ends of a text's pretokens, in characters: at both ends of each match, and at the end of the text."""
-    return sorted({*itertools.chain(*matches(pattern, text)), len(text)} - {0})
-
-
 def pretokens_of(patterns: tuple[str, ...], text: str) -> list[str]:
     """The pretokens of a text; each pattern cuts the pretokens of the one before it.
 
@@ -91,7 +86,7 @@ def pretokens_of(patterns: tuple[str, ...], text: str) -> list[str]:
     for pattern in patterns:
         parts = []
         for pretoken in pretokens:
-            cuts = cuts_of(pattern, pretoken)
-            parts += [pretoken[a:b] for a, b in zip([0, *cuts], cuts, strict=False)]
+            cuts = sorted({0, *itertools.chain(*matches(pattern, pretoken)), len(pretoken)})
+            parts += [pretoken[a:b] for a, b in itertools.pairwise(cuts)]
         pretokens = parts
     return pretokens

@@ -124,7 +124,10 @@ class Spelling:
         if isinstance(node, Look):
             if node.set == NOTHING and node.end:
                 return r"\Z" if self.dialect == "regex" else r"\z"
-            return f"(?!{self.set(_not(node.set))})" if node.end else f"(?={self.set(node.set)})"
+            if not node.end:
+                return f"(?={self.set(node.set)})"
+            others = node.set.args[0] if node.set.op == "not" else CharSet("not", node.set)
+            return f"(?!{self.set(others)})"
         if isinstance(node, Around):
             return f"(?{'' if node.ahead else '<'}{'!' if node.negated else '='}{self.alternatives(node.node)})"
         if isinstance(node, Group):
@@ -196,10 +199,6 @@ class Spelling:
         if self.dialect == "regex":
             return property_text(name)
         return f"\\p{{{name}}}"
-
-
-def _not(set: CharSet) -> CharSet:
-    return set.args[0] if set.op == "not" else CharSet("not", set)
 
 
 def _category_names(numbers: tuple[int, ...]) -> list[str]:

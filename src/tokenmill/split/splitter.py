@@ -82,10 +82,7 @@ def _ends(scanner: Scanner, data: bytes | memoryview) -> array[int]:
 
 @functools.lru_cache(MOST_COMPILED)
 def finder_of(pattern: str) -> Callable[[str], list[tuple[int, int]]] | None:
-    """The function that finds the matches of a pattern in a text, as (start, end) in characters.
-
-    None for a pattern that only the `regex` module can run, and for one that matches nothing at all somewhere.
-    """
+    """The function that finds the spans of a pattern in characters; None if only `regex` runs it or it may be empty."""
     tables = tables_of(pattern)
     if isinstance(tables, str) or any(tables.accepts[: tables.alphabet.size + 1]):
         return None
@@ -248,11 +245,8 @@ class Splitter:
             from .backtracking import pretokens_of
 
             text = bytes(data).decode("utf-8", "surrogateescape")
-            ends, at = array("Q"), 0
-            for pretoken in pretokens_of(self.patterns, text):
-                at += len(pretoken.encode("utf-8", "surrogateescape"))
-                ends.append(at)
-            return ends
+            pretokens = pretokens_of(self.patterns, text)
+            return array("Q", itertools.accumulate(len(each.encode("utf-8", "surrogateescape")) for each in pretokens))
         return _ends(self.scanner, data)
 
     def warn_of_long_pretokens(self, text: bytes) -> None:

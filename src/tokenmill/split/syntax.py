@@ -163,12 +163,6 @@ class Parser:
             else:
                 return
 
-    def parse(self) -> Node:
-        node = self.alternatives()
-        if self.at < len(self.pattern):
-            raise self.error("a ')' without its '('; write '\\)' for the character")
-        return node
-
     def enter(self) -> None:
         self.depth += 1
         if self.depth > MOST_DEPTH:
@@ -470,4 +464,8 @@ class Parser:
 
 def parse(pattern: str, dialect: Dialect = "rust") -> Node:
     """The syntax tree of a pattern."""
-    return Parser(pattern, dialect).parse()
+    parser = Parser(pattern, dialect)
+    node = parser.alternatives()
+    if parser.at < len(pattern):
+        raise parser.error("a ')' without its '('; write '\\)' for the character")
+    return node

@@ -46,7 +46,7 @@ Merged = tuple[np.ndarray, list[bytes], np.ndarray]
 
 
 # Lets threads count all of a text, cut where the Cut says, under the name of a stage, with calls of the progress.
-Read = Callable[[Threads, Cut, str, Progress], None]
+Read = Callable[[Threads, Cut, str, Progress], object]
 
 
 def file_text(sources: Paths, options: CountOptions | None = None) -> Read:

@@ -78,10 +78,7 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
 
 
 def encode_divided(core: Core, text: str | bytes, plan: Plan, num_threads: int | None) -> Any:
-    """The ids of a long text in one array, encoded in pieces on several threads.
-
-    None if one thread is as good, or the text cannot be divided.
-    """
+    """The ids of a long text in one array, by several threads; None if one is as good, or it cannot be divided."""
     if not isinstance(text, (str, bytes)):
         raise WrongTypeError(f"text is str or bytes, not {type(text).__name__}")
     if len(text) < LONG_TEXT or (threads := threads_for(num_threads)) == 1:

@@ -30,7 +30,6 @@ from .normalization import repair
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
-    from .offsets import Offsets
     from .streams import StreamDecoder
 
 
@@ -38,12 +37,9 @@ CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of a character after its fi
 
 
 class Core:
-    """Encodes and decodes with one vocabulary. Immutable; threads share it.
+    """Encodes and decodes with one vocabulary. Immutable; threads share it. Texts may be str or UTF-8 bytes.
 
     cache_bytes: the limit for the pretoken caches of all threads together; 0 for no caches.
-    The encoding tables are built on first use of `kernel`.
-
-    Text arguments may be str or UTF-8 bytes. A Plan says which added tokens to find and which texts to refuse.
     """
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
@@ -52,6 +48,9 @@ class Core:
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
         self.added = AddedTokens(vocabulary)
         self.plan = self.added.plan
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.vocabulary, self.cache_bytes)
 
     @lazy
     def tokens(self) -> list[bytes | None]:
@@ -158,14 +157,6 @@ class Core:
     def ids_by_spelling(self) -> dict[str, int]:
         """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
         return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
-
-    def id_of(self, token: str | bytes) -> int | None:
-        """The id of a token, by its bytes or as Hugging Face spells it; None if there is none. TypeError for anything else."""
-        if isinstance(token, bytes):
-            return self.ids_by_token.get(token)
-        if isinstance(token, str):
-            return self.ids_by_spelling.get(token)
-        raise TypeError
 
     @lazy
     def affixes(self) -> tuple[list[int], list[int]]:
@@ -278,10 +269,7 @@ class Core:
         return frozenset(id for id, token in self.vocabulary.decode_only if not token)
 
     def replace_byte_tokens(self, ids: Iterable[int]) -> str:
-        """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in tokenizers.
-
-        In SentencePiece, only for those that are not in a character.
-        """
+        """The text, with U+FFFD for each byte token of a run that is not UTF-8; in SentencePiece outside of characters."""
         parts = []
         of_bytes = {*self.vocabulary.byte_tokens}
         for is_bytes, run in itertools.groupby(ids, of_bytes.__contains__):
@@ -362,18 +350,6 @@ class Core:
         if (ids := encode_divided(self, text, plan, num_threads)) is not None:
             return len(ids)
         return self._by_kernel("count", text, plan) if self.scanner else len(self.encode(text, plan))
-
-    def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:
-        """The ids of `text` and the spans that they stand for, in the text after the normalizers if `normalized`."""
-        from .offsets import encode_with_offsets
-
-        return encode_with_offsets(self, text, plan, normalized)
-
-    def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
-        """Return the end of each token of a text in UTF-8, in bytes. limit: stop once there are more tokens; -1 for no limit."""
-        from .offsets import encode_spans
-
-        return encode_spans(self, data, plan, limit)[1][1::2].tolist()
 
     def truncate(self, text: str, max_tokens: int, plan: Plan) -> str:
         """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""

@@ -8,7 +8,7 @@ from .core import Core
 CACHE_BYTES = 256 << 20  # by default
 
 
-def core_of(vocabulary: Vocabulary, cache_bytes: int) -> Core:
+def core_of(vocabulary: Vocabulary, cache_bytes: int = CACHE_BYTES) -> Core:
     """The core that encodes with the kernels, or with the library of the vocabulary."""
     if vocabulary.library is None:
         return Core(vocabulary, cache_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
@@ -17,7 +18,6 @@ from ..vocabulary.lazy import lazy
 from ..vocabulary.library_model import LibraryModel, library_call
 from .core import Core
 from .normalization import repair
-from .offsets import Offsets
 from .special import Plan
 from .streams import StreamDecoder
 
@@ -62,18 +62,16 @@ class LibraryCore(Core):
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         raise UsageError(f"a {self.model.kind} tokenizer does not encode word counts; give the text")
 
-    def encode_with_offsets(self, text: str, plan: Plan, normalized: bool = False) -> Offsets:
-        import numpy as np
-
-        text = repair(text)
+    def encode_spans(self, data: bytes, plan: Plan, normalized: bool = False) -> tuple[bytes, memoryview, bytes]:
+        """The ids, their spans and the text, as `offsets.encode_spans` returns them."""
+        text = data.decode()
         if normalized:
-            return self._after_normalizer.encode_with_offsets(self._normalize(text), plan)
+            return self._after_normalizer.encode_spans(self._normalize(text).encode(), plan)
         pieces = self._pieces(text, plan)
+        starts = [0, *accumulate(len(character.encode()) for character in text)]
         # tokenizers counts the suffix of a word that becomes byte tokens, which is not in the text.
-        characters = np.array([piece[1:] for piece in pieces], np.int64).clip(max=len(text)).reshape(-1, 2)
-        sizes = [len(character.encode()) for character in text] if not text.isascii() else [1] * len(text)
-        starts = np.array([0, *accumulate(sizes)], np.int64)
-        return Offsets([piece[0] for piece in pieces], starts[characters], characters, text)
+        spans = array("q", [starts[min(character, len(text))] for piece in pieces for character in piece[1:]])
+        return array("I", [piece[0] for piece in pieces]).tobytes(), memoryview(spans), data
 
     @lazy
     def _after_normalizer(self) -> LibraryCore:
@@ -88,9 +86,6 @@ class LibraryCore(Core):
         kept = frozenset(token.content for token in self.vocabulary.added_tokens if not token.normalized)
         change = getattr(self.model.tokenizer.normalizer, "normalize_str", str)
         return "".join(part if part in kept else change(part) for part in self._pattern(kept).split(text))
-
-    def token_ends(self, data: bytes, plan: Plan, limit: int = -1) -> list[int]:
-        return self.encode_with_offsets(data.decode(), plan).bytes[:, 1].tolist()
 
     def parts(self, text: str) -> Iterator[bytes | int]:
         yield repair(text).encode()

@@ -191,8 +191,10 @@ def _change_of(name: str, *arguments) -> Change:
         return partial(_normalize, form=name)
     if name == "Replace":
         return lambda text: text.replace(*arguments)
-    if name in ("Lowercase", "StripAccents"):
-        return {"Lowercase": _lowercase, "StripAccents": _strip_accents}[name]
+    if name == "Lowercase":  # each character alone: a sigma at the end of a word is one like any other
+        return lambda text: text.lower() if text.isascii() else "".join(map(str.lower, text))
+    if name == "StripAccents":
+        return _strip_accents
     return lambda text: _edited(text, _edits(text, name, *arguments))
 
 
@@ -202,11 +204,6 @@ def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
         parts += [text[done:start], new]
         done = end
     return "".join([*parts, text[done:]])
-
-
-def _lowercase(text: str) -> str:
-    """Each character alone: a sigma at the end of a word is one like any other."""
-    return text.lower() if text.isascii() else "".join(map(str.lower, text))
 
 
 def _strip_accents(text: str) -> str:

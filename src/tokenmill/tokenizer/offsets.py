@@ -10,7 +10,7 @@ import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..errors import UsageError
 from .encoding._spans_cy import character_spans, token_spans
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from .core import Core
+    from .library_core import LibraryCore
     from .special import Plan
 
 Memory = bytes | bytearray  # or another object with the buffer protocol, whose items are bytes
@@ -45,10 +46,7 @@ class Offsets(NamedTuple):
 
 
 def encode_with_offsets(core: Core, text: str, plan: Plan, normalized: bool = False) -> Offsets:
-    """The ids of `text` with their spans, in the text after the normalizers if `normalized`.
-
-    Raises SpecialTokenError for a text that the plan refuses.
-    """
+    """The ids of `text` with their spans, in the text after the normalizers if `normalized`."""
     import numpy as np
 
     text, data = encoded(text)
@@ -58,16 +56,19 @@ def encode_with_offsets(core: Core, text: str, plan: Plan, normalized: bool = Fa
     shape = (len(spans) // 2, 2)
     of_bytes = np.ndarray(shape, np.int64, spans)
     of_characters = of_bytes if text.isascii() else np.ndarray(shape, np.int64, character_spans(spans, data))
-    return Offsets(core.kernel.listed(ids), of_bytes, of_characters, text)
+    listed = memoryview(ids).cast("I").tolist() if core.kernel is None else core.kernel.listed(ids)
+    return Offsets(listed, of_bytes, of_characters, text)
 
 
 def encode_spans(
     core: Core, data: bytes, plan: Plan, limit: int = -1, normalized: bool = False
 ) -> tuple[Memory, memoryview, bytes]:
-    """The ids of a text in UTF-8, where each begins and ends in it, in bytes (two numbers for each), and the text.
+    """The ids of a text in UTF-8, where each begins and ends in it, in bytes, and the text, `normalized` or not.
 
-    limit: stop once there are more ids; -1 for no limit. normalized: the text is the one after the normalizers.
+    limit: stop once there are more ids; -1 for no limit.
     """
+    if core.kernel is None:
+        return cast("LibraryCore", core).encode_spans(data, plan, normalized)
     ids, rows, changes = encode_parts(core, data, plan, limit)
     vocabulary = core.vocabulary
     unknown, token = -1, b""
@@ -144,10 +145,9 @@ def _original_bytes(stretch: bytes, changed: bytes, plan: Plan) -> tuple[list[in
 
 
 def encode_parts(core: Core, data: bytes, plan: Plan, limit: int = -1) -> tuple[Memory, Memory, list[bytes]]:
-    """The ids of a text in UTF-8, what it consists of, and what each changed stretch became.
+    """The ids of a text in UTF-8 (uint32), what it consists of, and what each changed stretch became.
 
-    limit: stop once there are more ids; -1 for no limit. Ids are uint32. What it consists of is rows of four uint64: how many
-    ids are before it, where it begins and ends, and what it is.
+    What it consists of is rows of four uint64: the ids before it, where it begins and ends, and what it is.
     """
     by_kernel = core.scanner is not None
     ids, rows, changes = core.kernel.encode_parts(data, plan.sections, limit, by_kernel)
@@ -215,14 +215,12 @@ def _token_ends(
         raise UsageError(f"max_tokens is {max_tokens!r}; give a number, {least} or more")
     text, data = encoded(text)
     core.added.check(data, plan)
-    return text, data, core.token_ends(data, plan, limit)
+    return text, data, encode_spans(core, data, plan, limit)[1][1::2].tolist()
 
 
 def _first_that_fits(core: Core, data: bytes, start: int, ends: Iterable[int], max_tokens: int, plan: Plan) -> str:
-    """The longest text from `start` to one of `ends` that takes at most `max_tokens` tokens; "" for none.
-
-    A stretch of a text may take more tokens alone than it has in the text, because its pretokens are cut short.
-    """
+    """The longest text from `start` to one of `ends` that takes at most `max_tokens` tokens; "" for none."""
+    # A stretch may take more tokens alone than it has in the text, because its pretokens are cut short.
     for end in sorted(dict.fromkeys(ends), reverse=True):
         while start < end < len(data) and 0x80 <= data[end] < 0xC0:  # inside a character
             end -= 1

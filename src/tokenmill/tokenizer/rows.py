@@ -19,11 +19,7 @@ from ..vocabulary.lazy import lazy
 
 
 class Texts(NamedTuple):
-    """The encoded texts of a batch.
-
-    spans: for each id, where it begins and ends in its text, in characters; None if nobody asks for it.
-    starts, lengths: where the ids of each text are.
-    """
+    """The encoded texts of a batch. spans: where each id begins and ends in its text, in characters, or None."""
 
     ids: np.ndarray
     spans: np.ndarray | None

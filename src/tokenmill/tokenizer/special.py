@@ -49,8 +49,8 @@ class Plan(NamedTuple):
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
-    simple: whether nothing in a text changes, and no token includes the white space next to it. local: whether the tokens of a
-        stretch depend only on a few characters before it, apart from a space that is put before the text.
+    simple: nothing in a text changes, and no token includes the white space next to it. local: the tokens of a stretch
+        depend only on a few characters before it, apart from a space that is put before the text.
     """
 
     def __init__(self, vocabulary: Vocabulary):

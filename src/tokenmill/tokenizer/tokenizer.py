@@ -192,7 +192,9 @@ class Tokenizer:
         >>> tok.encode_with_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        return self._core.encode_with_offsets(text, self._plan(special), normalized)
+        from .offsets import encode_with_offsets
+
+        return encode_with_offsets(self._core, text, self._plan(special), normalized)
 
     def count_tokens(self, text: str, *, num_threads: int | None = None, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`. No list is built. Options as for `encode`."""
@@ -389,7 +391,10 @@ class Tokenizer:
         >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low")
         True
         """
-        return self._core.id_of(token)
+        if not isinstance(token, str | bytes):
+            raise TypeError
+        ids: Mapping = self._core.ids_by_token if isinstance(token, bytes) else self._core.ids_by_spelling
+        return ids.get(token)
 
     def id_to_token(self, id: int) -> str | None:
         """The token with this id, as `get_vocab` spells it; None if there is none."""
@@ -474,9 +479,9 @@ class Tokenizer:
         tensor([[  310, 32768], [  310,   402]])
         """
         require("transformers", "transformers", "as_transformers")
-        from .transformers_tokenizer import tokenizer_of
+        from .transformers_tokenizer import TransformersTokenizer
 
-        return tokenizer_of(self._core, settings)
+        return TransformersTokenizer(self._core, **settings)
 
     def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that returns the same ids; options as for `to_tiktoken`."""

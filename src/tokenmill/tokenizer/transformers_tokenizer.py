@@ -32,48 +32,21 @@ from ..vocabulary import AddedToken, Template, Vocabulary
 from ..vocabulary.lazy import lazy
 from .batches import encode_flat
 from .core import Core
-from .cores import CACHE_BYTES, core_of
-from .normalization import repair
+from .cores import core_of
+from .offsets import encode_with_offsets
 from .rows import Rows, Texts
 from .special import Plan
 
 _FLAGS = AddedToken._fields[2:]
+_MADE = ("rust", "spaces")  # of the vocabulary on first use. Pickles and the hashes of datasets leave them out
 _PARAMETERS = inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters
 _OPTIONS = {name: each.default for name, each in _PARAMETERS.items() if each.default is not each.empty}
-
-
-class TokenTables:
-    """The data made from a vocabulary on first use. Pickles and the hashes of datasets leave it out."""
-
-    def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
-        self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
-
-    @lazy
-    def core(self) -> Core:
-        """Encodes and decodes."""
-        return core_of(self.vocabulary, self.cache_bytes)
-
-    @lazy
-    def rust(self) -> Any:
-        """The object of tokenizers. ConversionError if none gives the same ids."""
-        return to_hf(self.vocabulary)
-
-    @lazy
-    def spaces(self) -> np.ndarray:
-        """Return the number of spaces that each token begins and ends with."""
-        texts = [text or "" for text in self.core.spelt]
-        space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
-        counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
-        return np.array(counts, np.int64).reshape(-1, 2)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TokenTables, (self.vocabulary, self.cache_bytes)
 
 
 class TransformersTokenizer(PreTrainedTokenizerFast):
     """A tokenizer with the methods of transformers. Special tokens in texts are found, as in transformers.
 
-    tables: the vocabulary, with its core.
+    core: what encodes and decodes.
     settings: those of transformers' class. By default, they are those of the file.
 
     >>> tok.as_transformers()("low lower").input_ids
@@ -82,12 +55,12 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     slow_tokenizer_class = None
 
-    def __init__(self, *tables: TokenTables, **settings: Any):
+    def __init__(self, *core: Core, **settings: Any):
         rust, path = settings.pop("tokenizer_object", None), settings.pop("tokenizer_file", None)
-        if not tables:
+        if not core:
             vocabulary = _vocabulary_of(rust) if rust is not None else read(path or settings["vocab_file"])
-            tables = (TokenTables(vocabulary, CACHE_BYTES),)
-        self.tables = tables[0]
+            core = (core_of(vocabulary),)
+        self.core = core[0]
         vocabulary = self.vocabulary
         config = {key: value for key, value in vocabulary.config.items() if not key.endswith("_token")}
         settings = {**config, **roles_of(vocabulary), **settings}
@@ -120,11 +93,29 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
     @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary, with the tokens that were added here."""
-        return self.tables.vocabulary
+        return self.core.vocabulary
 
     def _change(self, vocabulary: Vocabulary) -> None:
         """Go on with another vocabulary."""
-        self.tables = TokenTables(vocabulary, self.tables.cache_bytes)
+        self.core = core_of(vocabulary, self.core.cache_bytes)
+        for name in _MADE:
+            vars(self).pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in _MADE}
+
+    @lazy
+    def rust(self) -> Any:
+        """The object of tokenizers. ConversionError if none gives the same ids."""
+        return to_hf(self.vocabulary)
+
+    @lazy
+    def spaces(self) -> np.ndarray:
+        """The number of spaces that each token begins and ends with."""
+        texts = [text or "" for text in self.core.spelt]
+        space = "Ġ \t\n\r" if self.vocabulary.alphabet == "bytes" else " \t\n\r"
+        counts = [(len(text) - len(text.lstrip(space)), len(text) - len(text.rstrip(space))) for text in texts]
+        return np.array(counts, np.int64).reshape(-1, 2)
 
     def _add_tokens(self, new_tokens: Iterable[Any], special_tokens: bool = False) -> int:
         vocabulary = self.vocabulary
@@ -136,7 +127,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             known, special = added.get(token.content), token.special or special_tokens
             if not token.content or (known and known.special >= special):
                 continue
-            id = self.tables.core.ids_by_spelling.get(token.content, next_id)
+            id = self.core.ids_by_spelling.get(token.content, next_id)
             next_id = max(next_id, id + 1)
             flags = {name: getattr(token, name) for name in _FLAGS} | {"special": special}
             added[token.content] = new[token.content] = AddedToken(token.content, id, **flags)
@@ -160,7 +151,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     @property
     def _tokenizer(self) -> Any:
-        return self.tables.rust
+        return self.rust
 
     @_tokenizer.setter
     def _tokenizer(self, rust: Any) -> None:
@@ -175,10 +166,10 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return size
 
     def __len__(self) -> int:
-        return len(self.tables.core.ids_by_spelling)
+        return len(self.core.ids_by_spelling)
 
     def get_vocab(self) -> dict[str, int]:
-        return dict(self.tables.core.ids_by_spelling)
+        return dict(self.core.ids_by_spelling)
 
     @property
     def added_tokens_decoder(self) -> dict[int, Any]:
@@ -186,11 +177,11 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return {token.id: _rust_token(token) for token in tokens}
 
     def _convert_token_to_id_with_added_voc(self, token: str) -> Any:
-        id = self.tables.core.ids_by_spelling.get(token)
+        id = self.core.ids_by_spelling.get(token)
         return self.unk_token_id if id is None and token != self._special_tokens_map["unk_token"] else id
 
     def _convert_id_to_token(self, index: int) -> str | None:
-        return self.tables.core.spelt[index] if 0 <= index < self.vocabulary.n_vocab else None
+        return self.core.spelt[index] if 0 <= index < self.vocabulary.n_vocab else None
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         if isinstance(ids, int):
@@ -203,7 +194,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _items(self, pair: bool, add_special_tokens: bool) -> tuple[tuple[str | int, int], ...]:
         """The items that a row consists of."""
-        template = self.vocabulary.template.of_tokens(self.tables.core.ids_by_spelling if add_special_tokens else ())
+        template = self.vocabulary.template.of_tokens(self.core.ids_by_spelling if add_special_tokens else ())
         return template.pair if pair else template.single
 
     # Encoding
@@ -228,7 +219,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
             return PreTrainedTokenizerFast._encode_plus(self, text, text_pair, **given)
 
         split_special = self.split_special_tokens if of.split_special_tokens is None else of.split_special_tokens
-        plan = self.tables.core.plan(() if split_special else "all", ())
+        plan = self.core.plan(() if split_special else "all", ())
         truncates = of.truncation_strategy != TruncationStrategy.DO_NOT_TRUNCATE and of.max_length is not None
         offsets, from_left = of.return_offsets_mapping, self.truncation_side == "left"
         pads = of.padding_strategy != PaddingStrategy.DO_NOT_PAD
@@ -237,8 +228,8 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         with_mask = "attention_mask" in names if of.return_attention_mask is None else of.return_attention_mask
         others = of.return_special_tokens_mask, of.return_length, of.return_overflowing_tokens
         if isinstance(text, str) and not (pads or with_types or offsets or of_chat or any(others)):
-            before, after = self.tables.core.affixes if of.add_special_tokens else ([], [])
-            one = self.tables.core.encode(text, plan)
+            before, after = self.core.affixes if of.add_special_tokens else ([], [])
+            one = self.core.encode(text, plan)
             if truncates and len(one) > (room := max(0, (of.max_length or 0) - len(before + after))):
                 one = one[len(one) - room :] if from_left else one[:room]
             one = [*before, *one, *after]
@@ -250,7 +241,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
         texts = self._encode_texts(batch, of.is_split_into_words, plan, offsets or of_chat)
         items = self._items(False, of.add_special_tokens)
-        columns = [self.tables.core.ids_by_spelling[item] if isinstance(item, str) else None for item, _ in items]
+        columns = [self.core.ids_by_spelling[item] if isinstance(item, str) else None for item, _ in items]
         sample = np.arange(len(batch))
         if truncates:
             room = max(0, (of.max_length or 0) - sum(id is not None for id in columns))
@@ -291,10 +282,10 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _encode_texts(self, sentences: list[Any], are_words: bool, plan: Plan, spans: bool) -> Texts:
         """Encode texts, or lists of words, with their offsets if `spans`."""
-        core = self.tables.core
+        core = self.core
         flat = [word for words in sentences for word in words] if are_words else sentences
         if spans:
-            encoded = [core.encode_with_offsets(repair(text), plan) for text in flat]
+            encoded = [encode_with_offsets(core, text, plan) for text in flat]
             bounds = np.cumsum([0, *(len(each.ids) for each in encoded)])
             ids = np.array([id for each in encoded for id in each.ids], np.uint32)
             all_spans = np.concatenate([np.empty((0, 2), np.int64), *(each.characters for each in encoded)])
@@ -306,7 +297,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
     def _listed(self, ids: np.ndarray) -> list[int]:
         """A list of ids, by the kernel if there is one: it keeps the objects of Python."""
-        kernel = self.tables.core.kernel
+        kernel = self.core.kernel
         return ids.tolist() if kernel is None else kernel.listed(ids.astype(np.uint32).view(np.uint8))
 
     def _trimmed(self, rows: Rows, pad_id: int) -> np.ndarray:
@@ -315,7 +306,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if not trims or self.vocabulary.library is not None:  # the library has done it
             return spans
         start, end = spans.T
-        before, after = self.tables.spaces[rows.ids(pad_id)].T
+        before, after = self.spaces[rows.ids(pad_id)].T
         if trims == "prefix":
             before = np.maximum(before - (start == 0), 0)
         start = np.minimum(start + before, end)
@@ -327,7 +318,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         return self.convert_ids_to_tokens(self.encode(text, pair, add_special_tokens=add_special_tokens, **options))
 
     def _encode_without_added_tokens(self, text: str) -> list[int]:
-        return self.tables.core.encode(text, self.tables.core.plan((), ()))
+        return self.core.encode(text, self.core.plan((), ()))
 
     def apply_chat_template(self, conversation: Any, *arguments: Any, **options: Any) -> Any:
         """The same as transformers' method."""
@@ -350,7 +341,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
         if isinstance(token_ids, dict):
             token_ids = token_ids["input_ids"]
         ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
-        core = self.tables.core
+        core = self.core
         if skip_special_tokens:
             ids = core.without_special(ids)
         try:
@@ -390,10 +381,7 @@ class TransformersTokenizer(PreTrainedTokenizerFast):
 
 
 class LazyEncoding(BatchEncoding):
-    """A BatchEncoding whose `encodings` are made on first use, by encoding again with the Rust library.
-
-    encode: does that.
-    """
+    """A BatchEncoding whose `encodings` are made on first use, by `encode`, which asks the Rust library."""
 
     is_fast = True
 
@@ -408,13 +396,6 @@ class LazyEncoding(BatchEncoding):
 
     def __getstate__(self) -> dict[str, Any]:
         return {"data": self.data, "encodings": vars(self).get("_encodings")}
-
-
-def tokenizer_of(core: Core, settings: dict[str, Any]) -> TransformersTokenizer:
-    """The tokenizer that encodes with `core`."""
-    tables = TokenTables(core.vocabulary, core.cache_bytes)
-    tables.core = core
-    return TransformersTokenizer(tables, **settings)
 
 
 def _rust_token(token: AddedToken) -> Any:

@@ -50,10 +50,7 @@ class TrainingEvent:
 
 
 class Watch:
-    """Passes events on to `progress.event` if there is such a method.
-
-    tokens: the bytes of the tokens at the beginning, by id. rank: that of the first event.
-    """
+    """Passes events on to `progress.event` if there is such a method. tokens: the first ones. rank: of the first event."""
 
     def __init__(self, progress: Progress | None, tokens: Sequence[bytes], rank: int = 0):
         self.event: Callable[[TrainingEvent], Any] | None = getattr(progress, "event", None)
@@ -132,11 +129,7 @@ def merge(
     *,
     max_words: int = 0,
 ) -> Trained:
-    """Plain BPE.
-
-    tokens: the alphabet. weight: the number of pairs in the corpus, each counted as often as its pretoken.
-    max_words: the most words in a token that is made; 0 for no limit.
-    """
+    """Plain BPE. weight: see `pair_weight`. max_words: the most words in a token that is made; 0 for no limit."""
     from ._merge_cy import MergeLoop
     from ._pairs_cy import Pairs
     from ._tokens_cy import Tokens
@@ -176,9 +169,9 @@ def refine(
 ) -> Trained:
     """Picky BPE. Nothing is removed if refine is None.
 
-    spans: the number of nodes of each token of `tokens`, if the corpus was loaded that way; None if each has one.
-    gone: tokens removed in an earlier training, with the pair that each was first made from. Their ids follow `tokens`, they
-        span as many nodes as they have bytes, and they may come back.
+    spans: the number of nodes of each token of `tokens`; None if each has one.
+    gone: tokens removed in an earlier training, with the pair that each was first made from. They may come back: their
+        ids follow `tokens`, and they span as many nodes as they have bytes.
     """
     from ._pairs_cy import Pairs
     from ._picky_cy import PickyLoop
@@ -214,19 +207,15 @@ def _tell(known: Tokens, first: int, wanted: int, progress: Progress, watch: Wat
 
 
 def _trained(known: Tokens, first: int, progress: Progress, watch: Watch | None) -> Trained:
-    progress("merge", known.present - first, known.present - first)
-    events, numbers = known.events()
-    if watch is not None:
-        watch.tell(events, numbers)
-    return events, numbers, known.to_list(), known.removed()
+    _tell(known, first, known.present - first, progress, watch)
+    return *known.events(), known.to_list(), known.removed()
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:
-    """A count that the last merged pair will probably reach. `_estimate_threshold` does better once there are pairs of many
-    kinds. If the guess is too high, another phase follows.
+    """A count that the last merged pair will probably reach. If it is too high, another phase follows.
 
-    If all merges had equal shares of the corpus, each would take weight / wanted of it. At 32,768 and at 100,000 tokens
-    the last pair's count was 20 to 120 times smaller than that, on English, on 20 languages and on code.
+    Equal shares of the corpus would be weight / wanted. At 32,768 and at 100,000 tokens the last pair's count was 20 to
+    120 times smaller than that, on English, on 20 languages and on code.
     """
     return weight // max(1, 400 * wanted)
 

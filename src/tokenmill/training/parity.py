@@ -107,7 +107,10 @@ class ParityTraining:
         options = self.options
         least = limits_of(options, self.counts).min_pair_count
         wanted = options.n_ordinary - 256
-        first = self._global_merges(min(wanted, self.parity.global_merges))
+        first: list[list[int]] = []
+        if common := min(wanted, self.parity.global_merges):
+            plain = replace(options, vocab_size=256 + common, special_tokens=(), min_count=1)
+            first = Training(self.counts, plain, self.progress).run().events[:, :2].tolist()
         tokens = [bytes([byte]) for byte in range(256)]
         known = Tokens(tokens, None, options.max_bytes)
         texts = self._loops("the language", self._texts, known)
@@ -155,13 +158,6 @@ class ParityTraining:
         """An estimate of the bytes that `run` needs: no rare pair is dropped, as in Picky BPE."""
         every = [*self._texts, *(self._judged or [])]
         return sum(estimate_memory(counts, 0, refine=1.0) for counts in every) + 256 * self.options.vocab_size
-
-    def _global_merges(self, n: int) -> list[tuple[int, int]]:
-        """The first merges, those of plain BPE on all training texts."""
-        if n == 0:
-            return []
-        options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
-        return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
     def _loops(self, what: str, texts: list[WordCounts], tokens: Tokens) -> list[MergeLoop]:
         from ._merge_cy import MergeLoop

@@ -77,12 +77,7 @@ class Training:
         )
 
     def n_tokens(self) -> int | None:
-        """Return the number of tokens in the corpus: those of each pretoken times its count.
-
-        None with an unknown token, which the corpus does not hold.
-
-        After `run`, the vocabulary encodes the pretokens of at least `min_count` to as many tokens.
-        """
+        """After `run`: the tokens of the corpus, pretokens times counts; None with an unknown token, which it lacks."""
         return self.corpus.n_tokens if self.unknown is None else None
 
 
@@ -198,24 +193,14 @@ def checked_options(vocabulary: Vocabulary, vocab_size: int, **options: Any) -> 
     clash = next((text for text in special if text in known), None)
     if clash is not None:
         raise UsageError(f"the vocabulary has a special token {clash!r} already")
-    return replace(wanted, refine=_threshold(vocabulary, wanted.refine))
-
-
-def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
-    """T, or None for plain BPE. Raises UsageError if it is not known, or given for plain BPE."""
-    if vocabulary.order != "events":
-        if refine is not None:
-            order = (
-                f" is {refine}, but this vocabulary is of order {vocabulary.order!r}; only one of events can be refined"
-            )
-            raise UsageError(OptionName("refine"), order)
-        return None
-    if refine is None:
-        refine = vocabulary.refine
-    if refine is None:
+    refine = wanted.refine
+    if vocabulary.order != "events" and refine is not None:
+        order = f" is {refine}, but this vocabulary is of order {vocabulary.order!r}; only one of events can be refined"
+        raise UsageError(OptionName("refine"), order)
+    if vocabulary.order == "events" and (refine := refine or vocabulary.refine) is None:
         unknown = "the files of this Picky tokenizer do not say with which threshold it was trained; give "
         raise UsageError(unknown, OptionName("refine"), ", such as 0.9")
-    return refine
+    return replace(wanted, refine=refine)
 
 
 def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:

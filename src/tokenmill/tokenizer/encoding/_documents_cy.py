@@ -73,39 +73,27 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
     if begin_of_text >= 0:
         at += max(n - continued, 0)
     out: bytearray = PyByteArray_FromStringAndSize(cython.NULL, at * width)
-    wide: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyByteArray_AS_STRING(out))
-    narrow: cython.pointer(uint16_t) = cython.cast(cython.pointer(uint16_t), PyByteArray_AS_STRING(out))
+    bytes_: cython.p_char = PyByteArray_AS_STRING(out)
+    narrow: cython.pointer(uint16_t) = cython.cast(cython.pointer(uint16_t), bytes_)
     at = 0
     with cython.nogil:
         for i in range(n):
             if begin_of_text >= 0 and not (continued and i == 0):
-                _put(wide, narrow, width, at, begin_of_text)
+                memcpy(bytes_ + width * at, cython.address(begin_of_text), width)  # the low bytes are the first
                 at += 1
             stop = ends[i]
             if width == 4:
-                memcpy(wide + at, ids + start, 4 * (stop - start))
+                memcpy(bytes_ + 4 * at, ids + start, 4 * (stop - start))
             else:
                 for k in range(stop - start):
                     narrow[at + k] = cython.cast(uint16_t, ids[start + k])
             at += stop - start
             start = stop
             if end_of_text >= 0 and not (goes_on and i == n - 1):
-                _put(wide, narrow, width, at, end_of_text)
+                memcpy(bytes_ + width * at, cython.address(end_of_text), width)
                 at += 1
             ends[i] = at
     return out
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _put(wide: cython.pointer(uint32_t), narrow: cython.pointer(uint16_t), width: cython.size_t, at: cython.size_t,
-         id: int64_t) -> cython.void:
-    if width == 4:
-        wide[at] = cython.cast(uint32_t, id)
-    else:
-        narrow[at] = cython.cast(uint16_t, id)
 
 
 def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):

@@ -7,7 +7,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...vocabulary._packed_cy import pack_tokens, spaced_tokens
-from ..merging._build_cy import list_merger, packed_cache
+from ..merging._build_cy import list_merger, packed_cache, starts
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
 if TYPE_CHECKING:
@@ -24,17 +24,12 @@ _SPANS_WORDS = re.compile(r"\w ")
 
 
 def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[PretokenCache, np.ndarray]:
-    """Return a cache that encodes by a plain BPE of bytes, and `inside` of `encode_parts`.
-
-    tokens: the bytes of each token by id; None where an id is not one of them. All 256 bytes are tokens.
-    merges: int32 rows (left id, right id, new id).
-    """
+    """A cache that encodes by a plain BPE of bytes, and `inside` of `encode_parts`. merges: rows (left, right, new id)."""
     import numpy as np
 
     tokens = tuple(tokens)
-    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and len(token) == 1}
     packed = pack_tokens(tokens)
-    merger = list_merger(packed, merges.reshape(-1), [starts[bytes([i])] for i in range(256)], None, None)
+    merger = list_merger(packed, merges.reshape(-1), starts(packed)[0], None, None)
     sizes = np.array([len(token or b"") for token in tokens])
     text = np.frombuffer(packed[0], np.uint8).astype(np.uint16)
     pairs = np.delete(text[:-1] << 8 | text[1:], np.cumsum(sizes[sizes > 0])[:-1] - 1)  # none across two tokens
@@ -44,11 +39,8 @@ def words_cache(tokens: Sequence[bytes | None], merges: np.ndarray) -> tuple[Pre
 
 def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
     """Looks pretokens up among tokens. Any other is encoded to its bytes, all 256 of which are tokens."""
-    tokens = tuple(tokens)
-    starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
-    packed = pack_tokens(tokens)
-    merger = list_merger(packed, array("i"), [starts[bytes([i])] for i in range(256)], None, None)
-    cache = packed_cache(merger, *packed)
+    packed = pack_tokens(tuple(tokens))
+    cache = packed_cache(list_merger(packed, array("i"), starts(packed)[0], None, None), *packed)
     cache.begin()
     return cache
 
@@ -58,10 +50,10 @@ def _spans_words(token: bytes) -> bool:
 
 
 def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
-    """Return the encoder for tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
+    """The encoder for tokens that span words, and its merger; None for a vocabulary not trained in two stages.
 
-    Stage 2 begins with the first token that holds a space after a letter or a number. A vocabulary that was not trained in two stages
-    is None: stage 2 would be nearly all of it, stage 1 uses tokens of stage 2, or a merge uses a token that a later one makes.
+    Stage 2 begins with the first token that holds a space after a letter or a number. None if it would be nearly all of
+    the vocabulary, if stage 1 uses tokens of stage 2, or if a merge uses a token that a later one makes.
     """
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
@@ -103,10 +95,7 @@ def pretoken_superword_cache(vocabulary: Vocabulary, merger: Merger, scanner: Sc
 
 
 def _joining(n_ids: int, merges: np.ndarray, last: int) -> tuple[IdMerger, SuperwordCache, np.ndarray, int]:
-    """Return the merger that joins ids by the merges of superwords, the filter of the borders that these cross, and the bytes of an id.
-
-    last: the highest id that is not a superword.
-    """
+    """The merger of superwords, its cache, the borders that they cross, and the bytes of an id. last: the highest other id."""
     import numpy as np
 
     # The first and the last id of stage 1 in each token.
