@@ -165,8 +165,7 @@ class Train(Options, Parity):
             path = (OptionName("parity", True), ", which takes its text from ", OptionName("language"))
             yield path, {"sources", "text", "weights", "normalize"}
         if self.superwords is None:
-            path = ("a training without ", OptionName("superwords", ...))
-            yield path, {"text"}
+            yield ("a training without ", OptionName("superwords", ...)), {"text"}
         else:
             yield (OptionName("superwords", ...), ", which reads the text as it is"), {"weights"}
         if self.texts is not None:
@@ -291,7 +290,6 @@ class Train(Options, Parity):
             from .formats.sentencepiece_model import as_pieces
 
             toks = {size: Tokenizer(as_pieces(vocabulary, size)) for size in self.sizes}
-            tok = toks[options.vocab_size]
         else:
             tok = Tokenizer(vocabulary)
             toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in self.sizes}
@@ -299,7 +297,9 @@ class Train(Options, Parity):
         with _timed(seconds, "save"):
             saved = [toks[size].save(path, **to) for size, path in self.folders().items()]
         notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
-        return Trained(tok, toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept)
+        return Trained(
+            toks[options.vocab_size], toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept
+        )
 
     def _memory(self, counts: WordCounts, fair: ParityTraining | None, keep_counts: bool) -> str:
         """The memory that training needs, and a warning if that is not free."""
@@ -347,9 +347,8 @@ class Train(Options, Parity):
                 )
             split = self.split
             if not counts.split_patterns and not split and given is None:
-                if os.fspath(name).endswith(".ddfreq") and is_split_by_ddtokens(
-                    (counts.arena, counts.offsets, counts.counts)
-                ):
+                rows = counts.arena, counts.offsets, counts.counts
+                if os.fspath(name).endswith(".ddfreq") and is_split_by_ddtokens(rows):
                     split = ("ddtokens",)
                     if note is not None:
                         note(f"{name} does not name its split pattern; training uses ddtokens")

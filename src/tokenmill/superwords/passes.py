@@ -131,7 +131,7 @@ class Passes:
         with temporary_spill(None) as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             counters: list[Any] = [*threads.counters]
             self.job.text(threads, self.cut, "borders", self.progress)
-            counted, found = self.job.counts.total_bytes, threads.total_bytes
+        counted, found = self.job.counts.total_bytes, sum(counter.nbytes for counter in counters)
         if self.job.counts.documents and found != counted:  # counts without documents do not know their text
             raise UsageError(
                 f"the text has {found:,} bytes, and the word counts are of {counted:,}: "
@@ -201,8 +201,10 @@ class _IdCounter(Counter):
     def __init__(self, passes: Passes, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(passes.splitter, budget, spill, pause)
         self.reader = passes.warm.pop() if passes.warm else passes.reader()
+        self.nbytes = 0  # of the text read
 
     def count_block(self, block: Block) -> None:
+        self.nbytes += block.nbytes
         self.reader.begin(*self.splitter.prepared(block.data, block.ends))
         while not self.reader.read(SLICE):
             self.pause()

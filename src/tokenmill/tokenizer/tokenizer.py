@@ -9,15 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from .. import formats
-from ..errors import (
-    UnknownTokenError,
-    UsageError,
-    checks_methods,
-    refuse_unknown,
-    refuse_wrong_types,
-    require,
-    suggests_options,
-)
+from ..errors import UnknownTokenError, UsageError, checks_methods, refuse_unknown, require, suggests_options
 from ..vocabulary import Event, Vocabulary, surgery
 from ..vocabulary.validation import checked_special_tokens
 from . import batches
@@ -62,7 +54,7 @@ class Tokenizer:
     ):
         if not isinstance(vocabulary, Vocabulary):
             raise UsageError(
-                f"Tokenizer() expects a Vocabulary, not {vocabulary!r}; use tokenmill.load for a file or a name"
+                f"Tokenizer() expects a Vocabulary, not {vocabulary!r}; tokenmill.load opens files and names"
             )
         self._name, self._source = name, source
         self._core = core_of(vocabulary, cache_bytes)  # for tokenmill's own modules
@@ -255,12 +247,7 @@ class Tokenizer:
     # Decoding
 
     def decode(
-        self,
-        ids: Iterable[int],
-        errors: str = "replace",
-        *,
-        skip_special_tokens: bool = False,
-        **unknown: Never,
+        self, ids: Iterable[int], errors: str = "replace", *, skip_special_tokens: bool = False, **unknown: Never
     ) -> str:
         """The text of `ids`.
 
@@ -271,7 +258,7 @@ class Tokenizer:
         if unknown:
             refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
         if not isinstance(errors, str):
-            refuse_wrong_types({"errors": errors}, {"errors": str}, {})
+            raise UsageError(f"errors is {errors!r}; it must be text, such as 'replace'")
         if skip_special_tokens:
             ids = self._core.without_special(ids)
         return self._core.decode(ids, errors)
