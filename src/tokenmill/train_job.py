@@ -159,10 +159,10 @@ class Train(Options, Parity):
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         how = {"unit", "separator", "field", "binary"}
         if not self.parity:
-            path: tuple[Any, ...] = ("a training without ", OptionName("parity", True))
-            yield path, {"language", "development", *fields_of(Parity)}
+            names = {"language", "development", *fields_of(Parity)}
+            yield ("a training without ", OptionName("parity", True)), names
         else:
-            path = (OptionName("parity", True), ", which takes its text from ", OptionName("language"))
+            path = OptionName("parity", True), ", which takes its text from ", OptionName("language")
             yield path, {"sources", "text", "weights", "normalize"}
         if self.superwords is None:
             yield ("a training without ", OptionName("superwords", ...)), {"text"}
@@ -293,13 +293,12 @@ class Train(Options, Parity):
         else:
             tok = Tokenizer(vocabulary)
             toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in self.sizes}
+        tok = toks[options.vocab_size]
         to: dict[str, Any] = {"format": self._format, "overwrite": self.overwrite}
         with _timed(seconds, "save"):
             saved = [toks[size].save(path, **to) for size, path in self.folders().items()]
         notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
-        return Trained(
-            toks[options.vocab_size], toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept
-        )
+        return Trained(tok, toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept)
 
     def _memory(self, counts: WordCounts, fair: ParityTraining | None, keep_counts: bool) -> str:
         """The memory that training needs, and a warning if that is not free."""
