@@ -87,7 +87,7 @@ def test_wrong_types_give_our_errors(tmp_path):
         tokenmill.train(3, 300)
     with pytest.raises(errors.UnknownOptionError, match="no option 'allow_special'"):
         tok.encode_batch(["low"], allow_special="all")
-    with pytest.raises(errors.UsageError, match=r"not 'cl100k_base'; use tokenmill.load for a file or a name"):
+    with pytest.raises(errors.UsageError, match=r"not 'cl100k_base'; tokenmill.load opens files and names"):
         tokenmill.Tokenizer("cl100k_base")
     with pytest.raises(errors.UsageError, match=r"texts is one string; give a list of texts"):
         tokenmill.check(tok, tok, texts="he")

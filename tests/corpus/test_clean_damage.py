@@ -224,7 +224,8 @@ import json, sys
 from tokenmill.corpus import CleanOptions, clean
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
-options = CleanOptions(read=ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES, skip_damaged=True))
+unit = "line" if sys.argv[1] == "text" else "file"
+options = CleanOptions(read=ReadOptions(unit, max_document_bytes=MAX_DOCUMENT_BYTES, skip_damaged=True))
 report = clean(*sys.argv[1:], options=options, job=JobOptions(num_threads=1))
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([report.documents_kept, [str(skip) for skip in report.skipped], peak // 1024]))

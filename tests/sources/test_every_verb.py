@@ -10,6 +10,7 @@ import lzma
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -112,8 +113,8 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
             [tok.decode(ids).removesuffix("<|endoftext|>") for ids in tokenmill.load_tokens(made.path)],
         )
     if read.unit == "line":
-        plain = CleanOptions(filters=(), min_chars=0, read=read)
         kind = "wikipedia" if path.suffix == ".xml" else "text"
+        plain = CleanOptions(filters=(), min_chars=0, read=read if kind == "text" else replace(read, unit="file"))
         clean(kind, path, folder / "clean", options=plain)
         yield "clean", [d.text for d in read_documents((folder / "clean").glob("shard-*"))]
     elif read.unit == "file" and on_skip is None:

@@ -64,7 +64,9 @@ def clean(
     options, job = options or CleanOptions(), JobOptions.of(job, num_threads)
     check_kind(kind, options.format)
     if KINDS[kind][0]:
-        refuse_given(options.read, f"cleaning {kind}, whose pages are the documents", names={"unit", "separator"})
+        refuse_given(
+            options.read, f"cleaning {kind}, where each page or post is a document", names={"unit", "separator"}
+        )
     options = options.for_kind(kind)
     skipped: list[Skip] = []
     files = find_sources(sources, skipped.append if options.read.skip_damaged else None)
