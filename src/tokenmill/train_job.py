@@ -159,8 +159,7 @@ class Train(Options, Parity):
     def _unused(self) -> Iterator[tuple[Sequence[Any], Collection[str]]]:
         how = {"unit", "separator", "field", "binary"}
         if not self.parity:
-            names = {"language", "development", *fields_of(Parity)}
-            yield ("a training without ", OptionName("parity", True)), names
+            yield ("a training without ", OptionName("parity", True)), {"language", "development", *fields_of(Parity)}
         else:
             path = OptionName("parity", True), ", which takes its text from ", OptionName("language")
             yield path, {"sources", "text", "weights", "normalize"}
@@ -478,7 +477,7 @@ def train_parity(languages: Mapping[str, Paths | WordCounts], options: _Argument
 
 
 def _is_counts(text: Any) -> bool:
-    """Whether a text, or the only one of several, is word counts."""
+    """Return whether a text is word counts, given alone or as the only one of a list."""
     from .counting import WordCounts
 
     paths = [text] if isinstance(text, str | os.PathLike) else text

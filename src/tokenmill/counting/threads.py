@@ -108,7 +108,7 @@ class Counter:
 class Threads:
     """The threads of one count. Leaving the `with` block stops them all.
 
-    num_threads: at most so many; fewer where the text or `memory_limit`, that of the whole process, is small.
+    num_threads: the most threads; fewer start if the text or `memory_limit`, that of the whole process, is small.
     checkpoint: called when all that was counted is on disk; `every` so many seconds at least, if given.
     size: bytes of the sources on disk, if known.
     """

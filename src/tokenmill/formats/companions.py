@@ -41,6 +41,12 @@ _VERSION = 1
 _HELD = ("order", "whole_pretokens", "alphabet", "unknown", "fuse_unknown", "split_patterns", "byte_tokens")
 _TYPES = [str, int, bool, bool, bool, bool, bool]  # of the fields of an AddedToken
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
+_COUNTS_TITLE = "tokenmill event counts 1"
+_TITLE = "tokenmill events 1"
+_FIRST_EVENT = 4  # its line
+_TOKENS = re.compile(r"tokens ([0-9]{1,8})")
+_EVENT = re.compile(r"[ms] ([0-9]{1,8}) ([0-9]{1,8}) ([0-9]{1,8})|r ([0-9]{1,8})")
+_MAX_BYTES = 1 << 28  # of all tokens: each event can double the longest token
 
 
 def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
@@ -129,14 +135,6 @@ def added_token(item: Json) -> AddedToken:
     if not 0 <= id <= MAX_ID:
         item["id"].fail(f"the id {id} is not from 0 to {MAX_ID}")
     return AddedToken(item["content"].expect(str), id, **{flag: item.get(flag, bool, False) for flag in FLAGS})
-
-
-_COUNTS_TITLE = "tokenmill event counts 1"
-_TITLE = "tokenmill events 1"
-_FIRST_EVENT = 4  # its line
-_TOKENS = re.compile(r"tokens ([0-9]{1,8})")
-_EVENT = re.compile(r"[ms] ([0-9]{1,8}) ([0-9]{1,8}) ([0-9]{1,8})|r ([0-9]{1,8})")
-_MAX_BYTES = 1 << 28  # of all tokens: each event can double the longest token
 
 
 def files_beside(vocabulary: Vocabulary, main: bytes) -> dict[str, bytes]:

@@ -79,9 +79,8 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
         if not found:
             wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
             raise FormatError(f"{place}: no tokenizer in this folder. It needs {wanted}.")
-        if (
-            len(found) > 1 and found[1].suffix == ".tiktoken"
-        ):  # .gguf files of one folder are parts or forms of one model
+        # .gguf files of one folder are parts or forms of one model
+        if len(found) > 1 and found[1].suffix == ".tiktoken":
             names = ", ".join(path.name for path in found[:5])
             raise FormatError(f"{place}: several tokenizers are in this folder: {names}. Name the file of one.")
         place = found[0]

@@ -12,7 +12,7 @@ Pre-tokenizers of the byte-level BPE family become split patterns:
     Digits                      \\p{N}, or \\p{N}+ unless individual_digits
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
     Split, merged_with_...      a match is joined to the text before or after it: only where every match is one character
-    FixedLength                 so many characters
+    FixedLength                 pretokens of `length` characters
     Metaspace                   a space is U+2581; with `split`, each begins a pretoken
     Sequence                    one inside the other
 
@@ -34,6 +34,9 @@ from ..vocabulary import Normalization, Template, Vocabulary
 from ..vocabulary.normalization import STEPS, Step, Stripped
 from ..vocabulary.vocabulary import NO_TEMPLATE, Items, Trims
 from .file_content import Json, show
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+METASPACE_SPLIT = r" ?[^ ]+| "
 
 
 def steps_of(node: Json) -> Iterator[Json]:
@@ -219,11 +222,6 @@ def post_processor_json(template: Template, ids: Mapping[str, int]) -> dict[str,
     return {"type": "Sequence", "processors": steps} if len(steps) > 1 else steps[0] if steps else None
 
 
-BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-
-METASPACE_SPLIT = r" ?[^ ]+| "
-
-
 class PreTokenizer:
     """The settings of the `pre_tokenizer` section: the split patterns, whether it writes bytes as characters, where it adds a space.
 
@@ -335,7 +333,8 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
 
         if covers_all_text(pattern):
             return pattern
-    one = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"  # a character or a class: touching matches are `pattern+`
+    # A character or a class: touching matches are `pattern+`.
+    one = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"
     if (pattern == PUNCTUATION or re.fullmatch(one, pattern)) and not invert:
         if behavior == "contiguous":
             return f"{pattern}+"

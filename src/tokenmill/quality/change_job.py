@@ -104,7 +104,7 @@ class Change(Options):
 
         counts = WordCounts.from_mapping({}, split_patterns=old.vocabulary.split_patterns)
         if text is not None:
-            counts = text.together(old)
+            counts = text.together(old, progress)
             text.refuse_empty(len(counts))
         np.save(array := io.BytesIO(), made.id_map, allow_pickle=False)
         files = {self.id_map_path.name: array.getvalue(), **more}

@@ -222,9 +222,8 @@ def read_documents(
     Wikipedia pages are those of the main namespace that are not redirects, as wikitext; posts are HTML. `clean` makes
     plain text of both.
     """
-    refuse_wrong_types(
-        {"sources": sources}, read_documents.__annotations__, globals()
-    )  # now, not at the first document
+    # now, not at the first document
+    refuse_wrong_types({"sources": sources}, read_documents.__annotations__, globals())
     options = ReadOptions(unit, separator, field, max_document_bytes, skip_damaged)  # type: ignore[arg-type]
     return documents_of(sources, options, format=format, on_skip=on_skip)
 

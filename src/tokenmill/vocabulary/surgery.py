@@ -99,7 +99,7 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
     """The vocabulary that the same training would have produced with this `vocab_size`; see `Tokenizer.prefix`.
 
     A training never looks ahead to the number of tokens that is wanted. So a smaller one takes the same steps and ends
-    earlier: plain BPE, Picky BPE (until so many tokens are present), parity-aware BPE, SuperBPE with one `stage1_size`.
+    earlier. This holds for plain, Picky and parity-aware BPE, and for SuperBPE with the same `stage1_size`.
     """
     import numpy as np
 
@@ -121,9 +121,8 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
         raise UsageError(
             f"vocab_size is {vocab_size}, but the alphabet and the special tokens need {first + len(special)}"
         )
-    made: dict[
-        int, None
-    ] = {}  # the tokens made until `vocab_size` are present, in order, and those of them that are removed
+    # The tokens made until `vocab_size` are present, in order, and those of them that are removed.
+    made: dict[int, None] = {}
     removed: set[int] = set()
     present, n_events = first + len(special), len(vocabulary.events)
     for number, (left, right, new) in enumerate(vocabulary.events.tolist()):
