@@ -14,6 +14,14 @@ typedef struct {
     uint8_t first_beyond, second_beyond; /* of the rest */
 } tm_byte_pairs;
 
+/* The state of a search in text[0:limit]: the pairs of the set that it has not passed, of the 64 from `at` on. */
+typedef struct {
+    size_t limit, at;
+    uint64_t pairs;
+} tm_pair_block;
+
+#define TM_NO_BLOCK ((size_t)-64) /* `at` before the first search */
+
 /* The number of bits that are set. */
 static inline int tm_bits_of(uint64_t x) {
     x -= x >> 1 & 0x5555555555555555;
@@ -31,17 +39,22 @@ static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, 
 
 #if defined(TM_X86) || defined(TM_NEON)
 
-/* Writes where the 64 bytes from `at` on end parts: before each byte that is not in a pair with the one before it; all are
- * ASCII. Goes on until a byte is not ASCII, the text ends, or room for 80 ends is left. text[start:at] is not empty, and its
- * last byte is ASCII. Returns where it stopped. */
-TM_SIMD size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t start, size_t at, size_t length, size_t *ends,
+/* Writes where text[at:length] ends parts: before each byte that is not in a pair with the one before it. Goes on until a byte is
+ * not ASCII, or room for 80 ends is left. text[at - 1] is ASCII; text[0:limit] may be read. Returns where it stopped. */
+TM_SIMD size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_t at, size_t length, size_t limit, size_t *ends,
                             ptrdiff_t room, ptrdiff_t *n) {
-    while (at < length && room - *n > 80) {
-        size_t from = length - at >= 64 ? at : length - 64; /* the last block overlaps the one before */
-        if (length - start < 65 || from <= start) break;
+    while (at < length && room - *n > 80 && limit > 64) {
+        size_t from = limit - at >= 64 ? at : limit - 64; /* the last block overlaps the one before */
+        size_t next = from + 64 < length ? from + 64 : length;
         tm_bytes before = tm_load(text + from - 1), here = tm_load(text + from);
-        if (!tm_is_all_ascii(before) || !tm_is_all_ascii(here)) break;
+        uint64_t beyond = tm_beyond_ascii(here) >> (at - from), in_text = ~(uint64_t)0 >> (64 - (next - at));
+        if (tm_unlikely(beyond & in_text)) {
+            next = at + tm_lowest(beyond);
+            if (next - at < 16) break;
+            in_text = ((uint64_t)1 << (next - at)) - 1;
+        }
         uint64_t cuts = tm_equal(tm_and(tm_ascii_columns(before, set->first), tm_ascii_columns(here, set->second)), 0) >> (at - from);
+        cuts &= in_text;
         size_t *out = ends + *n;
         *n += tm_set_bits(cuts);
         do {
@@ -51,24 +64,40 @@ TM_SIMD size_t tm_part_ends(const tm_byte_pairs *set, const uint8_t *text, size_
             }
             out += 16;
         } while (cuts);
-        at = from + 64;
+        at = next;
+        if (tm_unlikely(beyond != 0)) break;
     }
     return at;
 }
 
-/* The first pair of the set from text[at] on whose bit in `exact` is set, or a place with fewer than 65 bytes behind it. */
-TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, const uint8_t *text, size_t at, size_t length) {
+/* The first pair of the set from text[at] on whose bit in `exact` is set, or a place behind `length` or with fewer than 65 bytes
+ * behind it. */
+TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, const uint8_t *text, size_t at, size_t length,
+                            tm_pair_block *block) {
     const tm_bytes first_beyond = tm_all(set->first_beyond), second_beyond = tm_all(set->second_beyond);
-    for (; length - at >= 65; at += 64) {
+    uint64_t pairs = 0;
+    if (at - block->at < 64) {
+        pairs = block->pairs & ~(uint64_t)0 << (at - block->at);
+        at = block->at;
+    } else {
+        at -= 64;
+    }
+    for (;;) {
+        for (; pairs; pairs &= pairs - 1) {
+            const uint8_t *p = text + at + tm_lowest(pairs);
+            if (exact[p[0] << 2 | p[1] >> 6] >> (p[1] & 63) & 1) {
+                block->at = at;
+                block->pairs = pairs;
+                return (size_t)(p - text);
+            }
+        }
+        at += 64;
+        if (at >= length || block->limit - at < 65) return at;
         tm_bytes a = tm_load(text + at), b = tm_load(text + at + 1);
         tm_bytes first = tm_choose(tm_ascii_columns(a, set->first), first_beyond, a);
         tm_bytes second = tm_choose(tm_ascii_columns(b, set->second), second_beyond, b);
-        for (uint64_t found = ~tm_equal(tm_and(first, second), 0); found; found &= found - 1) {
-            const uint8_t *p = text + at + tm_lowest(found);
-            if (exact[p[0] << 2 | p[1] >> 6] >> (p[1] & 63) & 1) return (size_t)(p - text);
-        }
+        pairs = ~tm_equal(tm_and(first, second), 0);
     }
-    return at;
 }
 
 /* The first character from text[at] on whose class is not 1, or a place with fewer than 68 bytes behind it. The set is of bytes
@@ -90,8 +119,8 @@ TM_SIMD size_t tm_find_character(const tm_byte_pairs *set, const uint8_t *classe
 #else
 
 /* Nobody calls these where tm_has_simd is false. */
-#define tm_part_ends(set, text, start, at, length, ends, room, n) (at)
-#define tm_find_pair(set, exact, text, at, length) (at)
+#define tm_part_ends(set, text, at, length, limit, ends, room, n) (at)
+#define tm_find_pair(set, exact, text, at, length, block) (at)
 #define tm_find_character(set, classes, text, at, length) (at)
 
 #endif

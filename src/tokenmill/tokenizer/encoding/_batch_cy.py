@@ -251,7 +251,6 @@ class Batch:
         room: cython.size_t = 0
         at: cython.size_t = 0
         size: cython.Py_ssize_t
-        which: cython.Py_ssize_t = 0
         width: cython.int = 0
         text: cython.pointer(cython.const[uint8_t])
         for i in range(job.first, job.last):
@@ -270,7 +269,7 @@ class Batch:
                 size = n
                 if not alone:
                     memcpy(state.text + at, data, n)
-            if size > 0 and self.refused is not None and self.refused.search(text + at, 0, size, cython.address(which)) < cython.cast(cython.size_t, size):
+            if size > 0 and self.refused is not None and self.refused.has_any(text + at, size):
                 size = -1
             at += max(size, 0)
             self.text_end[i] = at

@@ -256,7 +256,7 @@ def _by_segments(cache: PretokenCache, pretoken: cython.pointer(cython.const[uin
             except MemoryError:
                 return NO_MEMORY
     while at < length:
-        n = cache.cutter.scan(pretoken, at, length, ends, BATCH)
+        n = cache.cutter.scan(pretoken, at, length, length, ends, BATCH)
         if at == 0 and n == 1:
             return 0
         if at >= check:

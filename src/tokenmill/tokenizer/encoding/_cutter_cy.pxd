@@ -32,7 +32,8 @@ cdef class Cutter:
     cdef void make_products(self) noexcept
     cdef int learn(self, const uint8_t* p, size_t n, tm_pair_map* pairs) except -1
 
-    # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut.
-    cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
+    # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut. text[0:limit] may be read.
+    cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t limit, size_t* ends,
+                         Py_ssize_t room) noexcept nogil
     cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
     cdef bint joins(self, uint32_t first, uint32_t second) noexcept nogil

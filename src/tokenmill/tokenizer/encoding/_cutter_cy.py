@@ -155,7 +155,7 @@ class Cutter:
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
         with cython.nogil:
             while at < length:
-                n = self.scan(p, at, length, ends, 256)
+                n = self.scan(p, at, length, length, ends, 256)
                 for i in range(n):
                     out[count] = ends[i]
                     count += 1
@@ -165,17 +165,17 @@ class Cutter:
     def joins(self, first, second):
         return _joins(self, first, second)
 
-    def scan(self, text, start, length, ends, room):
+    def scan(self, text, start, length, limit, ends, room):
         first: uint32_t = 0
         second: uint32_t = 0
         byte: uint8_t
         size: cython.size_t
         n: cython.Py_ssize_t = 0
         at: cython.size_t = start + _read(text + start, length - start, cython.address(first))
-        resume: cython.size_t = at if self.uses_simd and length - start > 64 else length  # where vector code goes on
+        resume: cython.size_t = at if self.uses_simd else length  # where vector code goes on
         while at < length and n < room - 1:
             if at >= resume and first < 128:
-                at = tm_part_ends(cython.address(self.pairs), text, start, at, length, ends, room, cython.address(n))
+                at = tm_part_ends(cython.address(self.pairs), text, at, length, limit, ends, room, cython.address(n))
                 if at == length:
                     break
                 resume = at + 64

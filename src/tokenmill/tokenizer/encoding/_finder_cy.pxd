@@ -1,14 +1,18 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.split._scan_cy cimport tm_byte_pairs
 
 
 cdef extern from "tokenmill/split/_byte_pairs.h" nogil:
-    size_t tm_part_ends(const tm_byte_pairs* set, const uint8_t* text, size_t start, size_t at, size_t length, size_t* ends,
+    size_t tm_part_ends(const tm_byte_pairs* set, const uint8_t* text, size_t at, size_t length, size_t limit, size_t* ends,
         Py_ssize_t room, Py_ssize_t* n)
     size_t tm_find_character(const tm_byte_pairs* set, const uint8_t* classes, const uint8_t* text, size_t at, size_t length)
-    size_t tm_find_pair(const tm_byte_pairs* set, const uint64_t* exact, const uint8_t* text, size_t at, size_t length)
+    enum: TM_NO_BLOCK
+    ctypedef struct tm_pair_block:
+        size_t limit, at
+        uint64_t pairs
+    size_t tm_find_pair(const tm_byte_pairs* set, const uint64_t* exact, const uint8_t* text, size_t at, size_t length,
+        tm_pair_block* block)
 
 
 cdef enum:
@@ -22,23 +26,24 @@ cdef struct String:
     uint32_t id
     int flags
 
-# What follows a node of the trie: from there to `node`, where `end` bytes have matched, nothing branches off, and no string ends.
-cdef struct Run:
-    uint32_t strings, string  # how many go through the node, and one of them
-    uint32_t node
-    size_t end
+# A node of the trie: where strings branch off, or one ends. Its children are in a row, by their bytes.
+cdef struct Node:
+    uint32_t string  # one of those that go through it
+    uint32_t ends  # which string ends there, or NO_ID
+    uint32_t children, n_children
+    uint32_t end  # bytes from the root
+    uint8_t byte  # the first behind the end of its parent
 
 
 cdef class Finder:
-    cdef list contents  # the strings, the longest first, those of one length in order
+    cdef list contents  # the strings, in order
     cdef String* strings
     cdef Py_ssize_t n
-    cdef tm_pair_map children  # the trie: (node, byte) -> node; node 0 is the root
-    cdef uint32_t* ends  # by node: which string ends there, or NO_ID
-    cdef Run* runs  # by node
+    cdef Node* nodes  # the first is the root
+    cdef uint32_t heads[256]  # the child of the root for each byte; 0 for none
     cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
     cdef uint8_t alone[256]  # whether this byte is one of the strings
-    cdef int first  # the byte that all strings begin with, or -1
+    cdef int first  # the byte that all strings begin with, or -1; also if it is a space, which is frequent
     cdef tm_byte_pairs pairs  # `begins`, and perhaps more pairs
     cdef bint uses_simd
     cdef readonly bint flagged  # any string has a flag
@@ -46,11 +51,13 @@ cdef class Finder:
     cdef object is_word  # str -> bool: whether it has a word character
 
     # Find the leftmost of the strings in text[at:length], the longest where several begin there. Returns where it begins, or
-    # `length`; stores which it is.
-    cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which) noexcept nogil
+    # `length`; stores which it is. The searches of a text share `block`.
+    cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which, tm_pair_block* block) noexcept nogil
+    # Whether the text contains any of the strings.
+    cdef bint has_any(self, const uint8_t* text, size_t length) noexcept nogil
     # Whether a word character stands right before `start` or right after `end` in text[begin:length].
     cdef bint touches_word(self, const uint8_t* text, size_t begin, size_t start, size_t end, size_t length) noexcept nogil
-    cdef int make_runs(self) except -1
+    cdef void make_nodes(self) noexcept
     cdef void make_pairs(self) noexcept
     cdef Py_ssize_t match(self, const uint8_t* text, size_t left) noexcept nogil
-    cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # whether the text contains any; releases the GIL
+    cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # the same; releases the GIL

@@ -3,16 +3,10 @@
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import calloc, free, malloc
+from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memchr, memcmp, memset
-from cython.cimports.tokenmill.kernels._pair_map import (
-    tm_pair_map_free,
-    tm_pair_map_get,
-    tm_pair_map_get_or_put,
-    tm_pair_map_reserve,
-)
 from cython.cimports.tokenmill.split._scan_cy import tm_byte_pairs_make, tm_has_simd
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import tm_find_pair
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import TM_NO_BLOCK, tm_find_pair, tm_pair_block
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
 
@@ -29,67 +23,67 @@ class Finder:
 
     def __cinit__(self, ids: dict, flags: dict = {}, is_word=None):
         i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        node: uint32_t
-        nodes: uint32_t = 1
         second: cython.int
-        self.contents = sorted(ids, key=lambda content: (-len(content), content))
+        self.contents = sorted(filter(None, ids))
         self.n = len(self.contents)
-        room: cython.size_t = 2 + sum(map(len, self.contents))
         self.strings = cython.cast(cython.pointer(String), malloc((self.n + 1) * cython.sizeof(String)))
-        self.ends = cython.cast(cython.pointer(uint32_t), malloc(room * 4))
-        self.runs = cython.cast(cython.pointer(Run), calloc(room, cython.sizeof(Run)))
-        if self.strings == cython.NULL or self.ends == cython.NULL or self.runs == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
+        self.nodes = cython.cast(cython.pointer(Node), malloc((2 * self.n + 1) * cython.sizeof(Node)))
+        if self.strings == cython.NULL or self.nodes == cython.NULL:
             raise MemoryError
-        memset(self.ends, 0xFF, room * 4)
         self.is_word = is_word
         self.space = 32
         firsts = b"".join({content[:1] for content in self.contents})
-        self.first = firsts[0] if len(firsts) == 1 and b"" not in ids else -1
+        self.first = firsts[0] if len(firsts) == 1 and firsts != b" " else -1
         for i in range(self.n):
             content = self.contents[i]
             p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
-            self.strings[i].bytes = p
-            self.strings[i].length = PyBytes_GET_SIZE(content)
-            self.strings[i].id = ids[content]
-            self.strings[i].flags = flags.get(content, 0)
+            self.strings[i] = String(p, PyBytes_GET_SIZE(content), ids[content], flags.get(content, 0))
             self.flagged |= self.strings[i].flags != 0
-            node = 0
-            for k in range(cython.cast(cython.Py_ssize_t, self.strings[i].length)):
-                node = tm_pair_map_get_or_put(cython.address(self.children), node, p[k], nodes)
-                self.runs[node].string = i
-                self.runs[node].strings += 1
-                nodes += node == nodes
-            self.ends[node] = i
             self.alone[p[0]] |= self.strings[i].length == 1
             for second in range(256):
                 if self.strings[i].length == 1 or p[1] == second:
                     self.begins[p[0] << 2 | second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
-        self.make_runs()
+        self.make_nodes()
         self.make_pairs()
 
-    def make_runs(self):
-        path: cython.pointer(uint32_t)
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        n: cython.Py_ssize_t
-        end: cython.Py_ssize_t
-        path = cython.cast(cython.pointer(uint32_t), malloc((max(map(len, self.contents), default=0) + 1) * 4))
-        if path == cython.NULL:
-            raise MemoryError
-        for i in range(self.n):
-            n = self.strings[i].length
-            path[0] = 0
-            for k in range(n):
-                path[k + 1] = tm_pair_map_get(cython.address(self.children), path[k], self.strings[i].bytes[k])
-            end = n
-            for k in range(n, 0, -1):
-                if k < n and (self.ends[path[k]] != NO_ID or self.runs[path[k]].strings != self.runs[path[k + 1]].strings):
-                    end = k
-                self.runs[path[k]].end = end
-                self.runs[path[k]].node = path[end]
-        free(path)
-        return 0
+    def make_nodes(self):
+        """Level by level. Until a node is made, `string` and `ends` are the first and the end of the strings that go through it."""
+        i: uint32_t = 0
+        at: uint32_t
+        end: uint32_t
+        first: uint32_t
+        stop: uint32_t
+        byte: uint8_t
+        used: uint32_t = 1
+        node: cython.pointer(Node) = self.nodes
+        node[0] = Node(0, cython.cast(uint32_t, self.n), 0, 0, 0, 0)
+        while i < used:
+            node = self.nodes + i
+            first = node.string
+            stop = node.ends
+            end = node.end
+            if i > 0:  # as far as the first and the last of them are equal
+                while end < min(self.strings[first].length, self.strings[stop - 1].length) and (
+                    self.strings[first].bytes[end] == self.strings[stop - 1].bytes[end]
+                ):
+                    end += 1
+            node.end = end
+            node.ends = NO_ID
+            if first < stop and self.strings[first].length == end:
+                node.ends = first
+                first += 1
+            node.children = used
+            while first < stop:
+                byte = self.strings[first].bytes[end]
+                at = first
+                while first < stop and self.strings[first].bytes[end] == byte:
+                    first += 1
+                self.nodes[used] = Node(at, first, 0, 0, end, byte)
+                used += 1
+            node.n_children = used - node.children
+            i += 1
+        for i in range(self.nodes[0].children, self.nodes[0].children + self.nodes[0].n_children):
+            self.heads[self.nodes[i].byte] = i
 
     def make_pairs(self):
         first: uint8_t[256]
@@ -112,9 +106,7 @@ class Finder:
 
     def __dealloc__(self):
         free(self.strings)
-        free(self.ends)
-        free(self.runs)
-        tm_pair_map_free(cython.address(self.children))
+        free(self.nodes)
 
     def __len__(self):
         return self.n
@@ -123,17 +115,22 @@ class Finder:
         """The first of the strings in `data`, or None."""
         which: cython.Py_ssize_t = 0
         size: cython.size_t = len(data)
+        block = tm_pair_block(size, TM_NO_BLOCK, 0)
         text: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
-        return None if self.search(text, 0, size, cython.address(which)) == size else self.contents[which]
+        return None if self.search(text, 0, size, cython.address(which), cython.address(block)) == size else self.contents[which]
 
     def is_in(self, text, length):
-        which: cython.Py_ssize_t = 0
         if length <= 4096:
-            return self.search(text, 0, length, cython.address(which)) < length
+            return self.has_any(text, length)
         with cython.nogil:
-            return self.search(text, 0, length, cython.address(which)) < length
+            return self.has_any(text, length)
 
-    def search(self, text, at, length, which):
+    def has_any(self, text, length):
+        which: cython.Py_ssize_t = 0
+        block = tm_pair_block(length, TM_NO_BLOCK, 0)
+        return self.search(text, 0, length, cython.address(which), cython.address(block)) < length
+
+    def search(self, text, at, length, which, block):
         p: cython.pointer(cython.const[uint8_t])
         while at < length:
             if self.first >= 0:
@@ -142,7 +139,9 @@ class Finder:
                     break
                 at = p - text
             elif self.uses_simd:
-                at = tm_find_pair(cython.address(self.pairs), self.begins, text, at, length)
+                at = tm_find_pair(cython.address(self.pairs), self.begins, text, at, length, block)
+                if at >= length:
+                    break
             if self.begins[text[at] << 2 | text[at + 1] >> 6] >> (text[at + 1] & 63) & 1 if at + 1 < length else self.alone[text[at]]:
                 which[0] = self.match(text + at, length - at)
                 if which[0] >= 0:
@@ -168,20 +167,23 @@ class Finder:
     def match(self, text, left):
         """The longest string that text[0:left] begins with, or -1."""
         size: cython.size_t = 0  # bytes that match
-        node: uint32_t = 0
-        run: cython.pointer(Run)
+        at: uint32_t = self.heads[text[0]]
+        stop: uint32_t
+        node: cython.pointer(Node)
         found: cython.Py_ssize_t = -1
-        while size < left:
-            node = tm_pair_map_get(cython.address(self.children), node, text[size])
-            if node == NO_ID:
+        while at > 0:
+            node = self.nodes + at
+            if node.end > left or memcmp(text + size, self.strings[node.string].bytes + size, node.end - size) != 0:
                 break
-            size += 1
-            run = self.runs + node
-            if run.end > size:
-                if run.end > left or memcmp(text + size, self.strings[run.string].bytes + size, run.end - size) != 0:
-                    break
-                size = run.end
-                node = run.node
-            if self.ends[node] != NO_ID:
-                found = self.ends[node]
+            size = node.end
+            if node.ends != NO_ID:
+                found = node.ends
+            if size == left:
+                break
+            at = node.children
+            stop = at + node.n_children
+            while at < stop and self.nodes[at].byte != text[size]:
+                at += 1
+            if at == stop:
+                break
         return found

@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.split._scan_cy cimport tm_byte_pairs
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
-from tokenmill.tokenizer.encoding._finder_cy cimport Finder
+from tokenmill.tokenizer.encoding._finder_cy cimport Finder, tm_pair_block
 
 cdef enum:
     NO_PREFIX = 0
@@ -18,6 +18,7 @@ cdef enum:
 cdef struct Found:
     size_t begin, at, start, end
     uint32_t id
+    tm_pair_block block
 
 
 # What a row of State.parts is, beside IN_CHANGED: four numbers, the ids before it, its start, its end, and one of these.

@@ -303,7 +303,7 @@ class Sections:
         end: cython.size_t
         flags: cython.int
         while found.at < length:
-            start = finder.search(text, found.at, length, cython.address(which))
+            start = finder.search(text, found.at, length, cython.address(which), cython.address(found.block))
             if start == length:
                 break
             end = start + finder.strings[which].length

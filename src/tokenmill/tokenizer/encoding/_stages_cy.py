@@ -14,6 +14,7 @@ from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import ADDED_END, BATCH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter, lacks_spaces
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import TM_NO_BLOCK, tm_pair_block
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import (
     ADDED_TOKEN,
@@ -28,6 +29,7 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, NO
 
 MOST_WAITING = cython.declare(cython.Py_ssize_t, SCAN - 2 * TM_SIMD_ROOM)  # pretokens that wait; more leave the scanner no room
 LONG = cython.declare(cython.size_t, 16)  # bytes of a pretoken that is not its own key in the cache
+WINDOW = cython.declare(cython.size_t, 1024)  # bytes that are checked beyond the end of a stretch
 SMALL = cython.declare(cython.size_t, 64)  # bytes that are normalized after the first that must be
 
 
@@ -101,15 +103,18 @@ class Stages:
         code: cython.Py_ssize_t
         end: cython.size_t
         fail: cython.size_t
+        state.readable = text + length
         if sections is None:
             code = _record(self, state, 0, length, PART) if at == 0 else 0
             return self.encode_part(state, text, at, length, stop) if code == 0 else code
         if at == 0:
             state.in_stretch = False
+            state.passed = 0
             state.first = 0 if state.goes_on else 2
             state.raw.begin = 0
             state.raw.at = 0
             state.raw.start = length
+            state.raw.block = state.normal.block = tm_pair_block(length, TM_NO_BLOCK, 0)
             if sections.raw is not None:
                 sections.next_token(sections.raw, text, 0, length, cython.address(state.raw))
         while at < length and at < stop:
@@ -117,7 +122,9 @@ class Stages:
             if at < end:
                 fail = end
                 if not state.in_stretch:
-                    fail = at + sections.passing(text + at, end - at)
+                    if state.passed < end or text[at] >= 0x80:
+                        state.passed = at + sections.passing(text + at, _window(text, end, length) - at)
+                    fail = min(state.passed, end)
                 if fail < end:
                     code = self.changed_stretch(state, text, at, fail, end, sections)
                     state.at = end
@@ -236,6 +243,8 @@ class Stages:
         at: cython.size_t = 0
         size: cython.Py_ssize_t = -1
         room: cython.size_t = 2 * length + 4096
+        readable: cython.pointer(cython.const[uint8_t]) = state.readable
+        block: tm_pair_block = state.normal.block
         changed: cython.pointer(cython.const[uint8_t]) = cython.NULL
         if sections.check is not None and (state.normal_text.room >= room or reserve(cython.address(state.normal_text), 2 * room)):
             changed = state.normal_text.memory
@@ -252,6 +261,8 @@ class Stages:
                 except BaseException as error:
                     state.error = error
                     return RAISED
+        state.readable = changed + size
+        state.normal.block = tm_pair_block(size, TM_NO_BLOCK, 0)
         while at < cython.cast(cython.size_t, size) and code == 0:
             code = self.parts(state, changed, at, size, at + SLICE, sections)
             at = state.at
@@ -262,6 +273,8 @@ class Stages:
         if code == NO_TOKEN:
             with cython.gil:
                 state.missing = self.merger.first_missing(cython.cast(cython.p_char, changed)[:size])
+        state.readable = readable
+        state.normal.block = block
         return code
 
     def prefixed(self, state, text, at, length):
@@ -269,6 +282,7 @@ class Stages:
         cut: cython.size_t = size
         look: cython.size_t = 1024
         code: cython.Py_ssize_t
+        readable: cython.pointer(cython.const[uint8_t]) = state.readable
         if state.only_parts:
             state.at = length
             return 0
@@ -282,9 +296,11 @@ class Stages:
             return NO_MEMORY
         state.prefixed.memory[0] = 32
         memcpy(state.prefixed.memory + 1, text + at, cut)
+        state.readable = state.prefixed.memory + cut + 1
         code = self.encode_part(state, state.prefixed.memory, 0, cut + 1, cut + 1)
         if code == 0:
             code = self.flush(state)
+        state.readable = readable
         state.at = at + cut
         return code
 
@@ -328,7 +344,9 @@ class Stages:
             offset = text - state.waiting_text  # not 0 where documents before this one wait
             ends = state.ends + state.n_waiting
             if self.cutter is not None:
-                n = self.cutter.scan(state.waiting_text, at + offset, length + offset, ends, SCAN - state.n_waiting)
+                n = self.cutter.scan(
+                    state.waiting_text, at + offset, length + offset, state.readable - state.waiting_text, ends, SCAN - state.n_waiting
+                )
             else:
                 n = self.scanner.scan(state.waiting_text, at + offset, length + offset, ends, SCAN - state.n_waiting)
             at = ends[n - 1] - offset
@@ -370,7 +388,7 @@ class Stages:
                             return SIGNALLED
                 found = state.ends + state.n_waiting
                 if cut:
-                    count = cutter.scan(state.waiting_text, at, ends[i], found, SCAN - state.n_waiting)
+                    count = cutter.scan(state.waiting_text, at, ends[i], ends[i], found, SCAN - state.n_waiting)
                     at = found[count - 1]
                 else:
                     count = 1
@@ -420,6 +438,19 @@ class Stages:
 def _is_long(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, end: cython.size_t) -> cython.bint:
     """Whether a pretoken is cut before it is looked up. Long pretokens of scripts without spaces rarely occur twice."""
     return end - start >= LONG and lacks_spaces(text + end)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _window(text: cython.pointer(cython.const[uint8_t]), end: cython.size_t, length: cython.size_t) -> cython.size_t:
+    """Where a character ends after text[end], at most WINDOW further, so that the check of short stretches is one."""
+    if length - end > WINDOW:
+        length = end + WINDOW
+        while length > end and text[length] & 0xC0 == 0x80:
+            length -= 1
+    return length
 
 
 @cython.cfunc

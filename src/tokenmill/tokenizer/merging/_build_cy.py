@@ -131,12 +131,9 @@ def _without(built: bytes, late: tuple, tokens: Tokens) -> bytes:
     """`built`, with 0 for the tokens that contain one of the texts `late`."""
     known: bytearray = bytearray(built)
     finder: Finder = Finder(dict.fromkeys(late, 0))
-    which: cython.Py_ssize_t = 0
     id: uint32_t
     for id in range(tokens.n):
-        if tokens.starts[id] != cython.NULL and finder.search(
-            tokens.starts[id], 0, tokens.size[id], cython.address(which)
-        ) < tokens.size[id]:
+        if tokens.starts[id] != cython.NULL and finder.has_any(tokens.starts[id], tokens.size[id]):
             known[id] = 0
     return bytes(known)
 
