@@ -122,9 +122,11 @@ class Stages:
             if at < end:
                 fail = end
                 if not state.in_stretch:
-                    if state.passed < end or text[at] >= 0x80:
+                    if state.passed < end:
                         state.passed = at + sections.passing(text + at, _window(text, end, length) - at)
-                    fail = min(state.passed, end)
+                        fail = min(state.passed, end)
+                    elif not sections.begins_alone(text + at, end - at):
+                        fail = at + sections.passing(text + at, end - at)
                 if fail < end:
                     code = self.changed_stretch(state, text, at, fail, end, sections)
                     state.at = end
