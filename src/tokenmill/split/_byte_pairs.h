@@ -11,7 +11,8 @@
 
 typedef struct {
     uint8_t first[128], second[128];   /* of ASCII bytes, or of all others; see tm_column_table */
-    uint8_t first_beyond, second_beyond; /* of the rest */
+    /* Only for tm_find_pair: the bits of the bytes beyond ASCII, and the range of those that pairs begin with. */
+    uint8_t first_beyond, second_beyond, least_beyond, most_beyond;
 } tm_byte_pairs;
 
 /* The state of a search in text[0:limit]: the pairs of the set that it has not passed, of the 64 from `at` on. */
@@ -29,12 +30,9 @@ static inline int tm_bits_of(uint64_t x) {
     return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
 }
 
-static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, const uint8_t *second, uint8_t first_beyond,
-                                      uint8_t second_beyond) {
+static inline void tm_byte_pairs_make(tm_byte_pairs *set, const uint8_t *first, const uint8_t *second) {
     tm_column_table(set->first, first, 128);
     tm_column_table(set->second, second, 128);
-    set->first_beyond = first_beyond;
-    set->second_beyond = second_beyond;
 }
 
 #if defined(TM_X86) || defined(TM_NEON)
@@ -96,7 +94,7 @@ TM_SIMD size_t tm_find_pair(const tm_byte_pairs *set, const uint64_t *exact, con
         tm_bytes a = tm_load(text + at), b = tm_load(text + at + 1);
         tm_bytes first = tm_choose(tm_ascii_columns(a, set->first), first_beyond, a);
         tm_bytes second = tm_choose(tm_ascii_columns(b, set->second), second_beyond, b);
-        pairs = ~tm_equal(tm_and(first, second), 0);
+        pairs = ~tm_equal(tm_and(first, second), 0) & (~tm_beyond_ascii(a) | tm_between(a, set->least_beyond, set->most_beyond));
     }
 }
 

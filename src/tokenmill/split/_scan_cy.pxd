@@ -9,7 +9,7 @@ cdef extern from "tokenmill/split/_chain_state.h" nogil:
 
 cdef extern from "tokenmill/split/_simd_scan.h" nogil:
     ctypedef struct tm_byte_pairs:
-        pass
+        uint8_t first_beyond, second_beyond, least_beyond, most_beyond
     ctypedef struct tm_simd_tables:
         const uint8_t* pairs
         uint8_t ascii[128]
@@ -24,7 +24,7 @@ cdef extern from "tokenmill/split/_simd_scan.h" nogil:
     enum: TM_SIMD_ROOM
     bint tm_has_simd()
     int tm_bits_of(uint64_t x)
-    void tm_byte_pairs_make(tm_byte_pairs* set, const uint8_t* first, const uint8_t* second, uint8_t first_beyond, uint8_t second_beyond)
+    void tm_byte_pairs_make(tm_byte_pairs* set, const uint8_t* first, const uint8_t* second)
     void tm_column_table(uint8_t* table, const uint8_t* columns, int n)
     void tm_simd_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
     Py_ssize_t tm_simd_scan(const tm_simd_tables* simd, const uint8_t* text, size_t start, size_t length, size_t* ends,

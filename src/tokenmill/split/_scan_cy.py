@@ -122,7 +122,7 @@ class Scanner:
                         break
         tm_column_table(self.simd.leads, leads, 64)
         join_products(rows, first, second)
-        tm_byte_pairs_make(cython.address(self.simd.odd), first, second, 0, 0)
+        tm_byte_pairs_make(cython.address(self.simd.odd), first, second)
 
     def simd_column(self, point):
         return self.simd.pages[(cython.cast(cython.size_t, self.simd.index[point >> 7]) << 7) + (point & 127)]

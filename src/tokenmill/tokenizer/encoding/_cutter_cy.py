@@ -139,7 +139,7 @@ class Cutter:
         first: uint8_t[128]
         second: uint8_t[128]
         join_products(cython.address(self.ascii[0][0]), first, second)
-        tm_byte_pairs_make(cython.address(self.pairs), first, second, 0, 0)
+        tm_byte_pairs_make(cython.address(self.pairs), first, second)
         self.uses_simd = tm_has_simd()
 
     def ends(self, data: bytes):

@@ -100,8 +100,13 @@ class Finder:
                 if self.begins[a << 2 | b >> 6] >> (b & 63) & 1:
                     first[a if a < 128 else 128] |= bit
                     second[b if b < 128 else 128] |= bit
+                    self.pairs.most_beyond = a if a >= 128 else 0
+                    if self.pairs.least_beyond == 0:
+                        self.pairs.least_beyond = self.pairs.most_beyond
             n += first[a if a < 128 else 128] & bit != 0
-        tm_byte_pairs_make(cython.address(self.pairs), first, second, first[128], second[128])
+        tm_byte_pairs_make(cython.address(self.pairs), first, second)
+        self.pairs.first_beyond = first[128]
+        self.pairs.second_beyond = second[128]
         self.uses_simd = tm_has_simd() and self.first < 0
 
     def __dealloc__(self):
