@@ -1,11 +1,17 @@
 """Added tokens in text: what is allowed, what is refused, what wins where they overlap."""
 
+import re
+from collections.abc import Iterator
+from random import Random
+
 import pytest
 import tokenizers
 
 from code_points import code_points
+from random_vocabularies import SWEEP
 from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
+from tokenmill.tokenizer.normalization import normalizer_of
 from tokenmill.tokenizer.special import has_word_character
 
 CODES = list(map(ord, code_points()))
@@ -103,6 +109,42 @@ def test_many_tokens_with_many_beginnings():
         assert tok.encode(text, allowed_special="all") == [*b"low " * 30, 300 + i, *b" wer"], content
         with pytest.raises(SpecialTokenError):
             tok.encode(text)
+
+
+@pytest.mark.parametrize("patterns", [("cl100k",), ()])
+@pytest.mark.parametrize("steps", [(), ("NFC",), ("NFKC", "Lowercase")])
+def test_many_short_stretches(steps, patterns):
+    """Searches, checks of normalization and cuts that go beyond a stretch change nothing."""
+    raw, normal = ("\n", "\n\n", "<b>", "\u2581\u2581", "é|"), ("  ", "   ", "ü#", "\u0301")
+    words = ("lo", "low", "er", "ab", " x", "é", "漢字", "e\u0301", "\u0301")
+    tokens = BYTES + tuple(map(str.encode, words))
+    added = tuple(AddedToken(t, 300 + i, special=False, normalized=t in normal) for i, t in enumerate(raw + normal))
+    ids = {token.content: token.id for token in added}
+    plain = Tokenizer(Vocabulary(tokens, patterns))
+    tok = Tokenizer(Vocabulary(tokens, patterns, added_tokens=added, normalization=Normalization(steps)))
+    change, rng = normalizer_of(steps), Random(f"{steps} {patterns}")
+
+    def split(text: str, contents: tuple[str, ...]) -> list[str]:
+        return re.split("(" + "|".join(map(re.escape, sorted(contents, key=len, reverse=True))) + ")", text)
+
+    def expected(text: str) -> Iterator[int]:
+        for i, stretch in enumerate(split(text, raw)):
+            for k, part in enumerate(split(change(stretch), normal) if i % 2 == 0 else ["", stretch]):
+                yield from [ids[part]] if k % 2 else plain.encode(part)
+
+    texts = []
+    for _ in range(60 * SWEEP):
+        rare = rng.choices(["e\u0301", "\u0323", "ﬁ", "LOW", "漢", "é", *raw, *normal], k=rng.randint(1, 4))
+        share, longest = rng.choice([0, 0.01, 0.1, 0.4]), rng.choice([5, 40, 90, 300])
+        lines = []
+        while sum(map(len, lines)) < rng.choice([100, 3000]):
+            letters = rng.choice(["abelowr x", "漢字かな", "жизнь é", "abe漢 x"])
+            line = rng.choices(letters, k=rng.randint(0, longest))
+            lines.append("".join(rng.choice(rare) if rng.random() < share else letter for letter in line))
+            lines.append(rng.choice([*raw, "\n", *rare]))
+        texts.append("".join(lines))
+        assert tok.encode(texts[-1]) == list(expected(texts[-1]))
+    assert tok.encode_batch(texts, num_threads=1) == [list(expected(text)) for text in texts]
 
 
 def test_tokens_that_are_not_special_are_always_found():

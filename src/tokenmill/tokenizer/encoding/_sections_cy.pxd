@@ -67,8 +67,6 @@ cdef class Sections:
     cdef void next_token(self, Finder finder, const uint8_t* text, size_t done, size_t length, Found* found) noexcept nogil
     # How much of the stretch text[0:length] is normalized already.
     cdef size_t passing(self, const uint8_t* text, size_t length) noexcept nogil
-    # Whether the first character stays as it is, whatever is before it.
-    cdef bint begins_alone(self, const uint8_t* text, size_t length) noexcept nogil
     # The characters right before and right after `at` stay as they are, and so apart, whatever is around them.
     cdef bint parts(self, const uint8_t* text, size_t start, size_t at, size_t length) noexcept nogil
     # Whether a space is put before the part text[at:...] of a stretch. first: 2 if the text begins there, 1 if the stretch does.

@@ -331,12 +331,6 @@ class Sections:
             return 0
         return length if self.check is None else self.check.passing(text, length)
 
-    def begins_alone(self, text, length):
-        point: uint32_t = 0
-        if self.check is None:
-            return True
-        return tm_utf8_read(text, length, cython.address(point)) > 0 and self.check.classes[point] == 1
-
     def parts(self, text, start, at, length):
         before: cython.size_t = at - 1
         first: uint32_t = 0

@@ -30,7 +30,8 @@ cdef class State:
     cdef uint8_t* text  # the UTF-8 of a str
     cdef size_t text_size
     cdef size_t at  # the position in the text
-    # The text is normalized up to here, seen from the start of a stretch. So is a later stretch that `begins_alone`.
+    # The text is normalized from the start of a stretch up to here. Then later stretches inside are, too: a character that does not
+    # change behind some text does not change behind less of it.
     cdef size_t passed
     cdef const uint8_t* readable  # where the text ends that is encoded: bytes before this may be read
     cdef Found raw  # the next added token of the text

@@ -124,9 +124,7 @@ class Stages:
                 if not state.in_stretch:
                     if state.passed < end:
                         state.passed = at + sections.passing(text + at, _window(text, end, length) - at)
-                        fail = min(state.passed, end)
-                    elif not sections.begins_alone(text + at, end - at):
-                        fail = at + sections.passing(text + at, end - at)
+                    fail = min(state.passed, end)
                 if fail < end:
                     code = self.changed_stretch(state, text, at, fail, end, sections)
                     state.at = end
