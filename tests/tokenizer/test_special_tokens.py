@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 import tokenizers
+from random_vocabularies import SWEEP
 
 from code_points import code_points
-from random_vocabularies import SWEEP
 from tokenmill import AddedToken, Normalization, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
 from tokenmill.tokenizer.normalization import normalizer_of
