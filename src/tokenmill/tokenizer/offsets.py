@@ -7,6 +7,7 @@ are normalized first.
 from __future__ import annotations
 
 import itertools
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
@@ -75,7 +76,8 @@ def encode_spans(
     if vocabulary.unknown is not None:
         unknown, token = vocabulary.unknown, vocabulary.token_bytes(vocabulary.unknown) or b""
     by_character = vocabulary.alphabet == "characters"
-    occurs = vocabulary.fuse_unknown and unknown in memoryview(ids).cast("B").cast("I")
+    occurs = vocabulary.fuse_unknown and unknown.to_bytes(4, sys.byteorder, signed=True) in bytes(ids)
+    occurs = occurs and unknown in memoryview(ids).cast("B").cast("I")  # not in the halves of two others
     sizes = _fused_sizes(core, data, rows, changes) if occurs else []
     found = token_spans(ids, rows, vocabulary.packed[1], data, changes, unknown, token, by_character, sizes)
     spans = memoryview(found).cast("q")
