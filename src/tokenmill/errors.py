@@ -26,6 +26,7 @@ import os
 import reprlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from types import FunctionType, ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -259,7 +260,7 @@ def refuse_wrong_types(given: Mapping[str, Any], annotations: Mapping[str, Any],
 
 
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", NoneType: "None", bytes: "bytes",
-          os.PathLike: "a path", Callable: "a function", Mapping: "a mapping", dict: "a mapping"}  # fmt: skip
+          Path: "a path", os.PathLike: "a path", Callable: "a function", Mapping: "a mapping", dict: "a mapping"}  # fmt: skip
 _PLURALS = {str: "texts", int: "whole numbers", float: "numbers", os.PathLike: "paths", tuple: "tuples"}
 
 
@@ -298,8 +299,12 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, each) for each in inner)
     if origin is Annotated:
         return _fits(value, inner[0])
+    if origin is Literal:
+        return value in inner
     if hint is None or hint is Any or not isinstance(origin or hint, type):
         return hint is not None or value is None
+    if hint is Path:
+        return isinstance(value, str | os.PathLike)
     if hint in (int, float) and not isinstance(value, bool):
         return hasattr(value, "__index__") or (hint is float and isinstance(value, float))
     if not isinstance(value, origin or hint):

@@ -164,10 +164,10 @@ class Options:
         """For the path that these options choose: its name, and those of the options that it does not use."""
         return iter(())
 
-    def _refuse_unused(self) -> None:
-        """Raise UsageError for an option that was given and that the chosen path does not use."""
+    def _refuse_unused(self, used: Collection[str] = ()) -> None:
+        """Raise UsageError for an option that was given and that the chosen path does not use. used: the names that the caller uses."""
         for path, names in self._unused():
-            refuse_given(self, *path, names=names)
+            refuse_given(self, *path, names={*names}.difference(used))
 
 
 def refuse_given(options: Options | None, *path: Any, names: Collection[str] | None = None, **others: Any) -> None:
@@ -257,7 +257,7 @@ def checked(field: Field, value: Any) -> Any:
             raise UsageError(name, " is empty: name a path")
         return Path(value)
     elif float not in field.kinds or isinstance(value, bool) or not isinstance(value, int | float):
-        wanted = " or ".join("a path" if kind is Path else in_words(kind) for kind in field.kinds)
+        wanted = " or ".join(in_words(kind) for kind in field.kinds)
         if option.share:
             wanted = "a share, above 0 and at most 1"
         raise UsageError(name, f" is {value!r}; it must be {wanted}")

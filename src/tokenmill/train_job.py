@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from .counting.options import Binary, CountOptions, MemoryLimit, Paths, Sources, Split, Weights
 from .errors import OptionName, UsageError
-from .jobs.outputs import named, refuse_existing, refuse_same
+from .jobs.outputs import named, refuse_existing, refuse_same, refuse_source_folder
 from .jobs.progress import Progress, drawn
 from .jobs.work import Overwrite
 from .jobs.working_folder import alone
@@ -177,14 +177,14 @@ class Train(Options, Parity):
         elif self.superwords is not None:
             yield ("a training on text",), {"text"}
 
-    def check(self, *, also_read: Iterable[Any] = (), also_written: Collection[Path] = ()) -> None:
+    def check(self, *, also_read: Collection[Any] = (), also_written: Collection[Path] = ()) -> None:
         """Raise an error now for what would fail after hours of counting and training.
 
         also_read, also_written: sources and files of the caller, which go together with those of the job.
         """
         from .vocabulary.validation import MAX_FILE_ID, refuse_ordinary
 
-        self._refuse_unused()
+        self._refuse_unused(used=fields_of(ReadOptions) if also_read else ())
         if self.sizes[-1] > MAX_FILE_ID + 1:
             most = f"{MAX_FILE_ID + 1:,}"
             raise UsageError(
@@ -204,6 +204,8 @@ class Train(Options, Parity):
         if self.target is not None:
             self._check_target(self.target)
         sources, folders = [*self.everything_read, *also_read], self.folders().values()
+        if self.output is not None:
+            refuse_source_folder(sources, named(self.output))
         if also_written:
             from .formats.writing import paths_of
 
@@ -247,9 +249,19 @@ class Train(Options, Parity):
         except ConversionError as error:
             raise UsageError(f"{target} cannot run what these options train: {error}") from None
 
-    def run(self, *, progress: Progress | None = None, note: Note | None = None, keep_counts: bool = False) -> Trained:
-        """Count, train and save. note: called with the memory that training needs. keep_counts: return the word counts too."""
-        self.check()
+    def run(
+        self,
+        *,
+        progress: Progress | None = None,
+        note: Note | None = None,
+        keep_counts: bool = False,
+        also_read: Collection[Any] = (),
+    ) -> Trained:
+        """Count, train and save.
+
+        note: called with the memory that training needs. keep_counts: return the word counts too. also_read: see `check`.
+        """
+        self.check(also_read=also_read)
         with alone(self.output):
             return self._run(progress, note, keep_counts)
 

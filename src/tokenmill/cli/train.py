@@ -70,7 +70,8 @@ def train(
         if events.file is not None:
             events.file.write("rank\tleft\tright\ttoken\tcount\tios\n")
         progress = events if verbosity.verbose or log is not None or watch else events.bar
-        result = job.run(progress=progress, note=say, keep_counts=compares or not _is_plain(job))
+        keep_counts = compares or not _is_plain(job)
+        result = job.run(progress=progress, note=say, keep_counts=keep_counts, also_read=held_out)
     tok, counted = result.tok, result.counted
     for note in result.notes:
         say(f"note: {note}")
