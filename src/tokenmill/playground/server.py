@@ -14,14 +14,12 @@ import re
 import sys
 import tempfile
 import threading
-from array import array
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from ..errors import ConversionError, TokenmillError, UsageError, printable
@@ -30,15 +28,11 @@ from ..split.patterns import PATTERNS
 from ..vocabulary import Vocabulary
 from .pack import Shown, pack
 
-if TYPE_CHECKING:
-    from ..training.loops import TrainingEvent
-
 STATIC = Path(__file__).parent / "static"
 STARTER = Path(__file__).parent / "starter.tiktoken"
 DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
-LATEST = 12  # events that the page lists
 _MOST_HEAD = 64 << 10
 _BINARY = "application/octet-stream"
 _JSON = "application/json"
@@ -313,41 +307,31 @@ def serve(
 class LiveTraining:
     """A local server with the page, and what the page asks for again and again while a training runs: see `state`.
 
+    events: the `Events` that the training calls (cli/train.py).
     ready: called with the address of the view that shows the training.
     """
 
-    def __init__(self, ready: Callable[[str], None]) -> None:
-        self.latest: deque[TrainingEvent] = deque(maxlen=LATEST)
-        self.counts = array("Q")  # of the pairs that were merged
-        self.removals = 0
-        self.stage: tuple[str, int, int | None] = ("Starting", 0, None)
-        self.over = False
+    def __init__(self, events: Any, ready: Callable[[str], None]) -> None:
+        self.events, self.over = events, False
         self.tokenizer: dict[str, str] | None = None
         self.server = Server([(STARTER.stem, pack(*starter()))], live=self)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         ready(f"http://127.0.0.1:{self.server.server_port}/#view=training")
 
-    def event(self, event: TrainingEvent) -> None:
-        self.latest.append(event)
-        if event.count is None:
-            self.removals += 1
-        else:
-            self.counts.append(event.count)
-
     def state(self, first: int) -> dict[str, Any]:
         """The state as JSON, with the counts of the merges from the one with the number `first` on."""
-        stage, done, total = self.stage
+        stage, done, total = self.events.stage
         return {
             "stage": stage,
             "done": done,
             "total": total,
             "over": self.over,
-            "removals": self.removals,
-            "counts": self.counts[first:].tolist(),
+            "removals": self.events.removals,
+            "counts": self.events.counts[first:].tolist(),
             "tokenizer": self.tokenizer,
             "latest": [
                 {name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(event).items()}
-                for event in list(self.latest)
+                for event in list(self.events.latest)
             ],
         }
 
