@@ -51,7 +51,7 @@ def test_a_mistake_is_named(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("low lower")
     (tmp_path / "latin1.txt").write_bytes(b"caf\xe9")
-    with pytest.raises(SystemExit, match="^2$"):
+    with pytest.raises(SystemExit, match=r"^2$"):
         learn.main(words)
     assert f"python -m tokenmill.learn: error: {message}" in capsys.readouterr().err
 
