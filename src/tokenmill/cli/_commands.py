@@ -146,6 +146,8 @@ class Verb:
                 several = given  # every word up to the next option: the shell may expand a glob there
             elif sign or queue:
                 given.append(text if sign else queue.popleft())
+            else:
+                raise UsageError(OptionName(field.name), " needs a value")
         for field in self._arguments:
             end = len(arguments) if field.many else 1
             texts[field.name], arguments = arguments[:end], arguments[end:]

@@ -95,7 +95,7 @@ class Server(ThreadingHTTPServer):
         live: LiveTraining | None = None,
     ) -> None:
         try:
-            super().__init__(("127.0.0.1", port or DEFAULT_PORT), _Handler)
+            super().__init__(("127.0.0.1", DEFAULT_PORT if port is None else port), _Handler)
         except OSError as error:
             if port:
                 message = f"port {port} cannot be used: {error.strerror}. Choose another port, or leave it out."

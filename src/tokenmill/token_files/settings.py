@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from ..errors import FormatError, OptionName, UsageError
+from ..errors import FormatError, OptionName, UsageError, refuse_wrong_types
 from ..formats.merges_txt import TOKEN_ROLES
 from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 COPY = 1 << 20  # bytes to read at a time: they stay in the cache until they are written
 VERSION = 1
 MOST_PARTS = 100_000
+MOST_SHARDS = 1_000_000  # whose numbers have six digits
 KIND = "tokenmill token file"
 Row = list[Any]  # [bytes, SHA-256] of a block, as JSON has it
+SHARD = ("number", "of", "first_document", "ids_before")  # of a numbered file
 ROLES = ("ids", "bounds", "summary")  # of the files of a token file, in the order of TokenFileFormat.paths
 # fmt: off
 IdType = Annotated[Literal["uint16", "uint32"] | None, Option("uint16 or uint32, for a .bin without metadata.")]
@@ -228,22 +230,32 @@ class Metadata:
             if version != VERSION:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
-            counts = [loaded.documents, loaded.tokens, loaded.text_bytes or 0, loaded.n_vocab]
-            counts += [id for id in (loaded.begin_of_text, loaded.end_of_text) if id is not None]
-            for numbers in (loaded.files, loaded.shard or {}, loaded.part or {}):
-                counts += numbers.values()
-            if not all(type(count) is int and count >= 0 for count in counts):
-                raise FormatError(f"{path}: a count or an id is not a whole number")
-            for size, digest in (*loaded.hashes["ids"], *loaded.hashes["lengths"]):
-                if type(size) is not int or size < 1 or type(digest) is not str:
-                    raise FormatError(f"{path}: {size!r} and {digest!r} are not the bytes of a block and its hash")
-            if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
-                raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
+            loaded._refuse_impossible()
         except OSError as error:
             raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FormatError(f"{path}: damaged metadata ({error})") from error
         return loaded
+
+    def _refuse_impossible(self) -> None:
+        """Raise ValueError, TypeError or KeyError for values that no token file has."""
+        refuse_wrong_types(vars(self), type(self).__annotations__, globals())
+        part, shard = self.part or {"number": 1, "of": 1}, self.shard or dict.fromkeys(SHARD, 0)
+        counts = [self.documents, self.tokens, self.text_bytes, self.n_vocab, self.begin_of_text, self.end_of_text]
+        counts += [*self.files.values(), *part.values(), *shard.values(), self.sources["number"], self.sources["bytes"]]
+        if (
+            min(count for count in counts if count is not None) < 0
+            or not (part.keys() == {"number", "of"} and 1 <= part["number"] <= part["of"] <= MOST_PARTS)
+            or not (shard.keys() == {*SHARD} and shard["of"] <= MOST_SHARDS and "hash" in self.sources)
+            or not all(
+                type(size) is int and size > 0 and type(digest) is str
+                for rows in self.hashes.values()
+                for size, digest in rows
+            )
+            or not self.hashes.keys() == {"ids", "lengths"}
+            or not (self.format in FORMATS and self.dtype in ("uint16", "uint32"))
+        ):
+            raise ValueError("its values are not those of a token file")
 
 
 def dtype_for(n_vocab: int, format: str = "bin") -> str:
