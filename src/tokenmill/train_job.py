@@ -282,8 +282,8 @@ class Train(Options, Parity):
         weighted = counts.counted_bytes
         if self.normalize and not self.counted_before:  # the bytes of the text as it was before
             weighted = int(sum(part.weighted for part in counts.mixture) * counts.scale) or counts.total_bytes
-        counted = Counted(counts.documents, counts.total_bytes, len(counts), weighted, counts.mixture)
-        kept = counts if keep_counts else None
+        about: dict[str, Any] = {"documents": counts.documents, "nbytes": counts.total_bytes, "distinct": len(counts)}
+        about |= {"weighted": weighted, "mixture": counts.mixture, "counts": counts if keep_counts else None}
         if note is not None:
             note(self._memory(counts, fair, keep_counts))
         with _timed(seconds, "train"):
@@ -309,7 +309,7 @@ class Train(Options, Parity):
         with _timed(seconds, "save"):
             saved = [toks[size].save(path, **to) for size, path in self.folders().items()]
         notes = tuple(dict.fromkeys(each for notes in saved for each in notes))
-        return Trained(tok, toks, counted, seconds, n_tokens, notes, fair.languages if fair else (), kept)
+        return Trained(tok, toks, seconds, n_tokens, notes, fair.languages if fair else (), **about)
 
     def _memory(self, counts: WordCounts, fair: ParityTraining | None, keep_counts: bool) -> str:
         """The memory that training needs, and a warning if that is not free."""
@@ -380,33 +380,27 @@ class Train(Options, Parity):
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The size of the counted text. weighted: its bytes times their weights. mixture: the weighted sources."""
-
-    documents: int
-    nbytes: int
-    distinct: int
-    weighted: int
-    mixture: Sequence[Part]
-
-
-@dataclass(frozen=True)
 class Trained:
     """The result of a training.
 
     tok: the tokenizer of the largest size. toks: the tokenizers by size.
     seconds: the time of each stage. n_tokens: the number of tokens of the counted text; None if it is not known.
     notes: what a saved file cannot represent. languages: the results of parity-aware BPE for each language.
-    counts: the word counts, with `keep_counts`.
+    documents, nbytes, distinct: of the counted text, and of its pretokens. weighted: its bytes times their weights.
+    mixture: the weighted sources. counts: the word counts, with `keep_counts`.
     """
 
     tok: Tokenizer
     toks: dict[int, Tokenizer]
-    counted: Counted
     seconds: dict[str, float]
     n_tokens: int | None
     notes: Sequence[str]
     languages: Sequence[LanguageReport]
+    documents: int
+    nbytes: int
+    distinct: int
+    weighted: int
+    mixture: Sequence[Part]
     counts: WordCounts | None
 
 

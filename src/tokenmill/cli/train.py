@@ -71,16 +71,16 @@ def train(
         progress = events if verbosity.verbose or log is not None or watch else events.bar
         keep_counts = compares or not _is_plain(job)
         result = job.run(progress=progress, note=say, keep_counts=keep_counts, also_read=held_out)
-    tok, counted = result.tok, result.counted
+    tok = result.tok
     for note in result.notes:
         say(f"note: {note}")
     say_events(tok)
     vocabulary = tok.vocabulary
     rows: dict[str, Any] = {
         "tokenizer": str(job.output),
-        "documents": counted.documents,
-        "bytes": counted.nbytes,
-        "distinct_pretokens": counted.distinct,
+        "documents": result.documents,
+        "bytes": result.nbytes,
+        "distinct_pretokens": result.distinct,
         "ids": tok.n_vocab,
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
@@ -88,10 +88,10 @@ def train(
         "seconds": {stage: round(seconds, 3) for stage, seconds in result.seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
-    if counted.mixture:
+    if result.mixture:
         from ..counting.weights import shares
 
-        rows |= shares_row(shares(counted.mixture), json)
+        rows |= shares_row(shares(result.mixture), json)
     tables: dict[str, Any] = {}
     if compares and result.counts is not None:
         try:
@@ -202,7 +202,7 @@ def _bytes_per_token(job: Train, result: Trained) -> float | None:
         from ..quality.metrics import measure_usage
 
         n_tokens = measure_usage(result.tok, counts).tokens
-    return round(result.counted.weighted / n_tokens, 4) if n_tokens else None
+    return round(result.weighted / n_tokens, 4) if n_tokens else None
 
 
 def _show_sizes(job: Train, result: Trained, held_out: Sequence[str], forms: Any, as_json: bool) -> dict[str, Any]:
