@@ -229,13 +229,6 @@ def tokens_of(merges: list[Pair]) -> list[bytes]:
     return tokens
 
 
-def positive(text: str) -> int:
-    """A whole number from 1 on."""
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
-
-
 def main(words: list[str]) -> None:
     """Time each step and the kernel on the pretokens of a file, then whole trainings, of other libraries too if they are installed.
 
@@ -248,8 +241,10 @@ def main(words: list[str]) -> None:
     )
     topics = Path(sysconfig.get_path("stdlib"), "pydoc_data", "topics.py")
     parser.add_argument("FILE", nargs="?", type=Path, default=topics, help="UTF-8 text; by default topics.py of Python")
-    parser.add_argument("MERGES", nargs="?", type=positive, default=1000, help="by default 1000")
+    parser.add_argument("MERGES", nargs="?", type=int, default=1000, help="by default 1000")
     path, merges = vars(parser.parse_args(words)).values()
+    if merges < 1:
+        parser.error(f"MERGES is {merges}; give a whole number from 1 on")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -135,19 +135,13 @@ class Train(Options, Parity):
     @property
     def _languages(self) -> list[Any]:
         """The texts of the languages, for training and development."""
-        return [*by_name(self.language or ()).values(), *by_name(self.development or ()).values()]
+        return [text for texts in (self.language, self.development) for text in by_name(texts).values()]
 
     @property
     def counted_before(self) -> bool:
         """Return whether the source is word counts, or with parity each text."""
         texts = self._languages if self.parity else [self.sources]
         return self.counts is not None or (bool(texts) and all(map(_is_counts, texts)))
-
-    @property
-    def everything_read(self) -> list[Any]:
-        """The sources of every kind, by name or loaded."""
-        each = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
-        return [*self.sources, *self.text, *itertools.chain(*(of for of in each if isinstance(of, Sequence)))]
 
     def folders(self) -> dict[int, Path]:
         """The folder of each size, or the file for sentencepiece; none without an output."""
@@ -203,7 +197,9 @@ class Train(Options, Parity):
             refuse_ordinary(self.special_tokens, {bytes([byte]) for byte in range(256)})
         if self.target is not None:
             self._check_target(self.target)
-        sources, folders = [*self.everything_read, *also_read], self.folders().values()
+        texts = [[of] if isinstance(of, str | os.PathLike) else of for of in self._languages]
+        sources = [*self.sources, *self.text, *itertools.chain(*(of for of in texts if isinstance(of, Sequence)))]
+        sources, folders = [*sources, *also_read], self.folders().values()
         if self.output is not None:
             refuse_source_folder(sources, named(self.output))
         if also_written:

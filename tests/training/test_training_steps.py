@@ -42,8 +42,8 @@ def test_merges_that_the_text_does_not_have_are_not_reported(tmp_path, capsys):
         (["none.txt"], "cannot read none.txt as UTF-8 text: [Errno 2] No such file or directory"),
         (["."], "cannot read . as UTF-8 text: "),
         (["latin1.txt"], "cannot read latin1.txt as UTF-8 text: 'utf-8' codec can't decode byte 0xe9"),
-        (["a.txt", "ten"], "argument MERGES: 'ten' is not a whole number from 1 on"),
-        (["a.txt", "0"], "argument MERGES: '0' is not a whole number from 1 on"),
+        (["a.txt", "ten"], "argument MERGES: invalid int value: 'ten'"),
+        (["a.txt", "0"], "MERGES is 0; give a whole number from 1 on"),
         (["a.txt", "5", "more"], "unrecognized arguments: more"),
     ],
 )

@@ -18,7 +18,7 @@ from ..jobs.outputs import is_device, named
 from ..jobs.work import OUTPUT
 from ..options import Option, Options
 from ..sources.blocks import ReadOptions
-from .formats import FORMAT_OF, FORMATS, TokenFileFormat
+from .formats import FORMAT_OF, FORMATS, TokenFileFormat, read_errors
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -218,8 +218,10 @@ class Metadata:
     @classmethod
     def load(cls, path: Path) -> Metadata:
         """Read the JSON at `path`. Raises FormatError if it is not the metadata of a token file, or has another version."""
+        with read_errors(path):
+            data = path.read_bytes()
         try:
-            values = json.loads(path.read_bytes())
+            values = json.loads(data)
             if not isinstance(values, dict) or values.pop("kind", None) != KIND:
                 raise FormatError(f"{path}: this is not the metadata of a token file")
             version = values.pop("version", None)
@@ -231,8 +233,6 @@ class Metadata:
                 raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
             loaded = cls(**values)
             loaded._refuse_impossible()
-        except OSError as error:
-            raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FormatError(f"{path}: damaged metadata ({error})") from error
         return loaded
@@ -316,25 +316,25 @@ def output_path(output: str | os.PathLike[str], format: str, part: tuple[int, in
     """
     path, known = named(output), FORMATS.get(format)
     suffix = known.suffix if known else ""
-    if part is not None:
-        whole = output_path(output, format)
-        end = whole.suffix if whole.suffix in FORMAT_OF else ""
-        name = f"{whole.name.removesuffix(end)}-{part[0]:05}-of-{part[1]:05}{end}"
-        return whole if is_device(whole) else whole.with_name(name)
     if os.fspath(output).endswith((os.sep, "/")) or path.is_dir():
         if known is None:
             raise UsageError(
                 f"{path} is a folder, and lines of ids go to one file. Name a file in it, or the format of token files: ",
                 OptionName("format", ...),
             )
-        return path / f"train{suffix}"
-    if is_device(path) or (suffix and path.name.endswith(suffix)):
+        path = path / f"train{suffix}"
+    elif is_device(path):
         return path
-    if format == "megatron" and path.suffix == ".idx":
-        return path.with_suffix(suffix)
-    if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
-        raise UsageError(f"{path} has the suffix of another format than {format}. Name the output NAME{suffix}")
-    return path.with_name(path.name + suffix) if known and known.fixed else path
+    elif format == "megatron" and path.suffix == ".idx":
+        path = path.with_suffix(suffix)
+    elif not (suffix and path.name.endswith(suffix)):
+        if path.suffix in (*(each.suffix for each in FORMATS.values()), ".idx"):
+            raise UsageError(f"{path} has the suffix of another format than {format}. Name the output NAME{suffix}")
+        path = path.with_name(path.name + suffix * (known is not None and known.fixed))
+    if part is not None:
+        end = path.suffix if path.suffix in FORMAT_OF else ""
+        path = path.with_name(f"{path.name.removesuffix(end)}-{part[0]:05}-of-{part[1]:05}{end}")
+    return path
 
 
 def shard_path(path: Path, format: str, number: int, val: bool) -> Path:
