@@ -39,7 +39,7 @@ _JSON = "application/json"
 _POSTED = ("/open", "/open-path")
 _KINDS = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
+    ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".json": _JSON, ".tmpack": _BINARY,
 }  # fmt: skip
 
 # The page may only load its own files. index.html holds the same policy for static hosts.
@@ -71,9 +71,12 @@ def starter() -> tuple[str, Vocabulary]:
     return STARTER.stem, read(STARTER, "cl100k")
 
 
-def catalog(names: Sequence[str]) -> dict[str, Any]:
-    """The list of tokenizers, which the page reads first."""
-    return {"version": 1, "tokenizers": [{"name": name, "pack": f"packs/{i}.tmpack"} for i, name in enumerate(names)]}
+def site_files(packs: Sequence[tuple[str, bytes]], **catalog: Any) -> dict[str, bytes]:
+    """The files of a site with packed tokenizers, by name: those of the page, and the catalog, which the page reads first."""
+    listed = [{"name": name, "pack": f"packs/{i}.tmpack"} for i, (name, _) in enumerate(packs)]
+    files = page_files() | {each["pack"]: packed for each, (_, packed) in zip(listed, packs, strict=True)}
+    catalog = {**catalog, "version": 1, "tokenizers": listed}
+    return {**files, "catalog.json": json.dumps(catalog, ensure_ascii=False, separators=(",", ":")).encode()}
 
 
 class Server(ThreadingHTTPServer):
@@ -105,11 +108,9 @@ class Server(ThreadingHTTPServer):
         self.hosts = {f"{host}:{self.server_port}" for host in ("127.0.0.1", "localhost")}
         self.origins = {f"http://{host}" for host in self.hosts}
         limits = {"bytes": MOST_BYTES, "files": MOST_FILES, "paths": allow_paths, "splits": list(PATTERNS)}
-        listing = {**catalog([name for name, _ in tokenizers]), "opens": limits, "live": live is not None}
-        self.files = {f"/{name}": (_KINDS[Path(name).suffix], content) for name, content in page_files().items()}
+        files = site_files(tokenizers, opens=limits, live=live is not None)
+        self.files = {f"/{name}": (_KINDS[Path(name).suffix], content) for name, content in files.items()}
         self.files["/"] = self.files["/index.html"]
-        self.files["/catalog.json"] = (_JSON, json.dumps(listing).encode())
-        self.files |= {f"/packs/{i}.tmpack": (_BINARY, packed) for i, (_, packed) in enumerate(tokenizers)}
         self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
 
     def server_bind(self) -> None:
