@@ -254,11 +254,11 @@ def test_an_output_is_not_overwritten(tok, sources, tmp_path):
     before = path.read_bytes()
     for output in (path, tmp_path / "a.bin"):
         with pytest.raises(tokenmill.errors.TokenmillError):
-            tokenmill.tokenmill.Join(files=[path], output=output, overwrite=True).run()
+            tokenmill.Join(files=[path], output=output, overwrite=True).run()
     (tmp_path / "b.bin").write_bytes(b"mine")
     with pytest.raises(tokenmill.errors.TokenmillError, match="exists"):
-        tokenmill.tokenmill.Join(files=[path], output=tmp_path / "b.bin").run()
-    tokenmill.tokenmill.Join(files=[path], output=tmp_path / "b.bin", overwrite=True).run()
+        tokenmill.Join(files=[path], output=tmp_path / "b.bin").run()
+    tokenmill.Join(files=[path], output=tmp_path / "b.bin", overwrite=True).run()
     assert (tmp_path / "b.bin").read_bytes() == before
 
 
