@@ -86,10 +86,8 @@ class Train(Options, Parity):
                 super().__post_init__()
         except UsageError as error:
             if len(given) > 1 and error.args[0] == OptionName("vocab_size"):
-                several = " and ".join(map(str, given))
-                raise UsageError(
-                    *error.args, f". Commas separate sizes, here {several}; write one size without them"
-                ) from error
+                advice = f". Commas separate sizes, here {' and '.join(map(str, given))}; write one size without them"
+                raise UsageError(*error.args, advice) from error
             raise
         object.__setattr__(self, "vocab_size", sizes[-1])
         object.__setattr__(self, "sizes", sizes)
