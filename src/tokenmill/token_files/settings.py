@@ -243,19 +243,18 @@ class Metadata:
         part, shard = self.part or {"number": 1, "of": 1}, self.shard or dict.fromkeys(SHARD, 0)
         counts = [self.documents, self.tokens, self.text_bytes, self.n_vocab, self.begin_of_text, self.end_of_text]
         counts += [*self.files.values(), *part.values(), *shard.values(), self.sources["number"], self.sources["bytes"]]
+        for size, digest in chain(*self.hashes.values()):
+            if type(size) is not int or size < 1 or type(digest) is not str:
+                raise ValueError(f"{size!r} and {digest!r} are not the bytes of a block and its hash")
         if (
             min(count for count in counts if count is not None) < 0
             or not (part.keys() == {"number", "of"} and 1 <= part["number"] <= part["of"] <= MOST_PARTS)
             or not (shard.keys() == {*SHARD} and shard["of"] <= MOST_SHARDS and "hash" in self.sources)
-            or not all(
-                type(size) is int and size > 0 and type(digest) is str
-                for rows in self.hashes.values()
-                for size, digest in rows
-            )
             or not self.hashes.keys() == {"ids", "lengths"}
-            or not (self.format in FORMATS and self.dtype in ("uint16", "uint32"))
         ):
             raise ValueError("its values are not those of a token file")
+        if self.format not in FORMATS or self.dtype not in ("uint16", "uint32"):
+            raise ValueError(f"the format {self.format!r} of {self.dtype!r} is not known")
 
 
 def dtype_for(n_vocab: int, format: str = "bin") -> str:

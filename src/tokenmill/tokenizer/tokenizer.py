@@ -255,9 +255,9 @@ class Tokenizer:
         skip_special_tokens: leave out the special tokens, such as <|endoftext|>. Those of a tokenizer.model are left out in any
             case, and its unknown token is " ⁇ ", as in sentencepiece.
         """
-        if unknown:
+        if unknown or errors != "replace":
             refuse_unknown("decode", unknown, ["ids", "errors", "skip_special_tokens"])
-        batches.refuse_unknown_handler(errors)
+            batches.refuse_unknown_handler(errors)
         if skip_special_tokens:
             ids = self._core.without_special(ids)
         return self._core.decode(ids, errors)
